@@ -1,0 +1,1 @@
+"""The ReFrame side: base classes, the @trial decorator, staging."""

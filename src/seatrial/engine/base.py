@@ -1,0 +1,84 @@
+"""What every engine offers. An engine is a benchmark program; it knows no site and no check."""
+
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.model.record import Measurement
+from seatrial.model.workload import AccessPattern, Point
+
+
+class EngineFault(Exception):
+    """An output that cannot be believed: the validity rule it breaks and one sentence that says how."""
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(f'{rule}: {sentence}')
+        self.rule = rule
+        self.sentence = sentence
+
+
+class Command(NamedTuple):
+    """How one launch is carried out, in the data directory as working directory.
+
+    scope:   'node': one process makes all clients on this node; 'task': the runner starts one process a client,
+             argvs[rank]; 'mpi': argvs[0] is put under the site's MPI launcher
+    inputs:  files that must exist before the launch: absolute path -> text
+    outputs: files that the engine writes, absolute paths; never on the file system under test
+    """
+
+    scope: str
+    argvs: Tuple[Tuple[str, ...], ...]
+    inputs: Dict[str, str]
+    outputs: Tuple[str, ...]
+
+
+class ProcessTime(NamedTuple):
+    """When one process of a launch ran, in seconds since the first one's start, and how it ended."""
+
+    host: str
+    start_s: float
+    end_s: float
+    exit_status: int
+
+
+class Outcome(NamedTuple):
+    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
+
+    processes: Tuple[ProcessTime, ...]
+    stdouts: Tuple[str, ...]
+    stderrs: Tuple[str, ...]
+    outputs: Tuple[Optional[str], ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0, or that of the first process that failed; negative for a signal, as subprocess has it."""
+        return next((p.exit_status for p in self.processes if p.exit_status != 0), 0)
+
+
+class Engine:
+    """The interface. Subclasses have no state; `program` is the path that was found on the node."""
+
+    name = ''
+    programs = ()  # type: Tuple[str, ...]
+
+    def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
+        """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""
+        raise NotImplementedError
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes the program say its version."""
+        raise NotImplementedError
+
+    def parse_version(self, text: str) -> str:
+        """The version in that command's output; raises EngineFault if there is none."""
+        raise NotImplementedError
+
+    def command(
+        self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
+    ) -> Command:
+        """The launch of one operation of a point; `raw` is the absolute prefix of the files it may leave."""
+        raise NotImplementedError
+
+    def measure(
+        self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
+    ) -> Measurement:
+        """What the engine said, typed. Raises EngineFault where it failed or cannot be believed."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""One file a file-system type: capacity, quota, caches, layouts."""

@@ -1,0 +1,1 @@
+"""Statistics, completeness and verdicts: pure functions over records."""

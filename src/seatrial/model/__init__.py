@@ -1,0 +1,1 @@
+"""Plain values that travel between the login side and the nodes, with their JSON form."""

@@ -1,0 +1,146 @@
+"""The trial plan: everything that one job will do, as data. It is written as plan.json and read on the node."""
+
+from typing import List, NamedTuple, Optional, Tuple
+
+from seatrial.model.layout import Layout
+from seatrial.model.workload import AccessPattern, Point
+
+SCHEMA = 1
+
+
+class Case(NamedTuple):
+    """What is measured, and where: one ReFrame case."""
+
+    check: str
+    partition: str
+    file_system: str
+    layout: str
+    nodes: int
+
+    @property
+    def name(self) -> str:
+        """As people read it, and unique in a session: Check/partition/file system/layout/2n."""
+        return f'{self.check}/{self.partition}/{self.file_system}/{self.layout}/{self.nodes}n'
+
+    @property
+    def slug(self) -> str:
+        """The name in characters that are safe in a file's name; unique because the parts have none of them."""
+        return self.name.replace('/', '+').replace(':', '=')
+
+
+class Limits(NamedTuple):
+    """The most that a session may have on the file system at any time."""
+
+    bytes: int
+    inodes: int
+
+
+class Target(NamedTuple):
+    """The file system under test, as one job sees it. Sizes in bytes, times in seconds.
+
+    path:              an existing directory; the run directory is made in it
+    mount:             the mount point that `path` must lie under, where the site names one
+    storage_system:    what the lock is taken on: two mounts may share their servers
+    records_on_target: whether records may lie on this file system too (VALIDITY P18)
+    recovery_limit_s:  how long a healthy failover may block I/O; no launch is ended before it
+    compresses:        whether the back end compresses or deduplicates; None is unknown
+    server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
+    """
+
+    name: str
+    type: str
+    path: str
+    storage_system: str
+    limits: Limits
+    layout: Layout = Layout()
+    mount: Optional[str] = None
+    records_on_target: bool = False
+    recovery_limit_s: float = 0.0
+    compresses: Optional[bool] = None
+    server_cache_bytes: Optional[int] = None
+    fast_tier_bytes: Optional[int] = None
+
+
+class Launcher(NamedTuple):
+    """How a launch reaches the nodes: 'local', 'srun', 'hydra' or 'openmpi', and the site's own arguments."""
+
+    kind: str = 'local'
+    arguments: Tuple[str, ...] = ()
+
+
+class EngineChoice(NamedTuple):
+    """An engine in the order of preference; program is a path or a name looked up on the node's PATH."""
+
+    name: str
+    program: str
+
+
+class StoppingRule(NamedTuple):
+    """When a point has been repeated enough (Boito et al. 2009, slide "90 % confidence, 10 % error, 4 runs").
+
+    Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, at least
+    `least` and at most `most` repetitions; then `extra` fixed ones, because an interval that was short enough
+    to stop at covers too seldom. budget_s: seconds after which no new launch starts. fixed: no interval is
+    asked for (smoke tests).
+    """
+
+    max_relative_error: float
+    least: int = 4
+    most: int = 20
+    extra: int = 2
+    confidence: float = 0.90
+    budget_s: float = 3600.0
+    fixed: bool = False
+
+
+class Sizing(NamedTuple):
+    """How many bytes a client moves, decided on the node before the first measured launch.
+
+    first_bytes:  bytes a client of the first warm-up
+    granule:      bytes a client are a multiple of it
+    target_s:     seconds that the shortest timed region should last; 0: first_bytes are used as they are
+    min_s:        a timed region shorter than this cannot be believed (VALIDITY T19, P16)
+    working_set:  whether twice the clients' memory and the declared caches must be exceeded (P16)
+    pinned_bytes: bytes a client that the site has fixed, or None
+    """
+
+    first_bytes: int
+    granule: int
+    target_s: float
+    min_s: float
+    working_set: bool = False
+    pinned_bytes: Optional[int] = None
+
+
+class TrialPlan(NamedTuple):
+    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper."""
+
+    schema: int
+    seatrial: str
+    session: str
+    case: Case
+    profile: str
+    workload: AccessPattern
+    axis: str
+    points: Tuple[Point, ...]
+    engines: Tuple[EngineChoice, ...]
+    launcher: Launcher
+    target: Target
+    records: str
+    state: str
+    stopping: StoppingRule
+    sizing: Sizing
+    launch_limit_s: float
+    seed: int
+
+    @property
+    def metrics(self) -> List[str]:
+        """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
+        return [
+            metric(operation, point.label) for point in self.points for operation in self.workload.operations
+        ]
+
+
+def metric(operation: str, label: str) -> str:
+    """The name of a metric. No colon ever: ReFrame would lose its reference silently."""
+    return f'{operation}@{label}'

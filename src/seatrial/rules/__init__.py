@@ -1,0 +1,1 @@
+"""One function a validity rule; the t interval and the stopping rule."""

@@ -1,0 +1,1 @@
+"""The typed model of a site: trial.yaml checked before anything starts."""
