@@ -6,7 +6,7 @@ from seatrial.model.record import Measurement
 from seatrial.model.workload import AccessPattern, Point
 
 
-class EngineFault(Exception):
+class EngineError(Exception):
     """An output that cannot be believed: the validity rule it breaks and one sentence that says how."""
 
     def __init__(self, rule: str, sentence: str) -> None:
@@ -68,7 +68,7 @@ class Engine:
         raise NotImplementedError
 
     def parse_version(self, text: str) -> str:
-        """The version in that command's output; raises EngineFault if there is none."""
+        """The version in that command's output; raises EngineError if there is none."""
         raise NotImplementedError
 
     def command(
@@ -80,5 +80,5 @@ class Engine:
     def measure(
         self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
     ) -> Measurement:
-        """What the engine said, typed. Raises EngineFault where it failed or cannot be believed."""
+        """What the engine said, typed. Raises EngineError where it failed or cannot be believed."""
         raise NotImplementedError

@@ -36,7 +36,7 @@ def from_json(kind: Type[T], data: Any, where: str = '') -> T:
 
 
 def _decode(kind: Any, data: Any, where: str) -> Any:
-    origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())
+    origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
     if kind is Any:
         return data
     if origin is Union:

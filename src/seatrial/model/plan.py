@@ -136,9 +136,7 @@ class TrialPlan(NamedTuple):
     @property
     def metrics(self) -> List[str]:
         """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
-        return [
-            metric(operation, point.label) for point in self.points for operation in self.workload.operations
-        ]
+        return [metric(operation, point.label) for point in self.points for operation in self.workload.operations]
 
 
 def metric(operation: str, label: str) -> str:

@@ -16,9 +16,7 @@ def parse_size(text: str) -> int:
     factors = dict(_UNITS)
     factors[''] = 1
     if match is None or match.group(3) not in factors:
-        raise ValueError(
-            f"'{text}' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB: 64KiB"
-        )
+        raise ValueError(f"'{text}' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB: 64KiB")
     whole, fraction, unit = match.groups()
     factor = factors[unit]
     size = int(whole) * factor

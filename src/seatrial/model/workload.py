@@ -35,14 +35,8 @@ class AccessPattern(NamedTuple):
     @property
     def name(self) -> str:
         """The literature's name for the class where it has one."""
-        letters = {'single': 'SF', 'multiple': 'MF'}[self.files] + {'whole': 'WA', 'segment': 'SA'}[
-            self.extent
-        ]
-        return (
-            letters
-            if letters in ('SFWA', 'MFWA') and self.order == 'contiguous'
-            else f'{letters} {self.order}'
-        )
+        letters = {'single': 'SF', 'multiple': 'MF'}[self.files] + {'whole': 'WA', 'segment': 'SA'}[self.extent]
+        return letters if letters in ('SFWA', 'MFWA') and self.order == 'contiguous' else f'{letters} {self.order}'
 
 
 def pattern_fault(pattern: AccessPattern) -> Optional[str]:
@@ -219,6 +213,4 @@ def _points(sweep: Sweep, value: int, largest: Geometry, bytes_per_client: int) 
         label = f'{value}{sweep.axis}'
     if placed is None or rest or objects < 1 or transfer_size < 1:
         return []
-    return [
-        Point(label, placed.nodes, clients, placed.tasks_per_node, bytes_per_client, transfer_size, objects)
-    ]
+    return [Point(label, placed.nodes, clients, placed.tasks_per_node, bytes_per_client, transfer_size, objects)]
