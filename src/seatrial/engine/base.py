@@ -22,12 +22,14 @@ class Command(NamedTuple):
              argvs[rank]; 'mpi': argvs[0] is put under the site's MPI launcher
     inputs:  files that must exist before the launch: absolute path -> text
     outputs: files that the engine writes, absolute paths; never on the file system under test
+    links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
     """
 
     scope: str
     argvs: Tuple[Tuple[str, ...], ...]
     inputs: Dict[str, str]
     outputs: Tuple[str, ...]
+    links: Tuple[Tuple[str, str], ...] = ()
 
 
 class ProcessTime(NamedTuple):
@@ -57,7 +59,7 @@ class Engine:
     """The interface. Subclasses have no state; `program` is the path that was found on the node."""
 
     name = ''
-    programs = ()  # type: Tuple[str, ...]
+    programs: Tuple[str, ...] = ()
 
     def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""

@@ -62,7 +62,8 @@ class Measurement(NamedTuple):
 class Sample(NamedTuple):
     """One launch: one operation of one repetition of one point. Times in seconds, started in Unix time.
 
-    block:  the randomised block it belongs to; stage is 'prepare', 'warmup' or 'measured'
+    stage:  'prepare', 'warmup' or 'measured'; block: the randomised block it belongs to
+    sizing: the number of the Sized record that it follows; only samples of the last one count
     cache:  'cold', 'cached' or 'unknown' for a read (VALIDITY P2); empty for a write
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
@@ -73,6 +74,7 @@ class Sample(NamedTuple):
     operation: str
     repetition: int
     block: int
+    sizing: int
     started: float
     elapsed_s: float
     bytes_per_client: int
@@ -113,10 +115,15 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """The bytes a client that every point of the case uses, and why."""
+    """The bytes a client that every point of the case uses, and why; what the warm-up's data showed.
 
+    number: 1 for the first; a later one takes its place, because launches were too short to be believed.
+    """
+
+    number: int
     bytes_per_client: int
     reason: str
+    findings: Tuple[Finding, ...]
 
 
 class End(NamedTuple):
@@ -164,13 +171,13 @@ def line_of(value: Any) -> str:
 
 def read_records(lines: Iterable[str]) -> Records:
     """The records in these lines. A torn or foreign line is counted, never guessed at."""
-    found = {'start': None, 'sizing': None, 'end': None, 'removal': None}  # type: Dict[str, Any]
-    samples = []  # type: List[Sample]
+    found: Dict[str, Any] = {'start': None, 'sizing': None, 'end': None, 'removal': None}
+    samples: List[Sample] = []
     torn = 0
     for line in lines:
         try:
             data = json.loads(line)
-            value = from_json(KINDS[data.pop('record')], data)  # type: Any
+            value: Any = from_json(KINDS[data.pop('record')], data)
         except (ValueError, KeyError, AttributeError, TypeError):
             torn += 1
             continue

@@ -1,0 +1,36 @@
+"""Prints docs/validity.md from the rules themselves: `python docs/generate_validity.py > docs/validity.md`."""
+
+import importlib
+
+from seatrial.rules.registry import BEFORE, CASE, LAUNCH, RULES, WARMUP
+
+for module in ('before', 'warmup', 'launch', 'case'):
+    importlib.import_module(f'seatrial.rules.{module}')
+
+HEAD = """# When a measurement is not believed
+
+Each rule below is one function in `src/seatrial/rules/`; this page is made from them. A broken rule is named in the
+terminal, in `results.json` and in the record of the launch, with what was found and what to do about it.
+
+| effect | what it means |
+|---|---|
+| refuse | nothing is run; the case is INCOMPLETE |
+| invalid | the point is measured and not believed; the case is INVALID |
+| incomplete | something that was planned is missing; the case is INCOMPLETE |
+| label | the figure stands, with this beside it; under the profile `acceptance` it decides nothing about storage |
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    text = HEAD
+    for moment in (BEFORE, WARMUP, LAUNCH, CASE):
+        text += f'\n## {moment.capitalize()}\n\n| id | what must hold | effect | mend | source |\n|---|---|---|---|---|\n'
+        for rule in RULES.values():
+            if rule.when == moment:
+                text += f'| {rule.id} | {rule.title} | {rule.effect} | {rule.mend} | {rule.source} |\n'
+    return text
+
+
+if __name__ == '__main__':
+    print(page(), end='')

@@ -1,0 +1,54 @@
+"""ReFrame's settings of a fictional site: 64 compute and 4 I/O nodes under Slurm, with accounting.
+
+Plain ReFrame, nothing of Seatrial's: https://reframe-hpc.readthedocs.io/en/stable/config_reference.html
+It has to run by itself as Python, because Seatrial executes it to learn the names of the partitions.
+"""
+
+site_configuration = {
+    'systems': [
+        {
+            'name': 'pelagia',
+            'descr': 'Fictional cluster with Lustre and NFS',
+            # Which machine is this? The login nodes' names, as regular expressions.
+            'hostnames': [r'login[0-9]+\.pelagia'],
+            # 'modules_system': 'lmod',  # where the engines come from modules
+            'sched_options': {
+                # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
+                'use_nodes_option': True,
+                # Seconds that sbatch may take while slurmctld is busy.
+                'job_submit_timeout': 120,
+            },
+            'partitions': [
+                {
+                    'name': 'compute',
+                    'descr': '64 nodes, 64 cores, 256 GiB, Lustre clients over InfiniBand',
+                    # 'slurm', not 'squeue': only accounting tells how a job ended.
+                    'scheduler': 'slurm',
+                    'launcher': 'srun',
+                    # Whole nodes, because a neighbour's I/O would be measured too. No requeue: a trial that was
+                    # interrupted is told as such and not silently begun anew.
+                    'access': ['--partition=compute', '--account=benchmark', '--exclusive', '--no-requeue'],
+                    'environs': ['builtin'],
+                    # One trial at a time on one storage system; Seatrial's own lock holds between sessions.
+                    'max_jobs': 1,
+                },
+                {
+                    'name': 'io',
+                    'descr': '4 data transfer nodes, 32 cores, 128 GiB',
+                    'scheduler': 'slurm',
+                    'launcher': 'srun',
+                    'access': ['--partition=io', '--account=benchmark', '--exclusive', '--no-requeue'],
+                    'environs': ['builtin'],
+                    'max_jobs': 1,
+                },
+            ],
+        },
+    ],
+    'logging': [
+        {
+            # Not debug, where ReFrame spends about half of its time on formatting.
+            'handlers$': [{'type': 'stream', 'name': 'stdout', 'level': 'info', 'format': '%(message)s'}],
+            'handlers': [{'type': 'file', 'level': 'info', 'format': '%(message)s'}],
+        },
+    ],
+}

@@ -1,0 +1,121 @@
+"""The ReFrame side of a check: what one class body and fifteen declarative lines do not say."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import PerformanceError, SanityError
+from reframe.core.meta import make_test
+
+from seatrial.check.declared import declare
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session, current
+from seatrial.check.staging import job_lines, write_plan, write_runner
+from seatrial.job.recorder import records_in
+from seatrial.judge.verdict import CaseResult, Verdict, judge_case
+from seatrial.model.plan import TrialPlan
+
+REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
+
+
+class Trial(rfm.RunOnlyRegressionTest):
+    """A check whose job is Seatrial's runner and whose verdict is read from the runner's own record.
+
+    The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
+    failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures. They are raised
+    after the performance stage, so that the measured values stay in ReFrame's report.
+    """
+
+    case = parameter(loggable=True, fmt=lambda case: case.name)
+    file_system = variable(str, value='', loggable=True)
+    layout = variable(str, value='', loggable=True)
+    num_nodes = variable(int, value=0, loggable=True)
+    profile = variable(str, value='', loggable=True)
+    verdict = variable(str, value='', loggable=True)
+    valid_prog_environs = ['*']
+
+    @run_after('init')
+    def take_case(self) -> None:
+        self.trial_session = _session()
+        self.trial_plan = plan_of(self.trial_session, self.declared, self.case)
+        self.file_system, self.layout, self.num_nodes = self.case.file_system, self.case.layout, self.case.nodes
+        self.profile = self.trial_session.profile.name
+        self.valid_systems = [self.case.partition]
+        self.descr = self.declared.title
+        self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
+        self.num_tasks = self.num_nodes * self.num_tasks_per_node
+        self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
+
+    @run_before('run')
+    def stage(self) -> None:
+        plan = write_plan(self.trial_plan)
+        runner = write_runner(plan.parent)
+        python = self.trial_session.site.partition(self.case.partition).python
+        carry_out, remove = job_lines(python, runner, plan)
+        self.executable = carry_out
+        self.postrun_cmds = [remove]
+        # The runner starts every launch itself: its geometry changes from point to point.
+        self.job.launcher = getlauncher('local')()
+
+    @sanity_function
+    def judge(self) -> Any:
+        self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records))
+        self.verdict = self.result.verdict.value
+        return sn.assert_true(True)
+
+    @run_before('performance')
+    def take_metrics(self) -> None:
+        self.perf_variables = {
+            each.metric: sn.make_performance_function(sn.defer(each.summary.mean), each.unit)
+            for each in self.result.metrics
+            if each.summary is not None
+        }
+
+    @run_after('performance')
+    def raise_verdict(self) -> None:
+        _raise(self.result)
+
+
+class AccessPatternCheck(Trial):
+    """A sweep over one access pattern. A check declares pattern, sweep and, if it is not 10 %, the relative error."""
+
+    max_relative_error = 0.10
+
+
+def trial(cls: type[Any]) -> type[Any]:
+    """Register a check, with one ReFrame case for each case that trial.yaml gives it in this session.
+
+    In place of rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
+    without cases is not registered; the completeness gate knows of it all the same.
+    """
+    cls.declared = declare(cls, Path(inspect.getfile(cls)))
+    session = current()
+    cases = cases_of(session, cls.declared) if session else []
+    if not cases:
+        return cls
+    body = {'case': parameter(cases, fmt=lambda case: case.name, loggable=True)}
+    made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
+    return made
+
+
+def job_limit_s(plan: TrialPlan) -> float:
+    """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
+    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
+
+
+def _session() -> Session:
+    session = current()
+    assert session is not None, 'a check with cases belongs to a session'
+    return session
+
+
+def _raise(result: CaseResult) -> None:
+    said = f'{result.verdict.value}: {"; ".join(result.reasons[:3])}'
+    if result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
+        raise SanityError(said)
+    if result.verdict is not Verdict.PASS:
+        raise PerformanceError(said)

@@ -1,0 +1,79 @@
+"""What a check declares, as values: what `seatrial list`, the plans and the completeness gate are made from."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.model.workload import AccessPattern, Sweep, pattern_fault
+
+
+class CheckError(Exception):
+    """A check file that cannot be used; says which and why."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One check: its ReFrame class's name, its family (the folder of its file) and what it sweeps.
+
+    max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
+    """
+
+    name: str
+    family: str
+    title: str
+    pattern: AccessPattern
+    sweep: Sweep
+    max_relative_error: float
+
+
+_declared: dict[str, Declared] = {}
+
+
+def declare(cls: type[Any], file: Path) -> Declared:
+    """Register what a check class declares. Raises CheckError for a pattern that contradicts itself."""
+    fault = pattern_fault(cls.pattern)
+    if fault:
+        raise CheckError(f'{file}: {cls.__name__}.pattern: {fault}')
+    title = (cls.__doc__ or cls.__name__).strip().splitlines()[0]
+    new = Declared(cls.__name__, file.parent.name, title, cls.pattern, cls.sweep, cls.max_relative_error)
+    _declared[new.name] = new
+    return new
+
+
+def load(folder: Path) -> dict[str, Declared]:
+    """Import every check file below the folder and return what they declare, in the order of the files.
+
+    Raises CheckError for a file that does not import: to ReFrame it would be '0/0 PASSED'.
+    """
+    files = list(_check_files(folder))
+    if not files:
+        raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
+    found: dict[str, Declared] = {}
+    for number, file in enumerate(files):
+        before = dict(_declared)
+        _declared.clear()
+        name = f'_seatrial_check_{number}_{file.stem}'
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except CheckError:
+            raise
+        except Exception as error:
+            raise CheckError(f'{file}: {type(error).__name__}: {error}') from error
+        twice = sorted(set(found) & set(_declared))
+        if twice:
+            raise CheckError(f'{file}: {twice[0]} is declared in another file too; give it a name of its own')
+        found.update(_declared)
+        _declared.clear()
+        _declared.update({**before, **found})
+    return found
+
+
+def _check_files(folder: Path) -> Iterator[Path]:
+    return (file for file in sorted(folder.rglob('*.py')) if not file.name.startswith('_'))

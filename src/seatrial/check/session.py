@@ -1,0 +1,91 @@
+"""The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame."""
+
+import json
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from reframe.core.exceptions import ReframeFatalError
+from reframe.core.runtime import runtime
+
+from seatrial.model.plan import EngineChoice
+from seatrial.site.load import load
+from seatrial.site.model import Site
+from seatrial.site.profile import PROFILES, Profile
+
+ENVIRONMENT = 'SEATRIAL_SESSION'
+ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
+DEFAULT_PROFILE = 'smoke'
+FILE = 'session.json'
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session. only: names of checks or families that it is restricted to; empty: all."""
+
+    id: str
+    folder: Path
+    site: Site
+    profile: Profile
+    engines: tuple[EngineChoice, ...]
+    only: tuple[str, ...] = ()
+    system: str | None = None
+
+
+def new_id() -> str:
+    """A name for a session that sorts by time and does not collide: 20261121T020638-9f3a1c."""
+    return f'{time.strftime("%Y%m%dT%H%M%S", time.gmtime())}-{secrets.token_hex(3)}'
+
+
+def folder_of(site: Site, session_id: str) -> Path:
+    """The session's folder in the site's state directory."""
+    return Path(site.state) / 'sessions' / session_id
+
+
+def save(session: Session) -> Path:
+    """Write the session for the ReFrame processes that will carry it out; returns the file."""
+    file = session.folder / FILE
+    data = {
+        'id': session.id,
+        'site': str(session.site.folder),
+        'profile': session.profile.name,
+        'engines': [[choice.name, choice.program] for choice in session.engines],
+        'only': list(session.only),
+        'system': session.system,
+    }
+    file.write_text(json.dumps(data, indent=1) + '\n')
+    return file
+
+
+@cache
+def current() -> Session | None:
+    """The session that this process works for; None outside `seatrial run` and ReFrame.
+
+    Plain ReFrame gets a session of its own, of the profile in SEATRIAL_PROFILE, for the site whose settings it reads.
+    """
+    if ENVIRONMENT in os.environ:
+        return _read(Path(os.environ[ENVIRONMENT]))
+    try:
+        sources = [source for source in runtime().site_config.sources if source != '<builtin>']
+    except ReframeFatalError:
+        return None
+    site = load(Path(sources[-1]).resolve().parent)
+    session_id = new_id()
+    profile = PROFILES[os.environ.get(ENVIRONMENT_PROFILE, DEFAULT_PROFILE)]
+    return Session(session_id, folder_of(site, session_id), site, profile, site.engine_choices())
+
+
+def _read(file: Path) -> Session:
+    data = json.loads(file.read_text())
+    return Session(
+        id=data['id'],
+        folder=file.parent,
+        site=load(Path(data['site'])),
+        profile=PROFILES[data['profile']],
+        engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
+        only=tuple(data['only']),
+        system=data['system'],
+    )

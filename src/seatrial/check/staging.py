@@ -1,0 +1,45 @@
+"""What a job needs on its node: the plan, and the node rooms as one zipapp."""
+
+import json
+import zipfile
+from pathlib import Path
+
+import seatrial
+from seatrial.model.codec import to_json
+from seatrial.model.plan import TrialPlan
+from seatrial.model.quoting import shell_line
+from seatrial.model.record import PLAN
+
+NODE_ROOMS = ('model', 'engine', 'filesystem', 'rules', 'job')
+RUNNER = 'runner.pyz'
+MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
+
+
+def write_plan(plan: TrialPlan) -> Path:
+    """Write plan.json into the case's records directory, which is made for it; returns the file."""
+    folder = Path(plan.records)
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / PLAN
+    file.write_text(json.dumps(to_json(plan), indent=1) + '\n')
+    return file
+
+
+def write_runner(folder: Path) -> Path:
+    """Write the zipapp of the node rooms into the folder; returns the file."""
+    file = folder / RUNNER
+    package = Path(seatrial.__file__).parent
+    with zipfile.ZipFile(file, 'w') as archive:
+        archive.writestr('__main__.py', MAIN)
+        archive.write(package / '__init__.py', 'seatrial/__init__.py')
+        for room in NODE_ROOMS:
+            for source in sorted((package / room).glob('*.py')):
+                archive.write(source, f'seatrial/{room}/{source.name}')
+    return file
+
+
+def job_lines(python: str, runner: Path, plan: Path) -> tuple[str, str]:
+    """The two lines of the job script: carry the plan out, then remove what it made."""
+    return (
+        shell_line([python, str(runner), 'run', str(plan)]),
+        shell_line([python, str(runner), 'remove', str(plan)]),
+    )

@@ -1,0 +1,8 @@
+"""`seatrial clean`"""
+
+import click
+
+
+@click.command()
+def clean() -> None:
+    """x"""

@@ -1,0 +1,98 @@
+"""`seatrial doctor`: what is installed, which engine would measure, what is missing and how to get it."""
+
+import os
+import platform
+import shutil
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+import seatrial
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import console
+from seatrial.engine.base import EngineError
+from seatrial.engine.catalogue import by_name
+from seatrial.filesystem.catalogue import by_type
+from seatrial.job.survey import memory_bytes, version_of
+from seatrial.model.plan import EngineChoice
+from seatrial.model.units import approximate_size
+from seatrial.site.load import load
+from seatrial.site.model import Site
+
+HOW_TO_GET = {
+    'fio': 'apt-get install fio, dnf install fio, or from spack-env/',
+    'dd': 'part of coreutils',
+    'ior': 'from spack-env/ (ior@4.0.0)',
+}
+Row = tuple[bool, str, str]
+
+
+@click.command()
+@site_option
+def doctor(site_folder: Path) -> int:
+    """Show what this host has: engines, file systems of the site, free space. Exit code 64 if nothing can measure."""
+    site = load(site_folder)
+    engines = [_engine(choice) for choice in site.engine_choices()]
+    rows = [
+        (True, 'seatrial', seatrial.__version__),
+        (True, 'python', platform.python_version()),
+        (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        *engines,
+        *(_file_system(site, name) for name in site.trial_file.file_systems),
+        _state(site),
+    ]
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for fine, what, said in rows:
+        table.add_row(Text('+ ok', 'green') if fine else Text('- missing', 'yellow'), what, said)
+    screen = console()
+    screen.print(table)
+    measuring = next((what for fine, what, _ in engines if fine), None)
+    if measuring is None:
+        screen.print('No engine can measure here. Install one of the above.')
+        return 64
+    screen.print(f'{measuring} would measure on this host, unless a check asks for what it cannot express.')
+    return 0
+
+
+def _engine(choice: EngineChoice) -> Row:
+    name = f'engine {choice.name}'
+    try:
+        engine = by_name(choice.name)
+    except ValueError as error:
+        return False, name, str(error)
+    program = shutil.which(choice.program)
+    if program is None:
+        return False, name, f'{choice.program} is not on the PATH; {HOW_TO_GET[choice.name]}'
+    try:
+        return True, name, f'{version_of(engine, program)} at {program}'
+    except EngineError as error:
+        return False, name, f'{program}: {error.sentence}'
+
+
+def _file_system(site: Site, name: str) -> Row:
+    entry = site.file_system(name)
+    label = f'file system {name}'
+    if not Path(entry.path).is_dir():
+        inside = entry.path.startswith(site.state)
+        return (
+            inside,
+            label,
+            f'{entry.path} {"is made by the first run" if inside else "is not there; make or mount it"}',
+        )
+    try:
+        capacity = by_type(entry.type).capacity(entry.path)
+    except OSError as error:
+        return False, label, f'{entry.path}: {error.strerror}'
+    if not os.access(entry.path, os.W_OK | os.X_OK):
+        return False, label, f'{entry.path}: no permission to write'
+    free = approximate_size(capacity.bytes) if capacity.bytes is not None else 'unknown'
+    inodes = f', {capacity.inodes} inodes' if capacity.inodes is not None else ''
+    return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}'
+
+
+def _state(site: Site) -> Row:
+    parent = Path(site.state).parent
+    there = Path(site.state).is_dir() or parent.is_dir()
+    return there, 'state', site.state if there else f'{parent} is not there; make it, or correct state in trial.yaml'

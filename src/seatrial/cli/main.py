@@ -1,0 +1,53 @@
+"""The command `seatrial`."""
+
+import sys
+
+import click
+
+import seatrial
+from seatrial.check.declared import CheckError
+from seatrial.check.planning import NothingFits
+from seatrial.cli.clean import clean
+from seatrial.cli.doctor import doctor
+from seatrial.cli.list import list_
+from seatrial.cli.run import run
+from seatrial.site.error import SiteError
+
+USAGE, INTERNAL = 64, 70
+
+
+@click.group(context_settings={'help_option_names': ['-h', '--help']})
+@click.version_option(seatrial.__version__, prog_name='seatrial')
+def main() -> None:
+    """Acceptance and regression trials for HPC file systems.
+
+    Exit codes: 0 PASS, 10 FAIL, 11 INVALID, 12 INCONCLUSIVE, 13 INCOMPLETE, 64 wrong usage or configuration,
+    70 an error of Seatrial's own.
+    """
+
+
+for command in (run, list_, doctor, clean):
+    main.add_command(command)
+
+
+def entry() -> None:
+    """Run the command line; every error that a person can mend is one or two lines and exit code 64."""
+    try:
+        code = main.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except SiteError as error:
+        _say(*error.problems)
+    except (CheckError, NothingFits) as error:
+        _say(str(error))
+    except click.UsageError as error:
+        _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
+    except click.Abort:
+        sys.exit(130)
+    except OSError as error:
+        _say(f'{error.filename or "seatrial"}: {error.strerror or error}')
+    sys.exit(USAGE)
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        click.echo(f'seatrial: {line}', err=True)

@@ -1,0 +1,91 @@
+"""What a running session shows: one line a case with point, repetition, interval, elapsed and expected time."""
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from seatrial.cli.terminal import MARKS, duration
+from seatrial.job.recorder import records_in
+from seatrial.judge.verdict import CaseResult, judge_case
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.record import Records
+from seatrial.rules.case import measured
+from seatrial.rules.stopping import t_interval
+
+PLAIN_EVERY_S = 15.0
+
+
+class Progress:
+    """Follows the records of the cases. On a terminal the running case's line changes in place."""
+
+    def __init__(self, console: Console, plans: Sequence[TrialPlan]) -> None:
+        self._console = console
+        self._waiting = list(plans)
+        self._count = len(plans)
+        self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
+        self._said = time.monotonic()
+
+    def __enter__(self) -> 'Progress':
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def look(self) -> None:
+        """Print the cases that have ended, and where the running ones are."""
+        running = []
+        for plan in list(self._waiting):
+            records = records_in(plan.records)
+            if records.end is not None:
+                self._waiting.remove(plan)
+                self._console.print(self._ended(judge_case(plan, records)))
+            elif records.start is not None:
+                running.append(running_line(plan, records, time.time()))
+        if self._live:
+            self._live.update(Text('\n').join(Text(line) for line in running))
+        elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
+            self._said = time.monotonic()
+            for line in running:
+                self._console.print(line)
+
+    def _ended(self, result: CaseResult) -> Text:
+        style, mark = MARKS[result.verdict]
+        number = self._count - len(self._waiting)
+        took = f'  {duration(result.duration_s)}' if result.duration_s is not None else ''
+        line = Text(f'[{number}/{self._count}] ')
+        line.append(f'{mark} {result.verdict.value}', style)
+        return line.append(f'  {result.case.name}{took}')
+
+
+def running_line(plan: TrialPlan, records: Records, now: float) -> str:
+    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds."""
+    assert records.start is not None
+    elapsed = now - records.start.started
+    line = f'    {plan.case.name}'
+    by_metric = measured(records)
+    if not by_metric:
+        return f'{line}  warm-up  {duration(elapsed)}'
+    last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
+    name = metric(last.operation, last.point)
+    values = [s.measurement.bandwidth for s in by_metric[name] if s.valid and s.measurement]
+    interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
+    shown = f' {interval.mean:.0f} MiB/s +- {100 * interval.half_width / interval.mean:.0f} %' if interval else ''
+    return (
+        f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
+    )
+
+
+def expected_s(plan: TrialPlan, records: Records) -> float:
+    """Seconds that the case will take at the least if its launches go on as they have; inside its budget."""
+    assert records.start is not None
+    done = [sample for sample in records.samples if sample.stage == 'measured']
+    before = done[0].started - records.start.started
+    launches = len(plan.metrics) * (plan.stopping.least + plan.stopping.extra)
+    return min(plan.stopping.budget_s, before + launches * statistics.fmean(sample.elapsed_s for sample in done))

@@ -1,0 +1,115 @@
+"""The end of a session: the table of verdicts and results.json."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.check.session import Session
+from seatrial.cli.terminal import MARKS, duration
+from seatrial.judge.session import SessionResult
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.model.units import approximate_size
+
+RESULTS = 'results.json'
+REASONS_SHOWN = 3
+
+
+def write_results(session: Session, result: SessionResult) -> Path:
+    """Write results.json into the session's folder, whole and then renamed; returns the file."""
+    file = session.folder / RESULTS
+    data = {
+        'session': result.session,
+        'site': session.site.name,
+        'profile': result.profile,
+        'label': session.profile.label,
+        'verdict': result.verdict.value,
+        'counts': {verdict.value: count for verdict, count in result.counts.items()},
+        'cases': [_plain(case) for case in result.cases],
+    }
+    temporary = file.with_suffix('.tmp')
+    temporary.write_text(json.dumps(data, indent=1) + '\n')
+    temporary.replace(file)
+    return file
+
+
+def show(console: Console, session: Session, result: SessionResult, file: Path) -> None:
+    """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
+    console.print(_table(result))
+    _say_reasons(console, result)
+    _say_labels(console, result)
+    style, mark = MARKS[result.verdict]
+    counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    console.print(Text(f'{mark} {result.verdict.value}', style).append(f'  {counts}', 'default'))
+    console.print(f'  {session.profile.label}')
+    console.print(f'  results: {file}', soft_wrap=True)
+
+
+def _table(result: SessionResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ('verdict', 'case', 'engine', 'bytes a client', 'read MiB/s', 'write MiB/s', 'took'):
+        table.add_column(heading, justify='left' if heading in ('verdict', 'case', 'engine') else 'right')
+    for case in result.cases:
+        style, mark = MARKS[case.verdict]
+        table.add_row(
+            Text(f'{mark} {case.verdict.value}', style),
+            case.case.name,
+            f'{case.engine} {case.version}'.strip() or '-',
+            approximate_size(case.bytes_per_client) if case.bytes_per_client else '-',
+            _range(case, 'read'),
+            _range(case, 'write'),
+            duration(case.duration_s) if case.duration_s is not None else '-',
+        )
+    return table
+
+
+def _range(case: CaseResult, operation: str) -> str:
+    """The means over the sweep from the least to the greatest, of the metrics that can be believed."""
+    means = [
+        each.summary.mean
+        for each in case.metrics
+        if each.operation == operation and each.summary and each.verdict is not Verdict.INVALID
+    ]
+    return f'{min(means):.0f}..{max(means):.0f}' if means else '-'
+
+
+def _say_reasons(console: Console, result: SessionResult) -> None:
+    for case in result.cases:
+        for reason in case.reasons[:REASONS_SHOWN]:
+            console.print(f'{case.case.name}: {reason}', soft_wrap=True)
+        more = len(case.reasons) - REASONS_SHOWN
+        if more > 0:
+            console.print(f'{case.case.name}: and {more} more, in results.json')
+
+
+def _say_labels(console: Console, result: SessionResult) -> None:
+    """What must be said beside the figures: each rule once, in the words of its first case."""
+    cases: dict[str, list[tuple[str, str]]] = {}
+    for case in result.cases:
+        for label in case.labels:
+            cases.setdefault(label.split(':')[0], []).append((case.case.check, label))
+    for seen in cases.values():
+        where = 'all cases' if len(seen) == len(result.cases) else ', '.join(check for check, _ in seen[:2])
+        more = f' and {len(seen) - 2} more' if where != 'all cases' and len(seen) > 2 else ''
+        console.print(f'note ({where}{more}): {seen[0][1]}', soft_wrap=True)
+
+
+def _plain(case: CaseResult) -> dict[str, Any]:
+    data = dataclasses.asdict(case)
+    data['case'] = {**case.case._asdict(), 'name': case.case.name}
+    data['verdict'] = case.verdict.value
+    data['metrics'] = [_plain_metric(each) for each in case.metrics]
+    return data
+
+
+def _plain_metric(metric: MetricResult) -> dict[str, Any]:
+    data = dataclasses.asdict(metric)
+    data['verdict'] = metric.verdict.value
+    if metric.summary is not None:
+        interval = metric.summary.interval
+        data['summary']['interval'] = {'low': interval.low, 'high': interval.high, 'confidence': interval.confidence}
+    return data

@@ -1,0 +1,129 @@
+"""`seatrial run`: one session: many cases through ReFrame, one verdict, one folder of evidence."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seatrial.check.planning import plan_of
+from seatrial.check.session import ENVIRONMENT, Session, save
+from seatrial.check.staging import write_plan
+from seatrial.cli.options import open_session, session_options
+from seatrial.cli.progress import Progress
+from seatrial.cli.results import show, write_results
+from seatrial.cli.terminal import console
+from seatrial.job import lock
+from seatrial.job.recorder import records_in
+from seatrial.judge.session import judge_session
+from seatrial.judge.verdict import EXIT_CODES, Verdict, judge_case
+from seatrial.model.plan import TrialPlan
+
+POLL_S = 0.5
+HEARTBEAT_S = 30.0
+
+
+@click.command()
+@session_options
+def run(
+    site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
+) -> int:
+    """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
+    session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    plans = [plan_of(session, declared, case) for declared, case in cases]
+    session.site.make_directories()
+    screen = console()
+    screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
+    screen.print(f'  {session.profile.label}')
+    session.folder.mkdir(parents=True)
+    try:
+        with _locked(session, plans), _heartbeat(session.folder / 'heartbeat'):
+            _reframe(session, checks, plans, screen)
+    except lock.LockHeld as error:
+        screen.print(f'{Verdict.INCOMPLETE.value}: {error}')
+        return EXIT_CODES[Verdict.INCOMPLETE]
+    result = judge_session(session.id, profile, [judge_case(plan, records_in(plan.records)) for plan in plans])
+    file = write_results(session, result)
+    show(screen, session, result, file)
+    return EXIT_CODES[result.verdict]
+
+
+@contextmanager
+def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
+    """Hold every storage system of the session from before its first case to after its last."""
+    with ExitStack() as held:
+        for storage_system in sorted({plan.target.storage_system for plan in plans}):
+            held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
+        yield
+
+
+@contextmanager
+def _heartbeat(file: Path) -> Iterator[None]:
+    """Touch the file while the session lives: `seatrial clean` tells the dead from the living by it."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        file.touch()
+        while not ended.wait(HEARTBEAT_S):
+            file.touch()
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _reframe(session: Session, checks: Path, plans: list[TrialPlan], screen: Console) -> None:
+    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing."""
+    for plan in plans:
+        write_plan(plan)
+    environment = {**os.environ, ENVIRONMENT: str(save(session))}
+    with (session.folder / 'reframe.out').open('wb') as output, Progress(screen, plans) as progress:
+        process = subprocess.Popen(
+            reframe_argv(session, checks),
+            cwd=session.folder,  # ReFrame leaves its log where it is started
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+        while process.poll() is None:
+            time.sleep(POLL_S)
+            progress.look()
+        progress.look()
+
+
+def reframe_argv(session: Session, checks: Path) -> list[str]:
+    """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
+    folder = session.folder / 'reframe'
+    return [
+        _reframe_program(),
+        f'--config-file={session.site.folder / "settings.py"}',
+        *([f'--system={session.system}'] if session.system else []),
+        f'--checkpath={checks.resolve()}',
+        '--recursive',
+        '--exec-policy=serial',
+        f'--prefix={folder}',
+        f'--report-file={folder / "report.json"}',
+        '--dont-restage',
+        '--run',
+    ]
+
+
+def _reframe_program() -> str:
+    """The ReFrame that was installed with Seatrial, else the one on the PATH."""
+    beside = shutil.which('reframe', path=str(Path(sys.executable).parent))
+    program = beside or shutil.which('reframe')
+    if program is None:
+        raise click.UsageError('reframe is not installed; install Seatrial with its dependencies')
+    return program

@@ -1,0 +1,229 @@
+"""fio: one process a node, whose jobs are the clients. The engine of a machine without MPI.
+
+The job file's forms give the offsets of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so. The
+options come from fio's HOWTO.
+"""
+
+import hashlib
+import json
+import os
+import re
+from typing import Any, List, NamedTuple, Optional, Tuple, Type, TypeVar
+
+from seatrial.engine.base import Command, Engine, EngineError, Outcome
+from seatrial.model.record import JobTime, Measurement
+from seatrial.model.workload import AccessPattern, Point, file_name
+
+T = TypeVar('T')
+
+MOST_BYTES_A_CALL = 0x7FFFF000  # pwrite(2): "at most 2,147,479,552 bytes"
+CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
+
+
+class Region(NamedTuple):
+    """What one job touches, in bytes: it moves io_size from offset on, leaving out skip after every transfer.
+
+    size: how far from the offset the job goes before it begins again at its start. Where that is too short fio
+    reports no error (seen with 3.33): the client's own bytes as the size of a strided job fill half of the file,
+    some of it twice, with the right bytes counted if io_size is given and with too few if not (VALIDITY T18).
+    """
+
+    offset: int
+    size: int
+    io_size: int
+    skip: int
+
+
+def region(pattern: AccessPattern, point: Point, rank: int) -> Region:
+    """The region of a client: LANL's and IOR's offset rule in fio's words."""
+    own = point.bytes_per_client
+    if pattern.files == 'multiple' or pattern.extent == 'whole':
+        return Region(0, own, own, 0)
+    if pattern.order == 'strided':
+        offset = rank * point.transfer_size
+        return Region(offset, point.bytes_moved - offset, own, (point.tasks - 1) * point.transfer_size)
+    return Region(rank * own, own, own, 0)
+
+
+class Fio(Engine):
+    """fio as an engine of data access on one node."""
+
+    name = 'fio'
+    programs = ('fio',)
+
+    def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
+        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        Random order can be exact: fio's random map gives every block of a job's region once.
+        """
+        if pattern.collective or pattern.interface == 'mpiio':
+            return 'cannot do MPI-IO'
+        if point.nodes > 1:
+            return f'cannot start clients on {point.nodes} nodes at once'
+        if point.transfer_size > MOST_BYTES_A_CALL:
+            return f'cannot move {point.transfer_size} bytes in one call'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes fio say its version."""
+        return [program, '--version']
+
+    def parse_version(self, text: str) -> str:
+        """'3.33' from 'fio-3.33'; raises EngineError if the text is not fio's."""
+        match = re.match(r'fio-(\d\S*)\s*\Z', text)
+        if match is None:
+            raise EngineError('E1', f"'{text.strip()}' is not the version of fio")
+        return match.group(1)
+
+    def command(
+        self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
+    ) -> Command:
+        """One fio process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
+
+        What it writes is a function of `seed` and of the last part of `raw`: other data for every launch and
+        every client, and the same again for the same plan (VALIDITY P4).
+        """
+        job_file, report = raw + '.fio', raw + '.json'
+        return Command(
+            scope='node',
+            argvs=((program, '--eta=never', '--output-format=json', '--output=' + report, job_file),),
+            inputs={job_file: _job_file(pattern, operation, point, _odd_hash(seed, os.path.basename(raw)))},
+            outputs=(report,),
+        )
+
+    def measure(
+        self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
+    ) -> Measurement:
+        """What fio said of its jobs. Raises EngineError: E1 fio failed or its report is not whole or not
+        possible, T9 wrong number of jobs, T18 wrong bytes of a job, T12 a job without a runtime.
+
+        tool_figure: fio's bw_bytes (B/s) of every job in the order of ranks. The JSON has no figure of the
+        group, and these must not be added up: each is over its own job's runtime, so that the sum is too
+        good where jobs end at different times. fio's own summary for people divides the sum of the bytes by
+        the longest runtime, as Measurement.bandwidth does.
+        fsync: fio counts no final fsync in its report; that it was in effect is read from the options that
+        fio echoes, and a failing one is the job's error. fio takes the runtime after it.
+        """
+        if len(outcome.processes) != 1:
+            raise EngineError('T9', f'fio is one process, and the launch has {len(outcome.processes)}')
+        report = _report(outcome)
+        jobs = _field(report, 'jobs', list)
+        if len(jobs) != point.tasks:
+            raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {point.tasks}')
+        process = outcome.processes[0]
+        times = _job_times(jobs, operation, point, process.host)
+        seconds, lived_s = max(t.end_s for t in times), process.end_s - process.start_s
+        if seconds > lived_s * 1.01 + 2 * CLOCK_S:
+            raise EngineError('E1', f'fio claims {seconds:.3f} s in a process of {lived_s:.3f} s; its clock is wrong')
+        figures = [_field(_field(job, operation, dict), 'bw_bytes', int) for job in jobs]
+        return Measurement(
+            tool_figure='bw_bytes ' + ' '.join(map(str, figures)),
+            bytes_moved=sum(t.bytes_moved for t in times),
+            seconds=seconds,
+            world_size=len(times),
+            hosts=(process.host,),
+            jobs=times,
+            fsync=operation == 'write' and _every_job_had(report, jobs, 'end_fsync'),
+            direct=_every_job_had(report, jobs, 'direct'),
+            clock_s=CLOCK_S,
+        )
+
+
+def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: int) -> str:
+    lines = [
+        '[global]',
+        'ioengine=psync',
+        'thread=0',
+        'fallocate=none',  # else blocks are allocated before the clock starts
+        f'bs={point.transfer_size}',
+        'refill_buffers=1',
+        f'randseed={randseed}',
+        'group_reporting=0',
+        'unlink=0',
+        'exitall_on_error=1',
+    ]
+    lines += ['create_on_open=1', 'end_fsync=1'] if operation == 'write' else ['allow_file_create=0', 'invalidate=1']
+    for rank in range(point.tasks):
+        offset, size, io_size, skip = region(pattern, point, rank)
+        mode = 'rand' + operation if pattern.order == 'random' else operation
+        lines += [
+            f'[rank{rank}]',
+            f'filename={file_name(pattern, rank)}',
+            f'offset={offset}',
+            f'size={size}',
+            f'io_size={io_size}',
+            f'rw={mode}:{skip}' if skip else f'rw={mode}',
+        ]
+    return '\n'.join(lines) + '\n'
+
+
+def _odd_hash(seed: int, launch: str) -> int:
+    """fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the
+    first job what 1 gave to the third, and an even number loses bits."""
+    return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
+
+
+def _report(outcome: Outcome) -> Any:
+    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
+
+    A client that is killed leaves exit status 0 and error 0 (seen with 3.33), so an error line is a failure.
+    """
+    text = outcome.outputs[0] or ''
+    start = text.find('{\n')
+    said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
+    if outcome.exit_status:
+        status = outcome.exit_status
+        how = f'exited with {status}' if status > 0 else f'died of signal {-status}'
+        raise EngineError('E1', f'fio {how}{_quoted(said)}')
+    errors = [line for line in said if line.startswith('fio: ')]
+    if errors:
+        raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
+    if start < 0:
+        raise EngineError('E1', f'fio left no JSON{_quoted(said)}')
+    try:
+        report, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError as error:
+        raise EngineError('E1', f"fio's JSON is cut short or damaged: {error}") from error
+    if text[end:].strip():
+        raise EngineError('E1', f"fio wrote '{text[end:].strip().splitlines()[0]}' after its JSON")
+    return report
+
+
+def _quoted(said: List[str]) -> str:
+    lines = [line for i, line in enumerate(said) if line.strip() and line not in said[:i]]
+    return f": '{' / '.join(lines[:3])}'" if lines else ''
+
+
+def _job_times(jobs: List[Any], operation: str, point: Point, host: str) -> Tuple[JobTime, ...]:
+    """Later versions of fio give each job's start in ms of a common clock; without it all start together."""
+    names = [_field(job, 'jobname', str) for job in jobs]
+    if names != [f'rank{rank}' for rank in range(point.tasks)]:
+        raise EngineError('T9', f'fio ran the jobs {", ".join(names)} instead of rank0 to rank{point.tasks - 1}')
+    starts_ms = [job.get('job_start') for job in jobs]
+    if any(type(start) is not int for start in starts_ms):
+        starts_ms = [0] * len(jobs)
+    times = []
+    for rank, job in enumerate(jobs):
+        error, done = _field(job, 'error', int), _field(job, operation, dict)
+        moved, runtime_ms = _field(done, 'io_bytes', int), _field(done, 'runtime', int)
+        if error:
+            raise EngineError('E1', f'fio reports error {error} of client {rank}')
+        if moved != point.bytes_per_client:
+            raise EngineError('T18', f'client {rank} moved {moved} bytes instead of {point.bytes_per_client}')
+        if runtime_ms <= 0:
+            raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
+        start_s = (starts_ms[rank] - min(starts_ms)) / 1000.0
+        times.append(JobTime(rank, host, moved, start_s, start_s + runtime_ms / 1000.0))
+    return tuple(times)
+
+
+def _every_job_had(report: Any, jobs: List[Any], option: str) -> bool:
+    everywhere = _field(report, 'global options', dict).get(option)
+    return all(_field(job, 'job options', dict).get(option, everywhere) == '1' for job in jobs)
+
+
+def _field(data: Any, key: str, kind: Type[T]) -> T:
+    value = data.get(key) if isinstance(data, dict) else None
+    if type(value) is not kind:
+        raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
+    return value

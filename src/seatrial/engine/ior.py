@@ -1,0 +1,574 @@
+"""IOR 4: one MPI launch whose ranks are the clients. The engine of a site.
+
+What is said here of IOR was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/ior.c, ior-output.c,
+parse_options.c, utilities.c, aiori-POSIX.c, aiori-MPIIO.c) and seen with programs built from them.
+
+Offsets (WriteOrRead): segment * tasks * block + rank * block + i * transfer in a shared file, segment * block +
+i * transfer in a file a rank: the rule of LANL's mpi_io_test. See `setup_of` for the forms.
+
+A write unlinks a file of the same name before the clock starts (-E would keep it, and then nothing truncates it),
+so that every launch makes new files, with the layout of their directory.
+
+The data are `-l random`. They differ between ranks, offsets and launches, and they are made inside the timed
+region, at several GiB/s a client: a client that writes 1 GiB/s loses an eighth, so the figure never flatters the
+storage. The other types cost nothing and compress to a fifth or less; `-l incompressible` is one 8-byte word
+repeated.
+"""
+
+import hashlib
+import json
+import re
+from decimal import Decimal
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Engine, EngineError, Outcome
+from seatrial.model.record import JobTime, Measurement
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Point, file_name, pattern_fault
+
+OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
+PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
+WORD = 8  # IOR's own unit: block and transfer are multiples of it
+MOST_BYTES_A_CALL = 0x7FFFF000  # write(2): "at most 2,147,479,552 bytes"; MPI counts a transfer in an int
+
+# The last version that has the fault -> the figure -> the fault. mdtest is of the same package.
+DISTRUSTED: Dict[str, Dict[str, str]] = {
+    '3.3.0': {
+        'mdtest rate': 'maximum, minimum and mean were taken over the ranks and not over the iterations, and a '
+        "rank's rate counted the barrier (hpc/ior PRs 312 and 336)",
+    },
+    '4.0.0': {
+        'ior latency': 'it is divided by the transfers of one block, whatever the number of segments or a '
+        'stonewall made of them (hpc/ior PR 508)',
+        'ior stonewalled mpiio': 'a short MPI-IO transfer counts in full, so that bytes are claimed which were '
+        'never moved (hpc/ior issue 109, PR 501)',
+        'mdtest time': 'with -Z the summary heads times with ops/sec (hpc/ior PR 497)',
+    },
+}
+
+
+class Setup(NamedTuple):
+    """What IOR is told to do, and in its summary what it says that it was told. Sizes in bytes, flags 0 or 1.
+
+    shifted: -C, the ranks read what the next node wrote; shifted_at_random: -Z
+    """
+
+    api: str
+    file_per_process: int
+    collective: int
+    random_order: int
+    shifted: int
+    write: int
+    read: int
+    fsync: int
+    segments: int
+    block_bytes: int
+    transfer_bytes: int
+    keep_files: int = 1
+    repetitions: int = 1
+    existing_files: int = 0
+    shifted_at_random: int = 0
+    check_write: int = 0
+    check_read: int = 0
+    fsync_each_write: int = 0
+    stonewall_s: int = 0
+
+
+class Result(NamedTuple):
+    """One row of the results: seconds, MiB/s; Decimals are exactly as printed, None where IOR says nothing.
+
+    A 'remove' row has only its total.
+    """
+
+    access: str
+    total_s: Decimal
+    bandwidth: Optional[Decimal]
+    iops: Optional[Decimal]
+    latency_s: Optional[Decimal]
+    block_kib: Optional[Decimal]
+    transfer_kib: Optional[Decimal]
+    open_s: Optional[Decimal]
+    transfer_s: Optional[Decimal]
+    close_s: Optional[Decimal]
+
+
+class Run(NamedTuple):
+    """One test of a launch. tasks_per_node is that of the first rank's node; nodes are counted by shared memory."""
+
+    setup: Setup
+    nodes: int
+    tasks: int
+    tasks_per_node: int
+    results: Tuple[Result, ...]
+
+
+class Total(NamedTuple):
+    """One row of the summary over all repetitions: MiB/s, seconds, moved_mib in MiB."""
+
+    operation: str
+    api: str
+    tasks: int
+    repetitions: int
+    max_bandwidth: Decimal
+    min_bandwidth: Decimal
+    mean_bandwidth: Decimal
+    deviation: Decimal
+    mean_s: Decimal
+    moved_mib: Decimal
+    stonewall_s: Optional[Decimal]
+    stonewall_bandwidth: Optional[Decimal]
+
+
+class Complaint(NamedTuple):
+    """A line in which IOR says that something is wrong, and the validity rule that it breaks."""
+
+    rule: str
+    line: str
+
+
+class Summary(NamedTuple):
+    """All that one launch of IOR said. machine: the host name of the first rank, the only one that IOR tells."""
+
+    version: str
+    began: str
+    finished: str
+    command_line: str
+    machine: str
+    tests: Tuple[Run, ...]
+    totals: Tuple[Total, ...]
+    complaints: Tuple[Complaint, ...]
+
+
+class RankTime(NamedTuple):
+    """One row of the per-rank file: seconds and B/s, with and without open and close."""
+
+    access: str
+    rank: int
+    with_open_s: float
+    transfer_s: float
+    with_open_throughput: float
+    throughput: float
+
+
+class Ior(Engine):
+    """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
+
+    name = 'ior'
+    programs = ('ior',)
+
+    def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
+        """Why IOR cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
+        all offsets to the ranks at random, in unequal numbers.
+        """
+        if pattern_fault(pattern) is not None:
+            return f'cannot do what contradicts itself: {pattern_fault(pattern)}'
+        if point.transfer_size % WORD:
+            return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
+        if point.transfer_size > MOST_BYTES_A_CALL:
+            return f'cannot move {point.transfer_size} bytes in one call'
+        if pattern.collective and pattern.extent == 'whole':
+            return 'cannot open a whole file collectively: with -F every client opens its file alone'
+        if pattern.order == 'random' and pattern.extent == 'segment':
+            return 'cannot keep the clients to their segments in random order: -z deals the offsets out unequally'
+        if pattern.order == 'random' and point.objects < 2:
+            return 'cannot shuffle a single transfer'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that finds the version in the program's own text, for IOR has no option that prints it.
+
+        Starting IOR means starting MPI, which on some systems only a launcher can do. Only where the program is
+        a script around IOR is it started, alone and with the API that touches no file.
+        """
+        text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
+        script = f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -w -b {WORD} -t {WORD}'
+        return ['sh', '-c', script, 'sh', program]
+
+    def parse_version(self, text: str) -> str:
+        """'4.0.0'; raises EngineError if the text is not IOR's or the version is older than 4.0.0."""
+        match = re.search(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O', text)
+        if match is None:
+            raise EngineError('T7', 'the program does not say which version of IOR it is')
+        _refuse_old(match.group(1))
+        return match.group(1)
+
+    def command(
+        self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
+    ) -> Command:
+        """The launch of one operation; it leaves raw + '.json' (summary) and raw + '.csv' (times of the ranks).
+
+        Raises EngineError P11 for a path of the records that IOR would cut short and so write elsewhere, and
+        ValueError for a write of a whole file by all clients.
+        """
+        outputs = (raw + '.json', raw + '.csv')
+        fault = _path_fault(program, raw)
+        if fault is not None:
+            raise EngineError('P11', fault)
+        setup = setup_of(pattern, operation, point)
+        argv = [program, '-a', setup.api, '-i', '1', '-k']
+        argv += ['-w', '-e', '-l', 'random', '-G', str(_hash(seed, raw, 2**31 - 1))] if setup.write else ['-r']
+        argv += ['-F'] if setup.file_per_process else []
+        argv += ['-c'] if setup.collective else []
+        argv += ['-C'] if setup.shifted else []
+        # The order of a read is another than that of the write: a file system that writes to a log laid the file
+        # out in the order of the write.
+        argv += ['-z', f'--random-offset-seed={_hash(seed, operation, 2**30)}'] if setup.random_order else []
+        argv += ['-b', str(setup.block_bytes), '-t', str(setup.transfer_bytes), '-s', str(setup.segments)]
+        argv += ['-o', 'data', '-O', 'summaryFormat=JSON', '-O', f'summaryFile={outputs[0]}']
+        argv += ['-O', f'saveRankPerformanceDetailsCSV={outputs[1]}']
+        return Command('mpi', (tuple(argv),), {}, outputs, _links(pattern, point))
+
+    def measure(
+        self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
+    ) -> Measurement:
+        """What IOR said of the launch. Raises EngineError:
+
+        E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T13 the summary lacks
+        something; T7 the version is too old; T9, T10 it ran with other tasks or nodes than planned; P15 it did
+        something else; T1 it claims other bytes than planned, or figures that contradict each other; T12 it took
+        no time.
+
+        tool_figure: bwMiB as printed. IOR prints bandwidth and time with four decimals each; seconds are those of
+        the bandwidth, inside what the printed time allows. They run from the first open to the last close by the
+        nodes' own clocks, which IOR does not compare: where they differ the region comes out too long, and never
+        shorter than the longest rank's own time.
+        hosts: IOR names the first rank's host and counts the nodes; the others are called unnamed-2 and so on.
+        jobs: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
+        at 0; its host is known only on a single node. That each rank moved its share follows from the total:
+        none can move more.
+        """
+        _refuse_failure(outcome)
+        summary_text, ranks_text = outcome.outputs
+        if summary_text is None or ranks_text is None:
+            missing = command.outputs[0 if summary_text is None else 1]
+            raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
+        summary = parse_summary(summary_text, '\n'.join(outcome.stdouts))
+        _refuse_old(summary.version)
+        result, total = _only_run(summary, operation)
+        _check_placement(summary.tests[0], point)
+        _check_setup(summary.tests[0].setup, setup_of(pattern, operation, point))
+        seconds = _seconds(result, total, point)
+        ranks = parse_ranks(ranks_text)
+        _check_ranks(ranks, operation, point, seconds)
+        host = summary.machine if point.nodes == 1 else ''
+        return Measurement(
+            tool_figure=str(result.bandwidth),
+            bytes_moved=point.bytes_moved,
+            seconds=seconds,
+            world_size=summary.tests[0].tasks,
+            hosts=(summary.machine,) + tuple(f'unnamed-{node}' for node in range(2, point.nodes + 1)),
+            jobs=tuple(JobTime(r.rank, host, point.bytes_per_client, 0.0, r.with_open_s) for r in ranks),
+            fsync=bool(summary.tests[0].setup.fsync),
+            clock_s=float(PRINTED_S),
+        )
+
+
+def setup_of(pattern: AccessPattern, operation: str, point: Point) -> Setup:
+    """An operation of a point in IOR's words. Raises ValueError for a write of a whole file by all clients.
+
+    A whole file a client:           -F -b BYTES -t TRANSFER
+    a segment, contiguous:           -b BYTES -t TRANSFER -s 1
+    a segment, strided:              -b TRANSFER -t TRANSFER -s OBJECTS
+    the whole of one file (read):    as a file a client, over a link a client to the one file, for IOR has no form of
+    its own; its links would be unlinked by a write.
+    A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
+    nothing (VALIDITY T3), and a file that all share has nothing to shift.
+    """
+    alone = pattern.extent == 'whole'
+    linked = alone and pattern.files == 'single'
+    write = operation == 'write'
+    if linked and write:
+        raise ValueError('IOR cannot write the whole of one file from all clients')
+    strided = pattern.order == 'strided'
+    return Setup(
+        api={'posix': 'POSIX', 'mpiio': 'MPIIO'}[pattern.interface],
+        file_per_process=int(alone),
+        collective=int(pattern.collective),
+        random_order=int(pattern.order == 'random'),
+        shifted=int(not write and point.nodes > 1 and not linked),
+        write=int(write),
+        read=int(not write),
+        fsync=int(write),
+        segments=point.objects if strided else 1,
+        block_bytes=point.transfer_size if strided else point.bytes_per_client,
+        transfer_bytes=point.transfer_size,
+    )
+
+
+def distrusted(version: str, figure: str) -> Optional[str]:
+    """Why this figure of IOR or mdtest is not to be believed in this version, or None.
+
+    The figures are the keys of DISTRUSTED. A version that does not begin with numbers has all the faults.
+    """
+    for last, faults in DISTRUSTED.items():
+        if figure in faults and _release(version) <= _release(last):
+            return faults[figure]
+    return None
+
+
+def parse_summary(json_text: str, stdout: str) -> Summary:
+    """What the JSON summary says, in the forms of 3.3.0 and of 4, and what the standard output complains of.
+
+    Raises EngineError: T8 if the summary is not whole, T13 if something is not where it should be.
+    """
+    try:
+        data = json.loads(json_text, parse_float=Decimal)
+    except ValueError as error:
+        raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
+    if not isinstance(data, dict) or 'Finished' not in data:
+        raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
+    return Summary(
+        version=_take(data, 'Version', str),
+        began=_take(data, 'Began', str),
+        finished=_take(data, 'Finished', str),
+        command_line=_take(data, 'Command line', str),
+        machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
+        tests=tuple(_run(test) for test in _take(data, 'tests', list)),
+        totals=tuple(_total(total) for total in _take(data, 'summary', list)),
+        complaints=complaints(stdout),
+    )
+
+
+def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
+    """The rows of the per-rank file. Raises EngineError T8 if a line is not whole."""
+    lines = csv_text.splitlines()
+    if not csv_text.endswith('\n') or lines[0] != _RANKS_HEADER:
+        raise EngineError('T8', f"IOR's file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
+    ranks = []
+    for line in lines[1:]:
+        match = _RANK.match(line)
+        if match is None:
+            raise EngineError('T8', f"IOR's file of the ranks' times is damaged: '{line}'")
+        access, rank, *numbers = match.groups()
+        ranks.append(RankTime(access, int(rank), *map(float, numbers)))
+    return tuple(ranks)
+
+
+def complaints(stdout: str) -> Tuple[Complaint, ...]:
+    """The lines in which IOR says that something is wrong. Two of its warnings are harmless: that a file is there
+    already, which it removes before the clock starts, and that it cannot tell the file system's size."""
+    found = []
+    for match in _COMPLAINT.finditer(stdout):
+        line = match.group(0).strip()
+        if _HARMLESS.match(line) is None:
+            rule = next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8')
+            found.append(Complaint(rule, line))
+    return tuple(found)
+
+
+_RANKS_HEADER = 'access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput'
+_NUMBER = r'(-?\d\.\d{10}e[+-]\d+|inf)'
+_RANK = re.compile(r'(write|read),(\d+),' + ','.join([_NUMBER] * 4) + r'\Z', re.ASCII)
+
+_COMPLAINT = re.compile(
+    r'(?:WARNING: |ERROR: |Error invalid argument|Unrecognized parameter|FAILED |[Ii]ncorrect data on ).*'
+)
+_HARMLESS = re.compile(
+    r'WARNING: (?:The file ".*" exists already and will be (?:overwritten|deleted)|'
+    r"Backend (?:returned error during|doesn't implement) statfs)\Z"
+)
+_HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
+_COMPLAINT_RULES = (
+    ('T1', re.compile(r'aggregate file size|aggregate bytes moved|deadlineForStonewalling')),
+    ('T9', re.compile(r'More tasks requested|running with \d+ tasks')),
+)
+
+# IOR's own names in the 'Parameters' of a test.
+_SETUP_KEYS = {
+    'api': 'api',
+    'file_per_process': 'filePerProc',
+    'collective': 'collective',
+    'random_order': 'randomOffset',
+    'shifted': 'reorderTasks',
+    'write': 'writeFile',
+    'read': 'readFile',
+    'fsync': 'fsync',
+    'segments': 'segmentCount',
+    'block_bytes': 'blockSize',
+    'transfer_bytes': 'transferSize',
+    'keep_files': 'keepFile',
+    'repetitions': 'repetitions',
+    'existing_files': 'useExistingTestFile',
+    'shifted_at_random': 'reorderTasksRandom',
+    'check_write': 'checkWrite',
+    'check_read': 'checkRead',
+    'fsync_each_write': 'fsyncperwrite',
+    'stonewall_s': 'deadlineForStonewall',
+}
+
+
+def _path_fault(program: str, raw: str) -> Optional[str]:
+    # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
+    if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
+        return (
+            f'IOR cannot be told to write to {raw}: neither that path nor {program} may have a quote or a backslash, '
+            'and the path no comma, # or white space; choose another directory for the records'
+        )
+    if len(raw) > 1000:
+        return f'IOR cannot be told to write to {raw}: it cuts paths of more than 1000 characters'
+    return None
+
+
+def _hash(seed: int, salt: str, below: int) -> int:
+    """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
+    return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
+
+
+def _links(pattern: AccessPattern, point: Point) -> Tuple[Tuple[str, str], ...]:
+    if pattern.files == 'multiple' or pattern.extent == 'segment':
+        return ()
+    multiple = pattern._replace(files='multiple')
+    return tuple((file_name(multiple, rank), file_name(pattern, rank)) for rank in range(point.tasks))
+
+
+def _release(version: str) -> Tuple[int, int, int]:
+    match = re.match(r'(\d+)\.(\d+)(?:\.(\d+))?', version, re.ASCII)
+    return (int(match.group(1)), int(match.group(2)), int(match.group(3) or 0)) if match else (0, 0, 0)
+
+
+def _refuse_old(version: str) -> None:
+    if _release(version) < OLDEST:
+        raise EngineError(
+            'T7',
+            f'IOR {version} has neither data that do not compress nor times of the ranks; '
+            'install 4.0.0 or later (Spack: ior@4.0.0)',
+        )
+
+
+def _refuse_failure(outcome: Outcome) -> None:
+    if len(outcome.processes) != 1:
+        raise EngineError('T9', f'IOR is one launch, and {len(outcome.processes)} processes were started')
+    status = outcome.exit_status
+    said = complaints('\n'.join(outcome.stdouts))
+    # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
+    data = next((complaint for complaint in said if 'ncorrect data' in complaint.line), None)
+    if data is not None or (said and not status):
+        complaint = data or said[0]
+        raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
+    if status:
+        # The best reason first: an error, any complaint, a line of the launcher.
+        lines = [line.strip() for text in outcome.stderrs for line in text.splitlines() if line.strip()]
+        endings = [match.group(1) for text in outcome.stdouts for match in _HYDRA_ENDING.finditer(text)]
+        causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
+        why = next(iter(causes + lines + endings), 'no reason given')
+        ending = f'exited with {status}' if status > 0 else f'died of signal {-status}'
+        raise EngineError('E1', f"IOR {ending}: '{why}'")
+
+
+def _run(data: Any) -> Run:
+    parameters, options = _take(data, 'Parameters', dict), _take(data, 'Options', dict)
+    kinds = {field: str if field == 'api' else int for field in _SETUP_KEYS}
+    return Run(
+        setup=Setup(**{field: _take(parameters, key, kinds[field]) for field, key in _SETUP_KEYS.items()}),
+        nodes=_take(options, 'nodes', int),
+        tasks=_take(options, 'tasks', int),
+        tasks_per_node=_take(options, 'clients per node', int),
+        results=tuple(_result(row) for row in _rows(_take(data, 'Results', list))),
+    )
+
+
+def _rows(results: List[Any]) -> List[Any]:
+    """3.3.0 has a list for each repetition, 4 has all rows in one."""
+    return [row for item in results for row in (item if isinstance(item, list) else [item])]
+
+
+def _result(row: Any) -> Result:
+    access = _take(row, 'access', str)
+    others = ('bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
+    if access == 'remove':
+        return Result(access, _decimal(row, 'totalTime'), *[None] * len(others))
+    return Result(access, _decimal(row, 'totalTime'), *[_decimal(row, key) for key in others])
+
+
+def _total(row: Any) -> Total:
+    stonewalled = isinstance(row, dict) and 'StoneWallTime' in row
+    return Total(
+        operation=_take(row, 'operation', str),
+        api=_take(row, 'API', str),
+        tasks=_take(row, 'numTasks', int),
+        repetitions=_take(row, 'repetitions', int),
+        max_bandwidth=_decimal(row, 'bwMaxMIB'),
+        min_bandwidth=_decimal(row, 'bwMinMIB'),
+        mean_bandwidth=_decimal(row, 'bwMeanMIB'),
+        deviation=_decimal(row, 'bwStdMIB'),
+        mean_s=_decimal(row, 'MeanTime'),
+        moved_mib=_decimal(row, 'xsizeMiB'),
+        stonewall_s=_decimal(row, 'StoneWallTime') if stonewalled else None,
+        stonewall_bandwidth=_decimal(row, 'StoneWallbwMeanMIB') if stonewalled else None,
+    )
+
+
+def _decimal(data: Any, key: str) -> Decimal:
+    value = data.get(key) if isinstance(data, dict) else None
+    if value == 'inf':  # IOR quotes what JSON has no number for
+        return Decimal('inf')
+    return Decimal(_take(data, key, Decimal))
+
+
+def _take(data: Any, key: str, kind: type) -> Any:
+    value = data.get(key) if isinstance(data, dict) else None
+    if type(value) is not kind:
+        raise EngineError('T13', f"IOR's summary has no '{key}' where {kind.__name__} is expected")
+    return value
+
+
+def _only_run(summary: Summary, operation: str) -> Tuple[Result, Total]:
+    if [len(run.results) for run in summary.tests] != [1] or len(summary.totals) != 1:
+        rows = [row.access for run in summary.tests for row in run.results]
+        raise EngineError('P15', f"one {operation} was planned, and IOR's results are {', '.join(rows) or 'none'}")
+    result, total = summary.tests[0].results[0], summary.totals[0]
+    if {result.access, total.operation} != {operation}:
+        raise EngineError('P15', f'one {operation} was planned, and IOR reports a {result.access}')
+    return result, total
+
+
+def _check_placement(run: Run, point: Point) -> None:
+    if run.tasks != point.tasks:
+        raise EngineError('T9', f'IOR ran with {run.tasks} tasks instead of {point.tasks}')
+    if (run.nodes, run.tasks_per_node) != (point.nodes, point.tasks_per_node):
+        raise EngineError(
+            'T10',
+            f'IOR saw {run.nodes} nodes with {run.tasks_per_node} tasks on the first, '
+            f'not {point.nodes} with {point.tasks_per_node}',
+        )
+
+
+def _check_setup(said: Setup, planned: Setup) -> None:
+    if said.stonewall_s:
+        raise EngineError('T1', f'IOR was stopped by a stonewall of {said.stonewall_s} s')
+    for field, key in _SETUP_KEYS.items():
+        done, meant = getattr(said, field), getattr(planned, field)
+        if done != meant:
+            raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
+
+
+def _seconds(result: Result, total: Total, point: Point) -> float:
+    """The timed region: first open to last close. Raises EngineError T1 for bytes or a time that cannot be."""
+    half = PRINTED_S / 2
+    planned_mib = Decimal(point.bytes_moved) / MIB
+    if abs(total.moved_mib - planned_mib) > half:
+        raise EngineError('T1', f'IOR moved {total.moved_mib} MiB where {planned_mib} MiB were planned')
+    bandwidth, time_s = result.bandwidth or Decimal(0), result.total_s
+    if total.mean_bandwidth != bandwidth:
+        raise EngineError(
+            'T1', f'IOR reports {bandwidth} MiB/s and, of this one value, a mean of {total.mean_bandwidth}'
+        )
+    if not (0 < bandwidth < Decimal('inf') and time_s >= 0):
+        raise EngineError(
+            'T12', f'IOR measured {bandwidth} MiB/s in {time_s} s: too short to measure, or its clock was set'
+        )
+    if not (bandwidth - half) * (time_s - half) <= planned_mib <= (bandwidth + half) * (time_s + half):
+        raise EngineError('T1', f'IOR claims {bandwidth} MiB/s for {planned_mib} MiB in {time_s} s')
+    return float(min(max(planned_mib / bandwidth, time_s - half), time_s + half))
+
+
+def _check_ranks(ranks: Tuple[RankTime, ...], operation: str, point: Point, seconds: float) -> None:
+    if [(rank.access, rank.rank) for rank in ranks] != [(operation, rank) for rank in range(point.tasks)]:
+        raise EngineError(
+            'T9', f'IOR recorded the times of {len(ranks)} ranks, not of 0 to {point.tasks - 1} in order'
+        )
+    for rank in ranks:
+        if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
+            raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')

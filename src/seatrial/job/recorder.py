@@ -1,0 +1,57 @@
+"""The record of a job: samples.jsonl, one complete line at a time, and the engines' raw output beside it."""
+
+import os
+from typing import Any
+
+from seatrial.model.record import SAMPLES, Records, line_of, read_records
+
+
+class AlreadyRecorded(Exception):
+    """The directory holds the record of an earlier job; evidence is never overwritten."""
+
+
+class Recorder:
+    """Appends records to <directory>/samples.jsonl. Each line is one write(2) on an O_APPEND descriptor."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self.raw = os.path.join(directory, 'raw')
+        path = os.path.join(directory, SAMPLES)
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        except FileExistsError:
+            raise AlreadyRecorded(f'{path} holds an earlier record; plan the case again for a new one') from None
+        os.makedirs(self.raw, exist_ok=True)
+
+    def write(self, value: Any) -> None:
+        """Append one record. A killed runner leaves whole lines, and at most one torn one at the end."""
+        data = line_of(value).encode('utf-8')
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def sync(self) -> None:
+        """Bring what was written to storage; once a block and at the end, not once a sample."""
+        os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """No more records."""
+        os.close(self._descriptor)
+
+
+def records_in(directory: str) -> Records:
+    """The records that a job left in its directory; empty ones where it left none."""
+    try:
+        with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace') as stream:
+            return read_records(stream)
+    except FileNotFoundError:
+        return read_records(())
+
+
+def append(directory: str, value: Any) -> None:
+    """Add one record after the job, on a line of its own even where the last one was torn."""
+    with open(os.path.join(directory, SAMPLES), 'ab+') as stream:
+        if stream.tell() > 0:
+            stream.seek(-1, os.SEEK_END)
+            if stream.read(1) != b'\n':
+                stream.write(b'\n')
+        stream.write(line_of(value).encode('utf-8'))

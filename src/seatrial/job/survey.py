@@ -1,0 +1,108 @@
+"""What the node sees before the run: the engine, the target, the records, as evidence for the rules."""
+
+import os
+import shutil
+from typing import List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.catalogue import choose
+from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.probe import ask
+from seatrial.job import rundir
+from seatrial.model.plan import TrialPlan
+from seatrial.rules.before import Ground, peak
+from seatrial.rules.case import working_set
+
+VERSION_DEADLINE_S = 30.0
+
+
+class Chosen(NamedTuple):
+    """The engine that measures here, with what it says of itself."""
+
+    engine: Engine
+    program: str
+    version: str
+
+
+class Survey(NamedTuple):
+    """The evidence for the rules, and what the run needs of it."""
+
+    ground: Ground
+    chosen: Optional[Chosen]
+    passed_over: Tuple[str, ...]
+    memory_bytes: int
+    capacity: Capacity
+
+
+def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
+    """Look, and change nothing. Raises OSError if the target cannot be looked at."""
+    target = plan.target
+    driver = by_type(target.type)
+    capacity, quota = driver.capacity(target.path), driver.quota(target.path)
+    chosen, passed_over = _choose(plan)
+    memory = memory_bytes()
+    needed = peak(plan, least_bytes_per_client(plan, memory))
+    ground = Ground(
+        plan=plan,
+        lock_held=lock_held,
+        outside=rundir.inside(target.path, target.mount) if target.mount else None,
+        free_bytes=capacity.bytes,
+        free_inodes=capacity.inodes,
+        quota_bytes=quota.bytes,
+        quota_inodes=quota.inodes,
+        needed_bytes=needed['bytes'],
+        needed_inodes=needed['inodes'],
+        same_device=os.stat(plan.records).st_dev == os.stat(target.path).st_dev,
+        raw_inside=_is_under(plan.records, target.path),
+        layout_fault=driver.layout_fault(target.layout),
+        no_engine=None if chosen else f'no engine can measure {plan.workload.name} here ({"; ".join(passed_over)})',
+    )
+    return Survey(ground, chosen, passed_over, memory, Capacity(_least(capacity.bytes, quota.bytes), capacity.inodes))
+
+
+def least_bytes_per_client(plan: TrialPlan, memory: int) -> int:
+    """The bytes a client that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
+    sizing = plan.sizing
+    if not sizing.working_set or sizing.pinned_bytes is not None:
+        return sizing.first_bytes
+    shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
+    clients = 1 if shared_whole else min(point.tasks for point in plan.points)
+    return max(sizing.first_bytes, round_up(-(-working_set(plan, memory) // clients), sizing.granule))
+
+
+def round_up(size: int, granule: int) -> int:
+    """The smallest multiple of granule that is not below size."""
+    return -(-size // granule) * granule
+
+
+def memory_bytes() -> int:
+    """This node's memory (MemTotal of /proc/meminfo, proc(5))."""
+    with open('/proc/meminfo') as stream:
+        return int(next(line for line in stream if line.startswith('MemTotal:')).split()[1]) * 1024
+
+
+def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
+    engine, program, passed_over = choose(plan.engines, plan.workload, plan.points, shutil.which)
+    if engine is None:
+        return None, passed_over
+    try:
+        return Chosen(engine, program, version_of(engine, program)), passed_over
+    except EngineError as error:
+        return None, (*passed_over, f'{engine.name}: {error.sentence}')
+
+
+def version_of(engine: Engine, program: str) -> str:
+    """The version as the program itself reports it. Raises EngineError."""
+    answer = ask(engine.version_argv(program), VERSION_DEADLINE_S)
+    return engine.parse_version(answer.stdout if answer else '')
+
+
+def _is_under(path: str, parent: str) -> bool:
+    parent = os.path.realpath(parent)
+    return os.path.commonpath([os.path.realpath(path), parent]) == parent
+
+
+def _least(*sizes: Optional[int]) -> Optional[int]:
+    known: List[int] = [size for size in sizes if size is not None]
+    return min(known) if known else None

@@ -1,0 +1,260 @@
+"""Relations between measured points: does it hold, does it fail, or can these samples not tell?
+
+A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (VALIDITY P19), so
+every relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
+
+One comparison. The logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method), which is what the
+stopping rule bounds; two of them are compared as Welch does, with Satterthwaite's degrees of freedom rounded down
+(Welch, Biometrika 34, 1947): points have unequal n and may have unequal variances.
+
+The largest of m ratios. The lower end is the largest of the m one-sided lower ends at 1 - alpha / m (Bonferroni; for
+all pairs this is the interval of Ury and Wiggins 1971, next to Tamhane's T2 of 1979): none lies above its true ratio,
+and so not above the largest, with probability 1 - alpha. The upper end needs no such correction: it is the largest of
+the m upper ends at 1 - alpha, one of which belongs to the truly largest ratio (intersection-union, Berger and Hsu,
+Statistical Science 11, 1996). Games and Howell's studentised range is shorter but, with the 6 samples that a point
+may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/statistics.md).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise, permutations
+from typing import NamedTuple
+
+from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES
+from seatrial.rules.stopping import t_interval, t_quantile
+
+HOLDS, FAILS, UNDECIDED = 'holds', 'fails', 'undecided'
+
+Points = Mapping[str, Sequence[float]]
+"""The samples of each point by its label, in the order of the sweep."""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What became of a relation: 'holds', 'fails' or 'undecided', and a sentence for people.
+
+    estimate:  the ratio that the relation is about, of the means; None where there are too few samples
+    low, high: its two-sided interval at `confidence`, or None
+    """
+
+    verdict: str
+    estimate: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    sentence: str
+
+
+def insensitive(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
+    """The largest ratio between any two points is at most `margin`. `among` is their plural: 'transfer sizes'."""
+    return _bounded(points, list(permutations(points, 2)), margin, f'largest ratio between two {among}', confidence)
+
+
+def does_not_degrade(
+    points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE
+) -> Relation:
+    """The last point is at least the best one / margin."""
+    return _bounded(points, _to_last(points), margin, f'largest drop from one of the {among} to the last', confidence)
+
+
+def plateaus(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
+    """It rises or stays: no point falls below its predecessor / margin, nor the last one below the best / margin."""
+    drops = list(dict.fromkeys([*pairwise(points), *_to_last(points)]))
+    return _bounded(points, drops, margin, f'largest drop between {among}, to the next or to the last', confidence)
+
+
+def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: float = CONFIDENCE) -> Relation:
+    """The more of `by`, the less: Spearman's coefficient is at most `spearman`, and the last point below the first.
+
+    It holds if the means are ordered so and the interval for last / first lies below 1. It fails if that interval
+    lies above 1, or if the coefficient exceeds `spearman` even when only rises that are proved together (Bonferroni
+    over all pairs) are counted. The interval is of one ratio that was named beforehand: no correction is due.
+    """
+    missing = _missing(points)
+    if missing:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{missing}: cannot tell')
+    means = {label: _log_mean(values, label) for label, values in points.items()}
+    labels = list(points)
+    ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - confidence) / 2)
+    rank = _spearman(list(means.values()))
+    if ratio.high < 1 and rank <= spearman + _ROUNDING:
+        verdict = HOLDS
+    elif ratio.low > 1 or _least_spearman(list(means.values()), (1 - confidence) / 2) > spearman + _ROUNDING:
+        verdict = FAILS
+    else:
+        verdict = UNDECIDED
+    sentence = (
+        f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, limit 1; '
+        f'rank correlation with {by} {rank:.2f}, limit {spearman:g}: {_WORDS[verdict]}'
+    )
+    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
+
+
+def at_least(
+    over: Sequence[float],
+    under: Sequence[float],
+    times: float,
+    names: tuple[str, str] = ('the first', 'the second'),
+    confidence: float = CONFIDENCE,
+) -> Relation:
+    """The mean of `over` is at least `times` that of `under`; `names` are those of the two: ('read', 'write')."""
+    return _compared(over, under, times, math.inf, f'at least {_figure(times)}', names, confidence)
+
+
+def lies_between(
+    over: Sequence[float],
+    under: Sequence[float],
+    lowest: float,
+    highest: float,
+    names: tuple[str, str] = ('the first', 'the second'),
+    confidence: float = CONFIDENCE,
+) -> Relation:
+    """The mean of `over` is between `lowest` and `highest` times that of `under`, ends included."""
+    wanted = f'between {_figure(lowest)} and {_figure(highest)}'
+    return _compared(over, under, lowest, highest, wanted, names, confidence)
+
+
+class _LogMean(NamedTuple):
+    """The logarithm of a mean, its squared standard error and the degrees of freedom of that."""
+
+    log: float
+    variance: float
+    df: int
+
+
+class _Ratio(NamedTuple):
+    estimate: float
+    low: float
+    high: float
+
+
+_WORDS = {HOLDS: 'holds', FAILS: 'fails', UNDECIDED: 'cannot tell'}
+_ROUNDING = 1e-9
+
+
+def _to_last(points: Points) -> list[tuple[str, str]]:
+    labels = list(points)
+    return [(label, labels[-1]) for label in labels[:-1]]
+
+
+def _bounded(
+    points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str, confidence: float
+) -> Relation:
+    """Whether the largest ratio first / second of these pairs, and of a point to itself, is at most the margin."""
+    if margin <= 1:
+        raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
+    missing = _missing(points)
+    if missing:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: cannot tell')
+    alpha = (1 - confidence) / 2
+    means = {label: _log_mean(values, label) for label, values in points.items()}
+    above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
+    found = _Ratio(
+        estimate=max(1.0, math.exp(means[above].log - means[below].log)),
+        low=max(1.0, *(_low(means[a], means[b], alpha / len(pairs)) for a, b in pairs)),
+        high=max(1.0, *(1 / _low(means[b], means[a], alpha) for a, b in pairs)),
+    )
+    verdict = HOLDS if found.high <= margin else FAILS if found.low > margin else UNDECIDED
+    which = f' ({above} over {below})' if found.estimate > 1 else ''
+    sentence = (
+        f'{subject} {_figure(found.estimate)}{which}, {_span(found, confidence, "simultaneous ")}, '
+        f'margin {_figure(margin)}: {_WORDS[verdict]}'
+    )
+    return Relation(verdict, found.estimate, found.low, found.high, confidence, sentence)
+
+
+def _compared(
+    over: Sequence[float],
+    under: Sequence[float],
+    lowest: float,
+    highest: float,
+    wanted: str,
+    names: tuple[str, str],
+    confidence: float,
+) -> Relation:
+    if not 0 < lowest < highest:
+        raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
+    missing = _missing(dict(zip(names, (over, under), strict=True)))
+    subject = f'{names[0]} over {names[1]}'
+    if missing:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: cannot tell')
+    ratio = _ratio(_log_mean(over, names[0]), _log_mean(under, names[1]), (1 - confidence) / 2)
+    if lowest <= ratio.low and ratio.high <= highest:
+        verdict = HOLDS
+    else:
+        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
+    sentence = (
+        f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {_WORDS[verdict]}'
+    )
+    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
+
+
+def _missing(points: Points) -> str:
+    """Why these points cannot decide anything, or nothing."""
+    if len(points) < 2:
+        return 'there is nothing to compare with fewer than two points'
+    label, values = min(points.items(), key=lambda item: len(item[1]))
+    if len(values) < LEAST_SAMPLES:
+        return f'{label} has {len(values)} of the {LEAST_SAMPLES} samples that a verdict needs'
+    return ''
+
+
+def _log_mean(values: Sequence[float], label: str) -> _LogMean:
+    if min(values) <= 0:
+        raise ValueError(f'{label}: a sample of {min(values):g} takes part in no ratio; a rate is above 0')
+    interval = t_interval(values, CONFIDENCE)
+    error = interval.half_width / t_quantile(CONFIDENCE, len(values) - 1) / interval.mean
+    return _LogMean(math.log(interval.mean), error * error, len(values) - 1)
+
+
+def _ratio(over: _LogMean, under: _LogMean, alpha: float) -> _Ratio:
+    return _Ratio(math.exp(over.log - under.log), _low(over, under, alpha), 1 / _low(under, over, alpha))
+
+
+def _low(over: _LogMean, under: _LogMean, alpha: float) -> float:
+    """What the ratio of the two means is above with probability 1 - alpha (Welch)."""
+    variance = over.variance + under.variance
+    if variance == 0:
+        return math.exp(over.log - under.log)
+    df = variance**2 / (over.variance**2 / over.df + under.variance**2 / under.df)
+    return math.exp(over.log - under.log - t_quantile(1 - 2 * alpha, int(df + _ROUNDING)) * math.sqrt(variance))
+
+
+def _spearman(means: Sequence[_LogMean]) -> float:
+    """Spearman's coefficient of the means with their order."""
+    return _from_rises(
+        len(means), {(i, j): (1 + _sign(means[j].log - means[i].log)) / 2 for i, j in _places(len(means))}
+    )
+
+
+def _least_spearman(means: Sequence[_LogMean], alpha: float) -> float:
+    """The least coefficient that the true means can have: only rises that are proved together are counted."""
+    pairs = _places(len(means))
+    return _from_rises(
+        len(means), {(i, j): float(_low(means[j], means[i], alpha / len(pairs)) > 1) for i, j in pairs}
+    )
+
+
+def _from_rises(count: int, rises: Mapping[tuple[int, int], float]) -> float:
+    """Spearman's coefficient from every pair of places: 1 for a rise, 1/2 for a tie, 0 for a fall.
+
+    Sum d^2 = 2 sum of the distances of inverted pairs (Durbin and Stuart, JRSS B 13, 1951).
+    """
+    return 12 * math.fsum((j - i) * rise for (i, j), rise in rises.items()) / (count**3 - count) - 1
+
+
+def _places(count: int) -> list[tuple[int, int]]:
+    return list(combinations(range(count), 2))
+
+
+def _sign(difference: float) -> int:
+    return (difference > 0) - (difference < 0)
+
+
+def _span(ratio: _Ratio, confidence: float, kind: str = '') -> str:
+    return f'{confidence * 100:g} % {kind}interval {_figure(ratio.low)}-{_figure(ratio.high)}'
+
+
+def _figure(ratio: float) -> str:
+    return f'{ratio:.4g}'

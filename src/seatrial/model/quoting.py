@@ -1,0 +1,13 @@
+"""The one place where an argv becomes a line for a shell."""
+
+import shlex
+from typing import Sequence
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """The line that makes a POSIX shell run exactly this argv. Raises ValueError for what no argv can hold."""
+    if not argv:
+        raise ValueError('an empty command has no shell line')
+    if any('\0' in word for word in argv):
+        raise ValueError('a NUL character cannot be part of a command')
+    return ' '.join(shlex.quote(word) for word in argv)

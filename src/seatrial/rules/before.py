@@ -1,0 +1,169 @@
+"""Rules that are checked before the first byte is written. Breaking one refuses the run, unless it only labels."""
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from seatrial.model.plan import TrialPlan
+from seatrial.model.units import approximate_size
+from seatrial.rules.registry import BEFORE, rule
+
+DIRECTORY_INODES = 8  # the run directory, its marker, the data directories; IOR's links a client are counted apart
+DIRECTORY_BYTES = 1024 * 1024  # what they may take on a file system with large blocks
+
+
+class Ground(NamedTuple):
+    """What the node sees of the target before the run. Sizes in bytes.
+
+    lock_held:    who holds the storage system, as a sentence, or None
+    outside:      why the run directory would not lie where the site says, or None
+    free_bytes, free_inodes: what an ordinary user may still use; None is unknown or unlimited
+    quota_bytes, quota_inodes: what the user's quota leaves; None is no quota or unknown
+    needed_bytes, needed_inodes: the most that the case has on the target at one time
+    same_device:  whether records and target lie on one file system
+    raw_inside:   whether the engines' own output files would lie under the target's path
+    layout_fault: why the layout cannot be set or proved, or None
+    no_engine:    why no engine can measure here, or None
+    """
+
+    plan: TrialPlan
+    lock_held: Optional[str]
+    outside: Optional[str]
+    free_bytes: Optional[int]
+    free_inodes: Optional[int]
+    quota_bytes: Optional[int]
+    quota_inodes: Optional[int]
+    needed_bytes: int
+    needed_inodes: int
+    same_device: bool
+    raw_inside: bool
+    layout_fault: Optional[str]
+    no_engine: Optional[str]
+
+
+@rule(
+    'E0',
+    'An engine that can carry the pattern out exactly is installed',
+    BEFORE,
+    'refuse',
+    'install one of them or name another with --engine',
+    'what an engine cannot express is said, never silently replaced',
+)
+def engine_present(ground: Ground) -> Optional[str]:
+    return ground.no_engine
+
+
+@rule(
+    'S1',
+    'The run directory lies where the site says',
+    BEFORE,
+    'refuse',
+    'correct file_systems.<name>.path or .mount in trial.yaml',
+    "the surgeon's rule: nothing outside the run directory is written or deleted",
+)
+def inside_the_target(ground: Ground) -> Optional[str]:
+    return ground.outside
+
+
+@rule(
+    'P6',
+    'One trial at a time on a storage system',
+    BEFORE,
+    'refuse',
+    'wait for it to end, or see `seatrial clean` if it is dead',
+    'NERSC and USC suites; reframe#1627',
+)
+def alone(ground: Ground) -> Optional[str]:
+    return ground.lock_held
+
+
+@rule(
+    'P9',
+    'Space, inodes, quota and the cap of the session suffice',
+    BEFORE,
+    'refuse',
+    'free space, or set smaller sizes or a larger limit in trial.yaml',
+    'Lockwood, Cori: 53-66 % of the acceptance figures on full OSTs; IO500 issue 28',
+)
+def room_enough(ground: Ground) -> Optional[str]:
+    limits = ground.plan.target.limits
+    offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
+        ('bytes', ground.needed_bytes, 'free space', ground.free_bytes),
+        ('bytes', ground.needed_bytes, "the user's quota", ground.quota_bytes),
+        ('bytes', ground.needed_bytes, 'limits.bytes', limits.bytes),
+        ('inodes', ground.needed_inodes, 'free inodes', ground.free_inodes),
+        ('inodes', ground.needed_inodes, "the user's inode quota", ground.quota_inodes),
+        ('inodes', ground.needed_inodes, 'limits.inodes', limits.inodes),
+    )
+    for what, needed, name, offered in offers:
+        if offered is not None and needed > offered:
+            if what == 'bytes':
+                return (
+                    f'the case needs {approximate_size(needed)} ({needed} B) on {ground.plan.target.path}, '
+                    f'more than {name}: {approximate_size(offered)} ({offered} B)'
+                )
+            return f'the case needs {needed} inodes on {ground.plan.target.path}, more than {name}: {offered}'
+    return None
+
+
+@rule(
+    'P11',
+    "The engines' own output is not on the file system under test",
+    BEFORE,
+    'refuse',
+    'set state in trial.yaml to a directory outside file_systems.<name>.path',
+    'hpc/ior PR 464',
+)
+def output_elsewhere(ground: Ground) -> Optional[str]:
+    if ground.raw_inside:
+        return f'the records {ground.plan.records} lie inside the target {ground.plan.target.path}'
+    return None
+
+
+@rule(
+    'P18',
+    'Records lie on another file system than the target',
+    BEFORE,
+    'refuse',
+    'put state of trial.yaml on another file system, or allow it with records_on_target: true',
+    'a hung target must not take the evidence with it',
+)
+def records_elsewhere(ground: Ground) -> Optional[str]:
+    if ground.same_device and not ground.plan.target.records_on_target:
+        return f'records ({ground.plan.records}) and target ({ground.plan.target.path}) are on one file system'
+    return None
+
+
+@rule(
+    'P18a',
+    'Records on the target by permission of the site',
+    BEFORE,
+    'label',
+    'should the target hang, the evidence hangs with it',
+    'P18',
+)
+def records_on_target(ground: Ground) -> Optional[str]:
+    if ground.same_device and ground.plan.target.records_on_target:
+        return 'records and target are on one file system, as trial.yaml allows'
+    return None
+
+
+@rule(
+    'P5',
+    'The layout that is asked for can be set and proved',
+    BEFORE,
+    'refuse',
+    'use the layout default on this file system',
+    'asked is not got: lfs accepts more stripes than there are targets',
+)
+def layout_possible(ground: Ground) -> Optional[str]:
+    return ground.layout_fault
+
+
+def peak(plan: TrialPlan, bytes_per_client: int) -> Dict[str, int]:
+    """The most 'bytes' and 'inodes' that the case has on the target at once, marker and directories included."""
+    shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
+    most_tasks = max(point.tasks for point in plan.points)
+    files = most_tasks if plan.workload.files == 'multiple' else 1
+    return {
+        'bytes': bytes_per_client * (1 if shared_whole else most_tasks) + DIRECTORY_BYTES,
+        'inodes': files + (most_tasks if shared_whole else 0) + DIRECTORY_INODES,
+    }

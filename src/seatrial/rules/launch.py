@@ -1,0 +1,213 @@
+"""Rules for one launch: is what it said what the plan asked for, and could it be measured at all?"""
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Measurement
+from seatrial.model.workload import FileSpec, Point
+from seatrial.rules.registry import LAUNCH, rule, seen_elsewhere
+
+COLD_SHARE = 0.95
+CLOCK_MIN_S = 0.5
+
+
+class Launched(NamedTuple):
+    """One launch as the runner saw it. Sizes in bytes.
+
+    expected:  the files that the point has on disk
+    before, after: the files that were there before and after the launch, by name with their size
+    storage_read_bytes: what the block layer fetched for the launch's processes; None where it cannot be seen
+    """
+
+    plan: TrialPlan
+    point: Point
+    operation: str
+    measurement: Measurement
+    expected: Tuple[FileSpec, ...]
+    before: Dict[str, int]
+    after: Dict[str, int]
+    storage_read_bytes: Optional[int]
+
+
+seen_elsewhere(
+    'E1',
+    'The engine ended well and said what it did',
+    LAUNCH,
+    'invalid',
+    'see its raw output in the records',
+    'exit codes and error fields of the engines',
+)
+
+seen_elsewhere(
+    'E2',
+    'A launch ends inside its limit',
+    LAUNCH,
+    'invalid',
+    'is the file system stalled? The limit lies above its recovery_limit in trial.yaml',
+    'Lustre recovers in 150-900 s; Slurm drains a node whose step cannot be killed',
+)
+
+
+@rule(
+    'P1',
+    'A write ends with fsync inside the timed region',
+    LAUNCH,
+    'invalid',
+    'use an engine whose output proves its fsync',
+    'IOR tutorial, IO500 rules',
+)
+def write_reaches_storage(launched: Launched) -> Optional[str]:
+    if launched.operation == 'write' and not launched.measurement.fsync:
+        return 'nothing shows that the write was synced to storage inside the timed region'
+    return None
+
+
+@rule(
+    'P2',
+    'A read is cold: this node has not kept the bytes',
+    LAUNCH,
+    'label',
+    'labelled cached: it says nothing about storage',
+    'Lustre locking; lustre-iokit ior-survey; hpc/ior#328',
+)
+def read_is_cold(launched: Launched) -> Optional[str]:
+    if cache_label(launched) != 'cached':
+        return None
+    share = 100.0 * (launched.storage_read_bytes or 0) / _claimed(launched)
+    return f'only {share:.0f} % of the bytes read came from storage (cold is {100 * COLD_SHARE:.0f} % or more)'
+
+
+@rule(
+    'T3',
+    'Reordering ranks makes a read cold only with two nodes or more',
+    LAUNCH,
+    'label',
+    'labelled unknown: it says nothing about storage',
+    'IOR -C shifts by one node: on one node every rank re-reads its own file (seen)',
+)
+def reordering_needs_nodes(launched: Launched) -> Optional[str]:
+    if cache_label(launched) != 'unknown':
+        return None
+    if launched.point.nodes < 2:
+        return 'the node that reads has written the file, and no counter here shows where the bytes came from'
+    return 'no counter here shows whether the bytes came from storage'
+
+
+@rule(
+    'T9',
+    'The engine saw as many clients as the plan has',
+    LAUNCH,
+    'invalid',
+    'check the launcher of the partition in trial.yaml',
+    'srun --mpi=none with MPICH: N singletons, each rank 0 of 1, exit 0 (seen)',
+)
+def world_size(launched: Launched) -> Optional[str]:
+    seen, planned = launched.measurement.world_size, launched.point.tasks
+    return None if seen == planned else f'{seen} clients took part, not {planned}'
+
+
+@rule(
+    'T10',
+    'The clients ran on as many nodes as the plan has',
+    LAUNCH,
+    'invalid',
+    'check tasks per node and the launcher of the partition in trial.yaml',
+    'srun -N4 -n8 places 4/2/1/1 ranks (seen)',
+)
+def hosts(launched: Launched) -> Optional[str]:
+    seen, planned = len(set(launched.measurement.hosts)), launched.point.nodes
+    return None if seen == planned else f'the clients ran on {seen} nodes, not {planned}'
+
+
+@rule(
+    'T12',
+    'A phase that is too short to measure is not a zero',
+    LAUNCH,
+    'invalid',
+    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'fdtree and Bonnie++ print 0 or +++++ for a phase under a second (seen)',
+)
+def measurable(launched: Launched) -> Optional[str]:
+    return None if launched.measurement.seconds > 0 else 'the timed region has no length: too short to measure'
+
+
+@rule(
+    'T17',
+    'The files of a point are there in full before a read and after every operation',
+    LAUNCH,
+    'invalid',
+    'something else works in the run directory, or the engine deletes files',
+    'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
+)
+def files_in_full(launched: Launched) -> Optional[str]:
+    expected = dict(launched.expected)
+    if launched.operation == 'read' and launched.before != expected:
+        return f'before the read {_difference(expected, launched.before)}'
+    if launched.after != expected:
+        return f'after the {launched.operation} {_difference(expected, launched.after)}'
+    return None
+
+
+@rule(
+    'T18',
+    'Every client moved exactly its bytes',
+    LAUNCH,
+    'invalid',
+    'the engine did not do what was asked; see its raw output in the records',
+    'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
+)
+def bytes_of_each(launched: Launched) -> Optional[str]:
+    planned = launched.point.bytes_per_client
+    for job in launched.measurement.jobs:
+        if job.bytes_moved != planned:
+            return f'client {job.rank} moved {job.bytes_moved} B, not {planned} B'
+    total = launched.measurement.bytes_moved
+    if total != launched.point.bytes_moved:
+        return f'{total} B were moved, not {launched.point.bytes_moved} B'
+    return None
+
+
+@rule(
+    'T19',
+    'The timed region is long against the clock of the engine',
+    LAUNCH,
+    'invalid',
+    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'fio counts whole milliseconds: tens of per cent on a short region (seen)',
+)
+def long_against_the_clock(launched: Launched) -> Optional[str]:
+    seconds = launched.measurement.seconds
+    if 0 < seconds < CLOCK_MIN_S and launched.measurement.clock_s >= 0.001:
+        return f'the timed region lasted {seconds:.3f} s, less than {CLOCK_MIN_S} s'
+    return None
+
+
+def cache_label(launched: Launched) -> str:
+    """Where a read's bytes came from: 'cold', 'cached' or 'unknown'; empty for a write.
+
+    Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed
+    (VALIDITY P2). Of a file that several clients of one node read, the bytes are claimed once: the page cache
+    fetches them once for all.
+    """
+    if launched.operation != 'read':
+        return ''
+    if launched.measurement.direct:
+        return 'cold'
+    if launched.storage_read_bytes is None:
+        return 'unknown'
+    return 'cold' if launched.storage_read_bytes >= COLD_SHARE * _claimed(launched) else 'cached'
+
+
+def _claimed(launched: Launched) -> int:
+    return min(launched.measurement.bytes_moved, sum(size for _, size in launched.expected))
+
+
+def _difference(expected: Dict[str, int], seen: Dict[str, int]) -> str:
+    missing = sorted(set(expected) - set(seen))
+    if missing:
+        return f'{len(missing)} of {len(expected)} files are missing ({missing[0]})'
+    foreign = sorted(set(seen) - set(expected))
+    if foreign:
+        return f'{len(foreign)} files are there that the plan does not know ({foreign[0]})'
+    name = next(name for name in sorted(expected) if expected[name] != seen[name])
+    return f'{name} has {seen[name]} B, not {expected[name]} B'

@@ -1,0 +1,69 @@
+"""The register of validity rules. docs/validity.md is generated from it, and every finding names one of its rows."""
+
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from seatrial.model.record import Finding
+
+BEFORE, WARMUP, LAUNCH, CASE = 'before the run', 'after the warm-up', 'after each launch', 'over the case'
+
+
+class Rule(NamedTuple):
+    """One rule.
+
+    when:   BEFORE (evidence: Ground), WARMUP (Warmed), LAUNCH (Launched) or CASE (CaseSeen)
+    effect: of breaking it: 'refuse' (nothing runs), 'invalid', 'incomplete' or 'label'
+    check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
+            or the runner can see it, which then says so by `finding`
+    mend:   what the reader can do
+    source: where the rule comes from
+    """
+
+    id: str
+    title: str
+    when: str
+    effect: str
+    mend: str
+    source: str
+    check: Optional[Callable[[Any], Optional[str]]]
+
+
+RULES: Dict[str, Rule] = {}
+
+Check = Callable[[Any], Optional[str]]
+
+
+def rule(id: str, title: str, when: str, effect: str, mend: str, source: str) -> Callable[[Check], Check]:
+    """Register the decorated function as the check of a rule."""
+
+    def register(check: Check) -> Check:
+        _add(Rule(id, title, when, effect, mend, source, check))
+        return check
+
+    return register
+
+
+def seen_elsewhere(id: str, title: str, when: str, effect: str, mend: str, source: str) -> None:
+    """Register a rule whose breach only an engine or the runner can see."""
+    _add(Rule(id, title, when, effect, mend, source, None))
+
+
+def findings(when: str, evidence: Any) -> List[Finding]:
+    """What the rules of one moment find in the evidence, in the order of the register."""
+    found = []
+    for each in RULES.values():
+        if each.when == when and each.check is not None:
+            said = each.check(evidence)
+            if said is not None:
+                found.append(finding(each.id, said))
+    return found
+
+
+def finding(id: str, said: str) -> Finding:
+    """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and mend."""
+    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].mend}')
+
+
+def _add(new: Rule) -> None:
+    if new.id in RULES:
+        raise ValueError(f'rule {new.id} is defined twice')
+    RULES[new.id] = new

@@ -1,0 +1,139 @@
+"""When a point has been repeated enough: Student's t interval and the stopping rule that is made of it.
+
+Sources: "repeat until 90 % confidence and 10 % relative error, at least 4 runs" (Boito, Kassick and Navaux, WSPPD
+2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2). What stopping
+at a short interval costs, and why repetitions follow the stop, is measured in docs/statistics.md.
+"""
+
+import math
+from functools import lru_cache
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+from seatrial.model.plan import StoppingRule
+
+Values = Sequence[Optional[float]]
+
+
+class Interval(NamedTuple):
+    """A two-sided interval for a mean, in the unit of the values. half_width is infinite for one value."""
+
+    mean: float
+    half_width: float
+    n: int
+    confidence: float
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.mean + self.half_width
+
+
+class State(NamedTuple):
+    """What is to be done with a point.
+
+    action:       'more': repeat; 'extra': converged, `extra_left` repetitions that count are still owed; 'done'
+    reason:       of 'done' only: 'converged', 'exhausted' or 'fixed'
+    converged_at: how many repetitions had been made when every interval was first short enough
+    """
+
+    action: str
+    reason: str = ''
+    converged_at: Optional[int] = None
+    extra_left: int = 0
+
+
+def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
+    """What the rule says after these repetitions of a point: to be asked again after each of them.
+
+    Every metric has one entry a repetition, in their order: its value, or None where it was not valid. A repetition
+    counts once all metrics have their entry; those without a valid value use up `most` all the same, so that a point
+    whose measurements cannot be believed ends too.
+
+    The point has converged at the first repetition at which every metric has at least `least` valid values and a half
+    width of at most max_relative_error x |mean|. It is owed `extra` valid repetitions from there, whatever they show.
+    Unconverged after `most`, or still owed something after most + extra: 'exhausted'. Nothing that is appended later
+    changes a 'done'. Raises ValueError without metrics, or for a value that is not finite.
+    """
+    if not values_by_metric:
+        raise ValueError('a point without metrics has nothing to stop at')
+    made = min(len(values) for values in values_by_metric.values())
+    if rule.fixed:
+        return State('done', 'fixed') if made >= rule.least else State('more')
+    converged_at = _converged_at(values_by_metric, rule, min(made, rule.most))
+    if converged_at is None:
+        return State('done', 'exhausted') if made >= rule.most else State('more')
+    cap = min(made, rule.most + rule.extra)
+    counted = min(len(_valid(values[converged_at:cap])) for values in values_by_metric.values())
+    if counted >= rule.extra:
+        return State('done', 'converged', converged_at)
+    if cap == rule.most + rule.extra:
+        return State('done', 'exhausted', converged_at)
+    return State('extra', '', converged_at, rule.extra - counted)
+
+
+def t_interval(values: Sequence[float], confidence: float) -> Interval:
+    """Student's two-sided interval for the mean of independent values. Raises ValueError without finite values."""
+    if not values or not all(math.isfinite(value) for value in values):
+        raise ValueError(f'an interval needs finite values, and at least one: {list(values)}')
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n == 1:
+        return Interval(mean, math.inf, n, confidence)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return Interval(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n, confidence)
+
+
+@lru_cache(maxsize=None)
+def t_quantile(confidence: float, df: int) -> float:
+    """The t that |Student's t| with `df` degrees of freedom stays below with probability `confidence`.
+
+    The distribution is a finite sum for whole degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical
+    Functions, 26.7.3 and 26.7.4), increasing in the angle atan(t / sqrt(df)); the angle is found by bisection.
+    Raises ValueError unless 0 < confidence < 1 and df is a whole number of at least 1.
+    """
+    if not 0.0 < confidence < 1.0 or df < 1 or df != int(df):
+        raise ValueError(f'no quantile of t for a confidence of {confidence} and {df} degrees of freedom')
+    low, high = 0.0, math.pi / 2
+    while True:
+        angle = (low + high) / 2
+        if angle in (low, high):
+            return math.sqrt(df) * math.tan(angle)
+        if _within(angle, df) < confidence:
+            low = angle
+        else:
+            high = angle
+
+
+def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
+    for count in range(rule.least, made + 1):
+        if all(_short(_valid(values[:count]), rule) for values in values_by_metric.values()):
+            return count
+    return None
+
+
+def _short(values: Sequence[float], rule: StoppingRule) -> bool:
+    if len(values) < rule.least:
+        return False
+    interval = t_interval(values, rule.confidence)
+    return interval.half_width <= rule.max_relative_error * abs(interval.mean)
+
+
+def _valid(values: Values) -> Sequence[float]:
+    return [value for value in values if value is not None]
+
+
+def _within(angle: float, df: int) -> float:
+    """P(|t| < sqrt(df) tan(angle)). A&S write the sum with cos^0 first for even df, cos^1 for odd df."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = df % 2
+    term = cosine if odd else 1.0
+    total = 0.0
+    for power in range(odd, df - 1, 2):
+        total += term
+        term *= cosine * cosine * (power + 1) / (power + 2)
+    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total

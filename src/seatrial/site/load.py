@@ -1,0 +1,202 @@
+"""Reading a site's folder: everything that can be wrong with it is said before anything starts."""
+
+import os
+import runpy
+import traceback
+import typing
+from collections.abc import Collection, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from seatrial.site import strict_yaml
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, choice, problem, show
+from seatrial.site.model import (
+    DEFAULT_LAYOUT,
+    LAYOUT_TYPES,
+    SETTINGS_FILE,
+    TRIAL_FILE,
+    VERSION,
+    FileSystem,
+    Site,
+    Trial,
+    TrialFile,
+    lies_in,
+)
+
+_Found = tuple[list[str | int], str]
+"""Keys, and what is wrong there with its mend."""
+
+
+def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = None) -> Site:
+    """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
+
+    settings.py is executed to learn its partitions, unless they are given as 'system:partition': inside ReFrame,
+    which has executed it already, a second time would register the site's own launchers twice.
+    """
+    home = _folder(folder)
+    trial_file = _trial_file(strict_yaml.read(home / TRIAL_FILE), home)
+    known = _partitions_of(home / SETTINGS_FILE) if partitions is None else partitions
+    found = islice(_contradictions(trial_file, known), SHOWN_PROBLEMS + 1)
+    problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]
+    if problems:
+        raise SiteError(problems)
+    return Site(home, trial_file)
+
+
+def _folder(folder: str | os.PathLike[str]) -> Path:
+    try:
+        home = Path(folder).resolve(strict=True)
+        if home.is_dir():
+            return home
+        reason = 'not a folder'
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
+        reason = getattr(error, 'strerror', None) or str(error)
+    mend = f'name a folder that holds {SETTINGS_FILE} and {TRIAL_FILE}'
+    raise SiteError([problem(os.fspath(folder), [], f'{reason}; {mend}')])
+
+
+def _trial_file(data: Any, home: Path) -> TrialFile:
+    try:
+        return TrialFile.model_validate(data, context=home)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    # Another version has other keys: what is said of them would mislead.
+    version = [detail for detail in details if detail['loc'] == ('version',)]
+    raise SiteError([_said(detail) for detail in (version or details)[: SHOWN_PROBLEMS + 1]])
+
+
+def _said(detail: ErrorDetails) -> str:
+    keys, kind, value = list(detail['loc']), detail['type'], detail['input']
+    if kind == 'value_error':
+        sentence = str(detail['ctx']['error'])
+        if keys[-1] == '[key]':  # pydantic's mark that the key itself is meant, not its value
+            keys.pop()
+    elif kind == 'extra_forbidden':
+        sentence = f'there is no such key; {choice(keys[-1], _owner(keys[:-1]).model_fields)}'
+    elif kind == 'missing':
+        example = _owner(keys[:-1]).model_fields[str(keys[-1])].examples
+        sentence = f'is missing; write {keys[-1]}: {example[0] if example else "a value"}'
+    elif keys:
+        sentence = f'{show(value)} stands where a mapping is expected; write {_form(_owner(keys))}'
+    else:
+        sentence = f'{show(value)} stands where the keys of a site are expected; begin with version: {VERSION}'
+    return problem(TRIAL_FILE, keys, sentence)
+
+
+def _form(model: type[BaseModel]) -> str:
+    """The mapping with the keys that it needs."""
+    shown = [(name, field.examples[0]) for name, field in model.model_fields.items() if field.examples]
+    return '{' + ', '.join(f'{name}: {example}' for name, example in shown) + '}'
+
+
+def _owner(keys: list[str | int]) -> type[BaseModel]:
+    """The model of the mapping at a place."""
+    model: type[BaseModel] = TrialFile
+    rest = iter(keys)
+    for key in rest:
+        annotation = model.model_fields[str(key)].annotation
+        model = _model_in(annotation) or model
+        if typing.get_origin(annotation) in (dict, tuple):
+            next(rest, None)
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _partitions_of(settings: Path) -> list[str]:
+    """Every 'system:partition' that settings.py describes. Whatever ReFrame itself would refuse is left to it."""
+    configuration = _executed(settings).get('site_configuration')
+    if not isinstance(configuration, dict):
+        sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
+        raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+    return [
+        f'{system.get("name")}:{partition.get("name")}'
+        for system in _dictionaries(configuration.get('systems'))
+        for partition in _dictionaries(system.get('partitions'))
+    ]
+
+
+def _executed(settings: Path) -> dict[str, Any]:
+    strict_yaml.regular_file(settings)
+    try:
+        return runpy.run_path(str(settings))
+    except (Exception, SystemExit) as error:
+        raise SiteError([problem(SETTINGS_FILE, [], _failure(error, settings))]) from None
+
+
+def _failure(error: BaseException, settings: Path) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(settings)]
+    if isinstance(error, SyntaxError) and error.filename == str(settings):
+        lines.append(error.lineno)
+    place = f'line {lines[-1]}: ' if lines else ''
+    return f'{place}{type(error).__name__}: {error}; it must run by itself as Python'
+
+
+def _dictionaries(value: Any) -> list[dict[Any, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]:
+    """What is wrong between entries that are each well formed."""
+    names = [engine.name for engine in file.engines]
+    for i, engine in enumerate(names):
+        if engine in names[:i]:
+            yield ['engines', i], f'{show(engine)} stands twice; keep one'
+    for name, file_system in file.file_systems.items():
+        for keys, sentence in _file_system(file_system, file.state):
+            yield ['file_systems', name, *keys], sentence
+    for name in file.partitions:
+        if name not in known:
+            yield ['partitions', name], f'{SETTINGS_FILE} describes no such partition; {choice(name, known)}'
+    for i, trial in enumerate(file.trials):
+        for keys, sentence in _trial(trial, file):
+            yield ['trials', i, *keys], sentence
+
+
+def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
+    if entry.mount is not None and not lies_in(entry.path, entry.mount):
+        yield ['path'], f'{show(entry.path)} is not inside the mount {show(entry.mount)}; correct one of them'
+    if not entry.records_on_target and lies_in(state, entry.mount or entry.path):
+        risk = (
+            f'the state directory {show(state)} lies on this file system, whose hang would take the records with it'
+        )
+        yield ['path'], f'{risk}; move it, or write records_on_target: true'
+    for name, layout in entry.layouts.items():
+        if entry.type not in LAYOUT_TYPES:
+            yield ['layouts', name], f'no layout can be set on {entry.type}; take it out'
+        elif layout.named(name).is_default:
+            yield ['layouts', name], f"asks for nothing; take it out and use '{DEFAULT_LAYOUT}'"
+
+
+def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:
+    widest = max(trial.nodes)
+    for i, name in enumerate(trial.partitions):
+        if name not in file.partitions:
+            yield ['partitions', i], f'{show(name)} is not a partition of this file; {choice(name, file.partitions)}'
+        elif widest > 1 and file.partitions[name].launcher.kind == 'local':
+            yield (
+                ['nodes'],
+                f'the launcher of {show(name)} is local and reaches one node; write [1], or another launcher',
+            )
+    for i, name in enumerate(trial.file_systems):
+        if name not in file.file_systems:
+            mend = choice(name, file.file_systems)
+            yield ['file_systems', i], f'{show(name)} is not a file system of this file; {mend}'
+            continue
+        layouts = [DEFAULT_LAYOUT, *file.file_systems[name].layouts]
+        for k, layout in enumerate(trial.layouts):
+            if layout not in layouts:
+                yield ['layouts', k], f'{show(name)} has no layout {show(layout)}; {choice(layout, layouts)}'
+    if trial.max_clients is not None and trial.max_clients < widest:
+        yield (
+            ['max_clients'],
+            f'{trial.max_clients} clients are fewer than the {widest} nodes; write at least {widest}',
+        )

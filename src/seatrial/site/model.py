@@ -1,0 +1,484 @@
+"""What a site is: the typed form of trial.yaml, and the questions that the rest of Seatrial asks of it."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from seatrial.model.layout import Layout
+from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
+from seatrial.model.units import GIB, KIB, parse_size
+from seatrial.model.workload import Geometry
+from seatrial.site.error import SiteError, choice, problem, show
+from seatrial.site.profile import PROFILES
+
+VERSION = 1
+TRIAL_FILE = 'trial.yaml'
+SETTINGS_FILE = 'settings.py'
+
+DEFAULT_ENGINES = ('ior', 'fio', 'dd')
+"""Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
+
+LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')
+DEFAULT_LAYOUT = 'default'
+
+RECOVERY_LIMIT_S: Mapping[str, float] = {
+    'posix': 0.0,
+    'lustre': 900.0,
+    'gpfs': 300.0,
+    'beegfs': 300.0,
+    'nfs': 300.0,
+    'glusterfs': 300.0,
+}
+"""Seconds for which a healthy failover may block I/O, by type of file system.
+
+Lustre: the hard limit of its recovery window (kernel log: "recovery window ... 150-900"; recovery_time_hard). The
+other network types: chosen above the defaults of their own waits, which are 180 s for the NFSv4 grace period of
+Linux (90 s, extended once), 180 s for BeeGFS (sysTargetOfflineTimeoutSecs) and 42 s for GlusterFS
+(network.ping-timeout). A local file system has none.
+"""
+
+LAYOUT_TYPES = ('lustre',)
+"""Types whose layout can be asked for by name."""
+
+STRIPE_SIZE_UNIT = 64 * KIB
+"""Bytes. lfs setstripe refuses a stripe size that is no multiple of it."""
+
+MOST_STRIPES = 2000
+MOST_COUNT = 1_000_000
+MOST_INODES = 10**12
+MOST_BYTES = 2**63 - 1
+MOST_SECONDS = 30 * 24 * 3600.0
+
+_SECONDS = {'': 1, 's': 1, 'min': 60, 'h': 3600}
+_DURATION = re.compile(r'([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)\Z', re.ASCII)
+# Together the parts of a case's slug stay below the 255 bytes of a file name.
+_NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,39}\Z', re.ASCII)
+_PARTITION = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,31}:[A-Za-z_][A-Za-z0-9_-]{0,31}\Z', re.ASCII)
+_CHECK = re.compile(r'(?:\*|[A-Za-z_][A-Za-z0-9_]{0,79})\Z', re.ASCII)
+# Names stand as keys in references.yaml, which ReFrame reads by the rules of YAML 1.1.
+_YAML_WORDS = frozenset(('null', 'true', 'false', 'yes', 'no', 'on', 'off'))
+
+
+def parse_duration(text: str) -> float:
+    """Seconds meant by '90s', '15min', '1.5h' or '900'. Raises ValueError with the accepted form otherwise."""
+    match = _DURATION.match(text.strip())
+    if match is None or match.group(2) not in _SECONDS:
+        raise ValueError(f'{show(text)} is not a duration; write a number and one of s, min, h: 15min')
+    return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def _version(value: Any) -> int:
+    if type(value) is not int or value != VERSION:
+        raise ValueError(f'{show(value)} is not a version that this Seatrial reads; write {VERSION}')
+    return value
+
+
+def _size(least: int) -> Callable[[Any], int]:
+    def size(value: Any) -> int:
+        if isinstance(value, str) and len(value) <= 40:
+            value = parse_size(value)
+        if type(value) is not int or not least <= value <= MOST_BYTES:
+            raise ValueError(f'{show(value)} is not a size; write a number from {least} and a unit: 64KiB, 1.5GiB')
+        return value
+
+    return size
+
+
+def _stripe_size(value: Any) -> int:
+    size = _size(1)(value)
+    if size % STRIPE_SIZE_UNIT or size >= 4 * GIB:
+        raise ValueError(f'{show(value)} is not a stripe size; write a multiple of 64KiB below 4GiB')
+    return size
+
+
+def _stripe_count(value: Any) -> int:
+    if type(value) is not int or not (value == -1 or 1 <= value <= MOST_STRIPES):
+        raise ValueError(f'{show(value)} is not a stripe count; write 1 to {MOST_STRIPES}, or -1 for all targets')
+    return value
+
+
+def _duration(least: float) -> Callable[[Any], float]:
+    def duration(value: Any) -> float:
+        if isinstance(value, str):
+            value = parse_duration(value)
+        if type(value) not in (int, float) or not least <= value <= MOST_SECONDS:
+            mend = f'write {least:g}s to {MOST_SECONDS / 3600:g}h, with one of s, min, h'
+            raise ValueError(f'{show(value)} is not a duration here; {mend}')
+        return float(value)
+
+    return duration
+
+
+def _count(what: str, most: int = MOST_COUNT) -> Callable[[Any], int]:
+    def count(value: Any) -> int:
+        if type(value) is not int or value < 1:
+            raise ValueError(f'{show(value)} is not a {what}; write a whole number from 1')
+        if value > most:
+            raise ValueError(f'{show(value)} is too large for a {what}; write at most {most}')
+        return value
+
+    return count
+
+
+def _truth(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f'{show(value)} is neither true nor false; write one of them')
+    return value
+
+
+def _known_or_unknown(value: Any) -> bool | None:
+    if type(value) is not bool and value != 'unknown':
+        raise ValueError(f'{show(value)} is not an answer; write true, false or unknown')
+    return value if type(value) is bool else None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value or not value.isprintable() or len(value) > 4096:
+        raise ValueError(f'{show(value)} is not a line of text; write one, in quotes where YAML reads it otherwise')
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not _NAME.match(value) or value.lower() in _YAML_WORDS:
+        raise ValueError(
+            f'{show(value)} cannot be a name; write a letter, then letters, digits, _ . or - (at most 40 in all; '
+            f'not yes, no, on, off, true, false or null)'
+        )
+    return value
+
+
+def _layout_name(value: Any) -> str:
+    if value == DEFAULT_LAYOUT:
+        raise ValueError(f"'{DEFAULT_LAYOUT}' is always there and asks for nothing; choose another name")
+    return _name(value)
+
+
+def _partition(value: Any) -> str:
+    if not isinstance(value, str) or not _PARTITION.match(value):
+        raise ValueError(f"{show(value)} is not a partition; write ReFrame's system:partition, as in cluster:compute")
+    return value
+
+
+def _check(value: Any) -> str:
+    if not isinstance(value, str) or not _CHECK.match(value):
+        raise ValueError(f"{show(value)} is not a check; write a family, the class name of a check, or '*' for all")
+    return value
+
+
+def _one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
+    def one_of(value: Any) -> str:
+        if not isinstance(value, str) or value not in known:
+            raise ValueError(f'{show(value)} is not {what}; {choice(value, known)}')
+        return value
+
+    return one_of
+
+
+def _path(value: Any, info: ValidationInfo) -> str:
+    path = _unexpanded(_text(value))
+    base = info.context if isinstance(info.context, Path) else Path.cwd()
+    return '/' + os.path.normpath(base / path).lstrip('/')
+
+
+def _mount(value: Any) -> str:
+    path = _unexpanded(_text(value))
+    if not path.startswith('/'):
+        raise ValueError(f'{show(value)} is not a mount point; write an absolute path')
+    return '/' + os.path.normpath(path).lstrip('/')
+
+
+def _program(value: Any) -> str:
+    program = _unexpanded(_text(value))
+    if '/' in program and not program.startswith('/'):
+        raise ValueError(
+            f'{show(value)} is a relative path; write an absolute one, or a name to be found on the PATH'
+        )
+    return program
+
+
+def _unexpanded(text: str) -> str:
+    if text.startswith('~') or '$' in text:
+        raise ValueError(f'{show(text)}: ~ and $ are not expanded; write the path in full')
+    return text
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, list) or not value:
+        what = 'an empty list' if value == [] else show(value)
+        raise ValueError(f'{what} stands where a list is expected; write one or more values in []')
+    return tuple(value)
+
+
+def _distinct(value: Any) -> tuple[Any, ...]:
+    items = _listed(value)
+    words = [show(item) for item in items if isinstance(item, (str, int))]
+    if len(set(words)) < len(words):
+        twice = next(word for i, word in enumerate(words) if word in words[:i])
+        raise ValueError(f'{twice} stands twice in the list; keep one')
+    return items
+
+
+def _filled(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        what = 'nothing' if value == {} else show(value)
+        raise ValueError(f'{what} stands where named entries are expected; write at least one, indented')
+    return value
+
+
+def _engine(value: Any) -> Any:
+    return {'name': value} if isinstance(value, str) else value
+
+
+def _launcher(value: Any) -> Any:
+    return {'kind': value} if isinstance(value, str) else value
+
+
+Size = Annotated[int, BeforeValidator(_size(1))]
+Truth = Annotated[bool, BeforeValidator(_truth)]
+Name = Annotated[str, BeforeValidator(_name)]
+NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
+Check = Annotated[str, BeforeValidator(_check)]
+EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
+FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', tuple(RECOVERY_LIMIT_S)))]
+LayoutName = Annotated[str, BeforeValidator(_layout_name)]
+LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', LAUNCHERS))]
+ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
+PathText = Annotated[str, BeforeValidator(_path)]
+Program = Annotated[str, BeforeValidator(_program)]
+PartitionName = Annotated[str, BeforeValidator(_partition)]
+Listed = BeforeValidator(_listed)
+Distinct = BeforeValidator(_distinct)
+Filled = BeforeValidator(_filled)
+
+
+class Entry(BaseModel):
+    """A mapping of trial.yaml. An unknown key is an error. The first of a field's `examples` is shown as the mend."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+
+class EngineEntry(Entry):
+    """An engine, and the program that carries it where that is not the engine's own name on the PATH."""
+
+    name: EngineName = Field(examples=['ior'])
+    program: Annotated[str | None, BeforeValidator(_program)] = None
+
+
+class LimitsEntry(Entry):
+    """The most that a session may have on a file system at any time; no default, because it is the site's promise."""
+
+    bytes: Size = Field(examples=['4GiB'])
+    inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
+
+
+class LayoutEntry(Entry):
+    """A layout that the site names. What it leaves out stays as the file system has it."""
+
+    stripe_count: Annotated[int | None, BeforeValidator(_stripe_count)] = Field(default=None, examples=['-1'])
+    stripe_size: Annotated[int | None, BeforeValidator(_stripe_size)] = None
+    pool: Annotated[str | None, BeforeValidator(_name)] = None
+
+    def named(self, name: str) -> Layout:
+        """The layout as the plan carries it."""
+        return Layout(name, self.stripe_count, self.stripe_size, self.pool)
+
+
+class FileSystem(Entry):
+    """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
+
+    type: FileSystemType = Field(examples=['lustre'])
+    path: PathText = Field(examples=['/lustre/scratch/seatrial'])
+    limits: LimitsEntry = Field(examples=['{bytes: 4GiB, inodes: 100000}'])
+    mount: Annotated[str | None, BeforeValidator(_mount)] = None
+    storage_system: Annotated[str | None, BeforeValidator(_name)] = None
+    records_on_target: Truth = False
+    recovery_limit: Annotated[float | None, BeforeValidator(_duration(0.0))] = None
+    compresses: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
+    server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    layouts: Annotated[dict[LayoutName, LayoutEntry], Filled] = {}
+
+
+class LauncherEntry(Entry):
+    """How a launch reaches the nodes of a partition."""
+
+    kind: LauncherKind = Field(examples=['srun'])
+    arguments: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Listed] = ()
+
+
+class Partition(Entry):
+    """What Seatrial must know of one of ReFrame's partitions."""
+
+    launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
+    tasks_per_node: Annotated[int, BeforeValidator(_count('number of tasks'))] = Field(examples=['8'])
+    python: Program = 'python3'
+
+
+class Trial(Entry):
+    """Which checks run where: every combination of what its lists name is a case."""
+
+    checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
+    partitions: Annotated[tuple[PartitionName, ...], Distinct] = Field(examples=['[cluster:compute]'])
+    file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    nodes: Annotated[tuple[NodeCount, ...], Distinct] = Field(examples=['[1, 2, 4]'])
+    layouts: Annotated[tuple[Name, ...], Distinct] = (DEFAULT_LAYOUT,)
+    profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
+    bytes_per_client: Annotated[int | None, BeforeValidator(_size(1))] = None
+    budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
+    max_clients: Annotated[int | None, BeforeValidator(_count('number of clients'))] = None
+
+    def covers(self, check: str, family: str, profile: str) -> bool:
+        """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
+        return profile in self.profiles and not {check, family, '*'}.isdisjoint(self.checks)
+
+    def cases(self, check: str) -> list[Case]:
+        """Every case of the check, in the order in which the lists name them."""
+        return [
+            Case(check, partition, file_system, layout, nodes)
+            for partition in self.partitions
+            for file_system in self.file_systems
+            for layout in self.layouts
+            for nodes in self.nodes
+        ]
+
+
+class TrialFile(Entry):
+    """trial.yaml as a whole."""
+
+    version: Annotated[int, BeforeValidator(_version)] = Field(examples=[str(VERSION)])
+    state: PathText = Field(examples=['/home/hpc/seatrial'])
+    file_systems: Annotated[dict[Name, FileSystem], Filled] = Field(
+        examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
+    )
+    partitions: Annotated[dict[PartitionName, Partition], Filled] = Field(
+        examples=['{cluster:compute: {launcher: srun, tasks_per_node: 8}}']
+    )
+    trials: Annotated[tuple[Trial, ...], Listed] = Field(
+        examples=['[{checks: [access], partitions: [cluster:compute], file_systems: [scratch], nodes: [1]}]']
+    )
+    engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_engine)], ...], Listed] = tuple(
+        EngineEntry(name=name) for name in DEFAULT_ENGINES
+    )
+
+
+class Overrides(NamedTuple):
+    """What a trial fixes for its cases; None leaves it to the profile, the source or the allocation."""
+
+    bytes_per_client: int | None = None
+    budget_s: float | None = None
+    max_clients: int | None = None
+
+
+@dataclass(frozen=True)
+class Site:
+    """A checked site. Names that are asked for come from its own cases; any other raises KeyError."""
+
+    folder: Path
+    trial_file: TrialFile
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.name
+
+    @property
+    def state(self) -> str:
+        """Absolute path of the directory for sessions, records and locks."""
+        return self.trial_file.state
+
+    def cases(self, check: str, family: str, profile: str) -> list[Case]:
+        """Every case that the trials ask of this check, each once, in the order of the file."""
+        wanted = [case for trial in self._trials(check, family, profile) for case in trial.cases(check)]
+        return list(dict.fromkeys(wanted))
+
+    def overrides(self, case: Case, family: str, profile: str) -> Overrides:
+        """What is fixed for a case by the first trial of the file that asks for it."""
+        for trial in self._trials(case.check, family, profile):
+            if case in trial.cases(case.check):
+                return Overrides(trial.bytes_per_client, trial.budget, trial.max_clients)
+        return Overrides()
+
+    def geometry(self, case: Case, max_clients: int | None = None) -> Geometry:
+        """The largest launch of a case: all its nodes with the partition's tasks, max_clients (Overrides) at most."""
+        most = self.partition(case.partition).tasks_per_node
+        return Geometry(case.nodes, most if max_clients is None else min(most, max_clients // case.nodes))
+
+    def file_system(self, name: str) -> FileSystem:
+        """The entry of a file system."""
+        return self.trial_file.file_systems[name]
+
+    def partition(self, name: str) -> Partition:
+        """The entry of a partition, by ReFrame's system:partition."""
+        return self.trial_file.partitions[name]
+
+    def target(self, file_system: str, layout: str) -> Target:
+        """The file system under test with one of its layouts, as the plan carries it."""
+        entry = self.file_system(file_system)
+        default = RECOVERY_LIMIT_S[entry.type]
+        return Target(
+            name=file_system,
+            type=entry.type,
+            path=entry.path,
+            storage_system=entry.storage_system or file_system,
+            limits=Limits(entry.limits.bytes, entry.limits.inodes),
+            layout=Layout() if layout == DEFAULT_LAYOUT else entry.layouts[layout].named(layout),
+            mount=entry.mount,
+            records_on_target=entry.records_on_target,
+            recovery_limit_s=default if entry.recovery_limit is None else entry.recovery_limit,
+            compresses=entry.compresses,
+            server_cache_bytes=entry.server_cache_bytes,
+            fast_tier_bytes=entry.fast_tier_bytes,
+        )
+
+    def launcher(self, partition: str) -> Launcher:
+        """How launches reach the nodes of a partition."""
+        entry = self.partition(partition).launcher
+        return Launcher(entry.kind, entry.arguments)
+
+    def engine_choices(self) -> tuple[EngineChoice, ...]:
+        """The engines in the site's order of preference."""
+        return tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
+
+    def check_names(self, known: Mapping[str, str]) -> None:
+        """Raise SiteError for names in trials[].checks that are no check and no family in `known` (check: family)."""
+        names = sorted({*known, *known.values()})
+        problems = [
+            problem(
+                TRIAL_FILE,
+                ['trials', i, 'checks', k],
+                f'{show(name)} is no check and no family; {choice(name, names)}',
+            )
+            for i, trial in enumerate(self.trial_file.trials)
+            for k, name in enumerate(trial.checks)
+            if name != '*' and name not in names
+        ]
+        if problems:
+            raise SiteError(problems)
+
+    def make_directories(self) -> None:
+        """Make the state directory, and the paths for trials that lie inside it; raises SiteError.
+
+        Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
+        reason the parent of the state directory must exist.
+        """
+        inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
+        try:
+            Path(self.state).mkdir(exist_ok=True)
+            for path in inside:
+                Path(path).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
+            raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
+
+    def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
+        return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
+
+
+def lies_in(path: str, directory: str) -> bool:
+    """Whether an absolute, normalised path is the directory or something below it, by its name alone."""
+    return os.path.commonpath([path, directory]) == directory

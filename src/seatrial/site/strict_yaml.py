@@ -1,0 +1,204 @@
+"""YAML as a site may write it: text, whole numbers, true, false and nothing, in lists and mappings.
+
+PyYAML by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a
+date, and grows nine lines of aliases to a billion values. Here each of these is plain text or a problem with its
+place. Aliases may be used, within MAX_VALUES.
+"""
+
+import re
+import stat
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import yaml
+
+from seatrial.site.error import SiteError, problem, show
+
+MAX_BYTES = 128 * 1024
+MAX_VALUES = 20_000
+MAX_DEPTH = 32
+MAX_DIGITS = 18
+
+_TAG = 'tag:yaml.org,2002:'
+_INTEGER = re.compile(r'[-+]?(?:0|[1-9][0-9]*)\Z', re.ASCII)
+# An escape such as "\uD800" makes text that cannot be written as UTF-8, nor read by pydantic.
+_SURROGATE = re.compile('[\ud800-\udfff]')
+_WORDS: dict[str, dict[str, bool | None]] = {
+    'null': {'': None, '~': None, 'null': None},
+    'bool': {'true': True, 'false': False},
+}
+
+_MENDS = (
+    ("'\\t'", 'a tab stands where spaces belong; indent with spaces'),
+    ('alphabetic or numeric', "write '*' in quotes, and names of anchors in letters"),
+    ('mapping values are not allowed', 'check the indentation, or put the value in quotes'),
+    ('another document', 'keep one document, without a second ---'),
+)
+
+
+def read(file: Path) -> Any:
+    """The plain values (dict with str keys, list, str, int, bool, None) of a YAML file; raises SiteError."""
+    return parse(read_text(file), file.name)
+
+
+def read_text(file: Path) -> str:
+    """The text of a regular UTF-8 file of at most MAX_BYTES; raises SiteError."""
+    regular_file(file)
+    try:
+        with file.open('rb') as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SiteError([problem(file.name, [], f'{file}: {error.strerror}; make it readable')]) from None
+    if len(raw) > MAX_BYTES:
+        raise SiteError([problem(file.name, [], f'more than {MAX_BYTES // 1024} KiB; this is no site description')])
+    try:
+        return raw.decode('utf-8-sig')
+    except UnicodeDecodeError as error:
+        line = raw.count(b'\n', 0, error.start) + 1
+        sentence = f'line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8'
+        raise SiteError([problem(file.name, [], sentence)]) from None
+
+
+def regular_file(file: Path) -> None:
+    """Raise SiteError unless the path leads to a regular file; a pipe would be waited for without end."""
+    try:
+        reason = '' if stat.S_ISREG(file.stat().st_mode) else 'not a regular file'
+    except OSError as error:
+        reason = str(error.strerror)
+    if reason:
+        raise SiteError([problem(file.name, [], f'{file}: {reason}; put the file there')])
+
+
+def parse(text: str, name: str) -> Any:
+    """The plain values of a YAML text; `name` is the file as the problems call it. Raises SiteError."""
+    try:
+        root = _Loader(text).get_single_node()
+    except yaml.MarkedYAMLError as error:
+        raise SiteError([problem(name, [], _syntax(error))]) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count('\n', 0, error.position) + 1
+        sentence = f'line {line}: the character {show(chr(int(error.character)))} is not allowed in YAML; take it out'
+        raise SiteError([problem(name, [], sentence)]) from None
+    except (ValueError, OverflowError):
+        # PyYAML turns "\UFFFFFFFF" and overlong version numbers over to chr() and int() unchecked.
+        sentence = 'a number in an escape (\\U) or in a line that begins with % is out of range; correct it'
+        raise SiteError([problem(name, [], sentence)]) from None
+    if root is None:
+        raise SiteError([problem(name, [], 'the file is empty; see docs/site-config.md')])
+    return _Reading(name).document(root)
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes with YAML's JSON scalars only, so that no text is taken for a date, an octal or a base-60."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.depth == MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f'nested more than {MAX_DEPTH} deep', problem_mark=self.get_mark())
+        self.depth += 1
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+_Loader.yaml_implicit_resolvers = {}
+_Loader.add_implicit_resolver(_TAG + 'null', re.compile(r'(?:~|null|)\Z'), ['~', 'n', ''])
+_Loader.add_implicit_resolver(_TAG + 'bool', re.compile(r'(?:true|false)\Z'), ['t', 'f'])
+_Loader.add_implicit_resolver(_TAG + 'int', _INTEGER, list('-+0123456789'))
+
+
+class _Reading:
+    """One walk over the composed nodes: the values, and the problems met on the way."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.problems: list[str] = []
+        self.values = 0
+        self.open: set[int] = set()
+
+    def document(self, root: yaml.Node) -> Any:
+        value = self.value(root, ())
+        if self.problems:
+            raise SiteError(self.problems)
+        return value
+
+    def value(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
+        self.values += 1
+        if self.values > MAX_VALUES:
+            self.stop(keys, f'more than {MAX_VALUES} values, aliases counted; write fewer')
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, keys)
+        if id(node) in self.open:
+            self.stop(keys, 'an alias (*) stands inside the value that it names; write the value out')
+        if len(self.open) == MAX_DEPTH:
+            self.stop(keys[:3], f'nested more than {MAX_DEPTH} deep, aliases counted; write it flatter')
+        self.open.add(id(node))
+        found = self.mapping(node, keys) if isinstance(node, yaml.MappingNode) else self.sequence(node, keys)
+        self.open.remove(id(node))
+        return found
+
+    def scalar(self, node: yaml.ScalarNode, keys: tuple[str | int, ...]) -> Any:
+        kind, text = node.tag.removeprefix(_TAG), node.value
+        if _SURROGATE.search(text):
+            return self.note(keys, f'{show(text)} has half a character; write it in full')
+        if kind == 'str':
+            return text
+        if kind in _WORDS and text in _WORDS[kind]:
+            return _WORDS[kind][text]
+        if kind == 'int' and _INTEGER.match(text):
+            if len(text) > MAX_DIGITS:
+                return self.note(keys, f'{show(text)} has more than {MAX_DIGITS} digits; write a smaller number')
+            return int(text)
+        return self.tag(node, keys)
+
+    def sequence(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
+        if node.tag != _TAG + 'seq':
+            return self.tag(node, keys)
+        return [self.value(item, (*keys, i)) for i, item in enumerate(node.value)]
+
+    def mapping(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
+        if node.tag != _TAG + 'map':
+            return self.tag(node, keys)
+        found: dict[Hashable, Any] = {}
+        lines: dict[str, int] = {}
+        for key_node, item in node.value:
+            line = key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                self.note(keys, f'line {line}: a key that is a list or a mapping; write a word before the colon')
+                continue
+            key = key_node.value
+            if _SURROGATE.search(key):
+                self.note((*keys, key), f'line {line}: a key with half a character; write it in full')
+                continue
+            if key in lines:
+                self.note((*keys, key), f'stands twice, in lines {lines[key]} and {line}; keep one')
+                continue
+            if key == '<<':
+                self.note(keys, f'line {line}: << does not merge here; write the keys out')
+                continue
+            lines[key] = line
+            found[key] = self.value(item, (*keys, key))
+        return found
+
+    def tag(self, node: yaml.Node, keys: tuple[str | int, ...]) -> None:
+        tag = '!!' + node.tag.removeprefix(_TAG) if node.tag.startswith(_TAG) else node.tag
+        self.note(keys, f'the tag {show(tag)} in line {node.start_mark.line + 1} has no meaning here; take it out')
+
+    def note(self, keys: tuple[str | int, ...], sentence: str) -> None:
+        self.problems.append(problem(self.name, keys, sentence))
+
+    def stop(self, keys: tuple[str | int, ...], sentence: str) -> NoReturn:
+        self.note(keys, sentence)
+        raise SiteError(self.problems)
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    place = f'line {mark.line + 1}, column {mark.column + 1}: ' if mark else ''
+    said = (error.problem or error.context or 'not YAML').removeprefix('but ')
+    mend = next(
+        (mend for part, mend in _MENDS if part in said), 'check the indentation, brackets and quotes up to here'
+    )
+    return f'{place}{said}; {mend}'

@@ -1,0 +1,240 @@
+"""The dd engine: its commands, and what it makes of genuine outputs of dd of coreutils 9.1."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.dd import Dd
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.model.workload import AccessPattern, Point, files_of
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'dd'
+
+FILES = AccessPattern('multiple', 'whole', operations=('read',))
+SEGMENTS = AccessPattern('single', 'segment', operations=('read',))
+WHOLE = AccessPattern('single', 'whole', operations=('read',))
+
+
+def point(tasks=2, objects=4, transfer_size=64 * KIB, nodes=1):
+    return Point('64KiB', nodes, tasks, tasks // nodes, objects * transfer_size, transfer_size, objects)
+
+
+GOOD = {
+    'read-files': (FILES, 'read', point(objects=64, transfer_size=MIB)),
+    'read-segments': (SEGMENTS, 'read', point(objects=64, transfer_size=MIB)),
+    'read-whole': (WHOLE, 'read', point(objects=128, transfer_size=MIB)),
+    'write-files': (FILES, 'write', point(objects=64, transfer_size=MIB)),
+    'write-segments': (SEGMENTS, 'write', point(objects=64, transfer_size=MIB)),
+}
+
+
+def processes(name):
+    rows = [line.split() for line in (TRANSCRIPTS / f'{name}.times').read_text().splitlines()]
+    return tuple(ProcessTime('node1', float(start), float(end), int(status)) for start, end, status in rows)
+
+
+def said(name):
+    return tuple((TRANSCRIPTS / f'{name}.{rank}.err').read_text() for rank in range(2))
+
+
+def measure(name, stderrs=None, times=None, how=None):
+    """What the engine makes of a transcript, with other streams, times or another plan if they are given."""
+    pattern, operation, at = how or GOOD[name]
+    times = times or processes(name)
+    stderrs = stderrs or said(name)
+    command = Dd().command('dd', pattern, operation, at, '/raw/1', 7)
+    outcome = Outcome(times, ('',) * len(times), stderrs, ())
+    return Dd().measure(pattern, operation, at, command, outcome)
+
+
+def refusal(name, stderrs=None, times=None, how=None):
+    with pytest.raises(EngineError) as caught:
+        measure(name, stderrs, times, how)
+    return caught.value
+
+
+def operands(argv):
+    return dict(word.split('=', 1) for word in argv[1:])
+
+
+class TestCommand:
+    @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4 * MIB), st.sampled_from([FILES, SEGMENTS]))
+    def test_the_segments_cover_every_byte_of_every_file_exactly_once(self, tasks, objects, transfer_size, pattern):
+        at = point(tasks, objects, transfer_size)
+        ends = {}
+        for argv in Dd().command('dd', pattern, 'read', at, '/raw/1', 7).argvs:
+            given_ = operands(argv)
+            size = int(given_['bs'])
+            assert int(given_['skip']) * size == ends.get(given_['if'], 0)
+            ends[given_['if']] = (int(given_['skip']) + int(given_['count'])) * size
+        assert ends == {spec.name: spec.size for spec in files_of(pattern, at)}
+
+    def test_every_reader_of_a_whole_file_begins_at_its_start(self):
+        argvs = Dd().command('/bin/dd', WHOLE, 'read', point(), '/raw/1', 7).argvs
+        assert argvs == (('/bin/dd', 'if=data', 'of=/dev/null', 'skip=0', 'bs=65536', 'count=4'),) * 2
+
+    def test_it_is_one_process_a_client_without_files_beside_the_streams(self):
+        command = Dd().command('dd', FILES, 'read', point(tasks=3), '/raw/1', 7)
+        assert (command.scope, len(command.argvs), command.inputs, command.outputs) == ('task', 3, {}, ())
+
+    def test_a_preparation_writes_where_the_reads_will_be(self):
+        reads = Dd().command('dd', SEGMENTS, 'read', point(3), '/raw/1', 7).argvs
+        writes = Dd().command('dd', SEGMENTS, 'write', point(3), '/raw/1', 7).argvs
+        assert [operands(a)['seek'] for a in writes] == [operands(a)['skip'] for a in reads] == ['0', '4', '8']
+
+    def test_a_preparation_keeps_what_others_wrote_and_ends_with_fsync(self):
+        argv = Dd().command('dd', SEGMENTS, 'write', point(), '/raw/1', 7).argvs[0]
+        assert operands(argv)['conv'] == 'notrunc,fsync'
+
+    def test_a_preparation_takes_full_blocks_of_random_data(self):
+        given_ = operands(Dd().command('dd', SEGMENTS, 'write', point(), '/raw/1', 7).argvs[0])
+        assert (given_['if'], given_['iflag']) == ('/dev/urandom', 'fullblock')
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize('pattern', [FILES, SEGMENTS, WHOLE])
+    def test_it_can_do_contiguous_reads_on_one_node(self, pattern):
+        assert Dd().cannot(pattern, point()) is None
+
+    @pytest.mark.parametrize(
+        ('change', 'why'),
+        [
+            ({'operations': ('write', 'read')}, 'cannot write incompressible data faster than /dev/urandom gives it'),
+            ({'operations': ('write',)}, 'cannot write incompressible data faster than /dev/urandom gives it'),
+            ({'order': 'strided'}, 'cannot go through a file in strided order'),
+            ({'order': 'random'}, 'cannot go through a file in random order'),
+            ({'interface': 'mpiio'}, 'cannot do MPI-IO'),
+            ({'collective': True}, 'cannot do MPI-IO'),
+        ],
+    )
+    def test_every_other_pattern_is_refused_with_its_reason(self, change, why):
+        assert Dd().cannot(SEGMENTS._replace(**change), point()) == why
+
+    def test_two_nodes(self):
+        assert Dd().cannot(FILES, point(tasks=4, nodes=2)) == 'cannot start clients on 2 nodes at once'
+
+    def test_a_block_that_the_kernel_would_split(self):
+        at = point(objects=1, transfer_size=2 * GIB)
+        assert Dd().cannot(FILES, at) == 'cannot read 2147483648 bytes in one call'
+
+
+class TestVersion:
+    def test_it_is_read_from_the_genuine_text(self):
+        assert Dd().parse_version((TRANSCRIPTS / 'version.out').read_text()) == '9.1'
+
+    @pytest.mark.parametrize('text', ['', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35.0\n'])
+    def test_another_dd_is_refused(self, text):
+        with pytest.raises(EngineError, match='is not the version of GNU'):
+            Dd().parse_version(text)
+
+    def test_it_is_asked_of_the_program_that_was_found(self):
+        assert Dd().version_argv('/bin/dd') == ['/bin/dd', '--version']
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_the_bytes_are_those_of_the_plan(self, name):
+        assert measure(name).bytes_moved == GOOD[name][2].bytes_moved
+
+    def test_the_seconds_are_from_the_first_start_to_the_last_end(self, name):
+        times = processes(name)
+        expected = max(t.end_s for t in times) - min(t.start_s for t in times)
+        assert measure(name).seconds == pytest.approx(expected)
+
+    def test_every_client_has_its_bytes_host_and_time(self, name):
+        zero = processes(name)[0].start_s
+        own = GOOD[name][2].bytes_per_client
+        assert [(j.host, j.bytes_moved, j.start_s + zero, j.end_s + zero) for j in measure(name).jobs] == [
+            (t.host, own, pytest.approx(t.start_s), pytest.approx(t.end_s)) for t in processes(name)
+        ]
+
+    def test_the_last_lines_are_kept_verbatim(self, name):
+        assert measure(name).tool_figure == '; '.join(text.splitlines()[-1] for text in said(name))
+
+    def test_the_sync_is_timed_in_a_write_alone(self, name):
+        assert measure(name).fsync == (GOOD[name][1] == 'write')
+
+    def test_the_clock_is_as_coarse_as_what_dd_did_not_time(self, name):
+        own_s = [float(text.split(' copied, ')[1].split(' s, ')[0]) for text in said(name)]
+        lived_s = [t.end_s - t.start_s for t in processes(name)]
+        assert measure(name).clock_s == pytest.approx(max(lived_s[0] - own_s[0], lived_s[1] - own_s[1]))
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_cut_short_after_any_line_it_is_refused(self, name, rank):
+        for count in range(3):
+            streams = list(said(name))
+            streams[rank] = ''.join(streams[rank].splitlines(keepends=True)[:count])
+            assert refusal(name, tuple(streams)).rule == 'E1'
+
+    def test_cut_short_anywhere_before_its_last_word_it_is_refused(self, name):
+        first, second = said(name)
+        for length in range(len(second.rstrip())):
+            assert refusal(name, (first, second[:length])).rule == 'E1'
+
+    def test_another_number_of_clients_is_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, operation, at._replace(tasks=3))).rule == 'T9'
+
+    def test_other_bytes_a_client_are_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, operation, at._replace(bytes_per_client=MIB))).rule == 'T18'
+
+    def test_other_blocks_of_the_same_bytes_are_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, operation, at._replace(objects=1))).rule == 'T18'
+
+
+@pytest.mark.parametrize(
+    ('name', 'operation', 'rule', 'sentence'),
+    [
+        ('missing-file', 'read', 'E1', "exited with 1: 'dd: failed to open 'data.00000000': No such file"),
+        ('short-file', 'read', 'T18', 'client 1 moved 102400 bytes (1+1 records in, 1+1 records out) instead of'),
+        ('segment-beyond-end', 'read', 'T18', 'client 0 moved 102400 bytes'),
+        ('no-space', 'write', 'E1', 'No space left on device'),
+    ],
+)
+def test_a_failed_run_is_refused_in_the_words_of_dd(name, operation, rule, sentence):
+    error = refusal(name, how=(FILES, operation, point()))
+    assert error.rule == rule
+    assert sentence in error.sentence
+
+
+def test_a_dd_that_was_ended_is_refused():
+    error = refusal('terminated', how=(FILES, 'write', point(objects=256, transfer_size=MIB)))
+    assert error.sentence == 'the dd of client 1 died of signal 15'
+
+
+def test_a_complaint_at_exit_status_0_is_refused():
+    good, beyond = said('read-files')[0], said('segment-beyond-end')[1]
+    error = refusal('read-files', (good, beyond))
+    assert error.sentence == "the dd of client 1 exited with 0: 'dd: data: cannot skip to specified offset'"
+
+
+def test_a_partial_block_is_refused_even_where_the_bytes_are_right():
+    partial = tuple(text.replace('64+0', '63+2') for text in said('read-files'))
+    assert refusal('read-files', partial).rule == 'T18'
+
+
+def test_more_seconds_than_the_process_lived_are_refused():
+    slow = tuple(text.split(' copied, ')[0] + ' copied, 9.5 s, 7.1 MB/s\n' for text in said('read-files'))
+    assert 'claims 9.5 s in a process of' in refusal('read-files', slow).sentence
+
+
+def test_seconds_in_powers_of_ten_are_read():
+    quick = tuple(text.split(' copied, ')[0] + ' copied, 9.5e-05 s, 706 GB/s\n' for text in said('read-files'))
+    longest = max(t.end_s - t.start_s for t in processes('read-files'))
+    assert measure('read-files', quick).clock_s == pytest.approx(longest - 9.5e-05)
+
+
+def test_processes_that_lived_for_no_time_are_too_short_to_measure():
+    none = (ProcessTime('node1', 1.0, 1.0, 0),) * 2
+    at_once = tuple(text.split(' copied, ')[0] + ' copied, 0 s, Infinity B/s\n' for text in said('read-files'))
+    assert refusal('read-files', at_once, none).rule == 'T12'
+
+
+def test_the_hosts_are_those_of_the_processes():
+    times = tuple(t._replace(host=f'node{rank}') for rank, t in enumerate(processes('read-files')))
+    assert measure('read-files', times=times).hosts == ('node0', 'node1')

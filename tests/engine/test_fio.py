@@ -1,0 +1,379 @@
+"""The fio engine: its job files, and what it makes of genuine outputs of fio 3.33."""
+
+import configparser
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.fio import Fio
+from seatrial.model.units import GIB, KIB
+from seatrial.model.workload import AccessPattern, Point, files_of
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'fio'
+
+MFWA = AccessPattern('multiple', 'whole')
+MFWA_RANDOM = AccessPattern('multiple', 'whole', 'random')
+SFSA = AccessPattern('single', 'segment')
+SFSA_STRIDED = AccessPattern('single', 'segment', 'strided')
+SFSA_RANDOM = AccessPattern('single', 'segment', 'random')
+SFWA = AccessPattern('single', 'whole', operations=('read',))
+
+
+def point(tasks=2, objects=4, transfer_size=64 * KIB, nodes=1):
+    return Point('64KiB', nodes, tasks, tasks // nodes, objects * transfer_size, transfer_size, objects)
+
+
+GOOD = {
+    'mfwa-write': (MFWA, 'write', point()),
+    'mfwa-read': (MFWA, 'read', point()),
+    'mfwa-random-read': (MFWA_RANDOM, 'read', point()),
+    'sfsa-contiguous-write': (SFSA, 'write', point()),
+    'sfsa-contiguous-read': (SFSA, 'read', point()),
+    'sfsa-strided-write': (SFSA_STRIDED, 'write', point()),
+    'sfsa-strided-read': (SFSA_STRIDED, 'read', point()),
+    'sfwa-read': (SFWA, 'read', point(objects=8)),
+}
+
+
+def text(name, extension):
+    path = TRANSCRIPTS / f'{name}.{extension}'
+    return path.read_text() if path.exists() else ''
+
+
+def outcome(name, report=None):
+    """What the runner saw of this transcript, with another text in place of the report if one is given."""
+    process = ProcessTime('node1', 0.0, float(text(name, 'seconds')), int(text(name, 'rc')))
+    return Outcome((process,), (text(name, 'out'),), (text(name, 'err'),), (report or text(name, 'json') or None,))
+
+
+def measure(name, report=None, how=None):
+    pattern, operation, at = how or GOOD[name]
+    command = Fio().command('fio', pattern, operation, at, '/raw/1', 7)
+    return Fio().measure(pattern, operation, at, command, outcome(name, report))
+
+
+def refusal(name, report=None, how=None):
+    with pytest.raises(EngineError) as caught:
+        measure(name, report, how)
+    return caught.value
+
+
+def changed(name, change):
+    """The transcript's report after a change of its data."""
+    data = json.loads(text(name, 'json'))
+    change(data)
+    return json.dumps(data, indent=2)
+
+
+def jobs_of(pattern, operation, at, seed=7):
+    """The sections of the job file, each with the global options."""
+    command = Fio().command('fio', pattern, operation, at, '/raw/1', seed)
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(command.inputs['/raw/1.fio'])
+    return [dict(parser[section]) for section in parser.sections()]
+
+
+def extents_of(job):
+    """(file, first byte, length) of each transfer, as fio's HOWTO defines offset, size, io_size and write:SKIP."""
+    skip = job['rw'].partition(':')[2]
+    transfer, start = int(job['bs']), int(job['offset'])
+    offset, moved, extents = start, 0, []
+    while moved < int(job['io_size']) and offset + transfer <= start + int(job['size']):
+        extents.append((job['filename'], offset, transfer))
+        moved += transfer
+        offset += transfer + int(skip or 0)
+    return extents
+
+
+POINTS = st.builds(point, tasks=st.integers(1, 9), objects=st.integers(1, 17), transfer_size=st.integers(1, 5 * KIB))
+
+
+class TestJobFile:
+    @given(POINTS, st.sampled_from([MFWA, SFSA, SFSA_STRIDED]), st.sampled_from(['write', 'read']))
+    def test_its_jobs_cover_every_byte_of_every_file_exactly_once(self, at, pattern, operation):
+        extents = sorted(extent for job in jobs_of(pattern, operation, at) for extent in extents_of(job))
+        ends = {}
+        for name, offset, length in extents:
+            assert offset == ends.get(name, 0)
+            ends[name] = offset + length
+        assert ends == {spec.name: spec.size for spec in files_of(pattern, at)}
+
+    @given(POINTS)
+    def test_every_reader_of_a_whole_shared_file_covers_it_once(self, at):
+        for job in jobs_of(SFWA, 'read', at):
+            assert extents_of(job) == [('data', i * at.transfer_size, at.transfer_size) for i in range(at.objects)]
+
+    @given(POINTS, st.sampled_from([MFWA, SFSA, SFSA_STRIDED, SFWA]))
+    def test_every_job_moves_the_bytes_of_a_client(self, at, pattern):
+        moved = [sum(length for _, _, length in extents_of(job)) for job in jobs_of(pattern, 'read', at)]
+        assert moved == [at.bytes_per_client] * at.tasks
+
+    @pytest.mark.parametrize(
+        ('option', 'value'),
+        [
+            ('create_on_open', '1'),
+            ('end_fsync', '1'),
+            ('refill_buffers', '1'),
+            ('fallocate', 'none'),
+            ('unlink', '0'),
+        ],
+    )
+    def test_a_write_has(self, option, value):
+        assert all(job[option] == value for job in jobs_of(MFWA, 'write', point()))
+
+    @pytest.mark.parametrize(
+        ('option', 'value'), [('allow_file_create', '0'), ('invalidate', '1'), ('unlink', '0'), ('thread', '0')]
+    )
+    def test_a_read_has(self, option, value):
+        assert all(job[option] == value for job in jobs_of(MFWA, 'read', point()))
+
+    def test_a_read_creates_nothing(self):
+        assert all('create_on_open' not in job for job in jobs_of(MFWA, 'read', point()))
+
+    def test_random_order_is_asked_for(self):
+        assert {job['rw'] for job in jobs_of(MFWA_RANDOM, 'write', point())} == {'randwrite'}
+
+    @given(st.integers())
+    def test_the_seed_of_the_data_is_odd_so_that_no_two_jobs_share_it(self, seed):
+        assert int(jobs_of(MFWA, 'write', point(), seed)[0]['randseed']) % 2 == 1
+
+    @given(st.integers(0, 2**31))
+    def test_the_seed_of_the_data_fits_fio(self, seed):
+        assert int(jobs_of(MFWA, 'write', point(), seed)[0]['randseed']) < 2**63
+
+    def test_another_seed_gives_other_data(self):
+        assert jobs_of(MFWA, 'write', point(), 1) != jobs_of(MFWA, 'write', point(), 2)
+
+    def test_another_launch_of_the_same_seed_gives_other_data(self):
+        texts = {tuple(Fio().command('fio', MFWA, 'write', point(), raw, 7).inputs.values()) for raw in ('/a', '/b')}
+        assert len(texts) == 2
+
+    def test_the_same_launch_elsewhere_gives_the_same_data(self):
+        texts = {
+            tuple(Fio().command('fio', MFWA, 'write', point(), raw, 7).inputs.values()) for raw in ('/a/1', '/b/1')
+        }
+        assert len(texts) == 1
+
+    def test_it_lies_beside_the_raw_output_and_is_the_last_argument(self):
+        command = Fio().command('/opt/fio', MFWA, 'write', point(), '/raw/1', 7)
+        assert command.argvs[0][0] == '/opt/fio'
+        assert [command.argvs[0][-1]] == list(command.inputs) == ['/raw/1.fio']
+        assert command.outputs == ('/raw/1.json',)
+
+    def test_one_process_makes_all_clients_of_the_node(self):
+        command = Fio().command('fio', MFWA, 'write', point(tasks=3), '/raw/1', 7)
+        assert (command.scope, len(command.argvs)) == ('node', 1)
+
+
+class TestWhatItCannot:
+    @pytest.mark.parametrize('pattern', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
+    def test_it_can_do_every_posix_pattern_on_one_node(self, pattern):
+        assert Fio().cannot(pattern, point()) is None
+
+    def test_mpiio(self):
+        assert Fio().cannot(MFWA._replace(interface='mpiio'), point()) == 'cannot do MPI-IO'
+
+    def test_collective_access(self):
+        assert Fio().cannot(SFSA._replace(collective=True), point()) == 'cannot do MPI-IO'
+
+    def test_a_transfer_that_the_kernel_would_split(self):
+        at = point(objects=1, transfer_size=2 * GIB)
+        assert Fio().cannot(MFWA, at) == 'cannot move 2147483648 bytes in one call'
+
+    def test_two_nodes(self):
+        assert Fio().cannot(MFWA, point(tasks=4, nodes=2)) == 'cannot start clients on 2 nodes at once'
+
+
+class TestVersion:
+    def test_it_is_read_from_the_genuine_text(self):
+        assert Fio().parse_version(text('version', 'out')) == '3.33'
+
+    def test_a_build_from_git_keeps_its_suffix(self):
+        assert Fio().parse_version('fio-3.36-17-gb9d3\n') == '3.36-17-gb9d3'
+
+    def test_another_program_is_refused(self):
+        with pytest.raises(EngineError, match='is not the version of fio'):
+            Fio().parse_version('ior-4.0.0\n')
+
+    def test_it_is_asked_of_the_program_that_was_found(self):
+        assert Fio().version_argv('/opt/fio') == ['/opt/fio', '--version']
+
+
+@pytest.mark.parametrize('name', GOOD)
+class TestEveryGoodRun:
+    def test_the_bytes_are_those_of_the_plan(self, name):
+        assert measure(name).bytes_moved == GOOD[name][2].bytes_moved
+
+    def test_the_seconds_are_the_longest_runtime_that_fio_wrote(self, name):
+        operation = GOOD[name][1]
+        runtimes = [job[operation]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
+        assert measure(name).seconds == pytest.approx(max(runtimes) / 1000)
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        operation = GOOD[name][1]
+        figures = [str(job[operation]['bw_bytes']) for job in json.loads(text(name, 'json'))['jobs']]
+        assert measure(name).tool_figure == 'bw_bytes ' + ' '.join(figures)
+
+    def test_every_client_has_its_bytes_and_host(self, name):
+        own = GOOD[name][2].bytes_per_client
+        assert [(j.rank, j.host, j.bytes_moved) for j in measure(name).jobs] == [(0, 'node1', own), (1, 'node1', own)]
+
+    def test_the_sync_is_timed_in_a_write_alone(self, name):
+        assert measure(name).fsync == (GOOD[name][1] == 'write')
+
+    def test_no_job_used_direct_access(self, name):
+        assert measure(name).direct is False
+
+    def test_the_world_is_the_jobs_on_one_host(self, name):
+        assert (measure(name).world_size, measure(name).hosts) == (2, ('node1',))
+
+    def test_cut_short_after_any_line_it_is_refused(self, name):
+        lines = text(name, 'json').splitlines(keepends=True)
+        for count in range(len(lines)):
+            assert refusal(name, ''.join(lines[:count]) or '\n').rule == 'E1'
+
+    def test_another_number_of_clients_is_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, operation, at._replace(tasks=3))).rule == 'T9'
+
+    def test_other_bytes_a_client_are_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, operation, at._replace(bytes_per_client=64 * KIB))).rule == 'T18'
+
+    def test_the_other_operation_is_refused(self, name):
+        pattern, operation, at = GOOD[name]
+        assert refusal(name, how=(pattern, {'write': 'read', 'read': 'write'}[operation], at)).rule == 'T18'
+
+
+@pytest.mark.parametrize(
+    ('name', 'operation', 'objects', 'rule', 'sentence'),
+    [
+        ('missing-file', 'read', 4, 'E1', "exited with 2: 'fio: file creation disallowed by allow_file_create=0'"),
+        ('short-file', 'read', 4, 'E1', "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
+        ('no-space', 'write', 4, 'E1', 'No space left on device'),
+        ('file-size-limit', 'write', 4, 'E1', 'got signal=25'),
+        ('terminated', 'write', GIB // (64 * KIB), 'E1', "exited with 128: 'fio: terminating on signal 15'"),
+        ('killed', 'write', GIB // (64 * KIB), 'E1', 'fio died of signal 9'),
+        ('client-killed', 'write', GIB // (64 * KIB), 'E1', 'got signal=9'),
+        ('bad-option', 'write', 4, 'E1', "exited with 1: 'Bad option <refill_bufers=1>"),
+    ],
+)
+def test_a_failed_run_is_refused_in_the_words_of_fio(name, operation, objects, rule, sentence):
+    error = refusal(name, how=(MFWA, operation, point(objects=objects)))
+    assert error.rule == rule
+    assert sentence in error.sentence
+
+
+def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refused():
+    error = refusal('strided-half', how=(SFSA_STRIDED, 'write', point()))
+    assert (error.rule, error.sentence) == ('T18', 'client 1 moved 131072 bytes instead of 262144')
+
+
+def test_a_killed_client_is_found_by_its_bytes_even_where_fio_says_nothing():
+    name, at = 'client-killed', point(objects=GIB // (64 * KIB))
+    process = ProcessTime('node1', 0.0, 9.0, 0)
+    said = text(name, 'json')
+    report = said[said.index('{') : said.rindex('}') + 1]
+    silent = Outcome((process,), ('',), ('',), (report,))
+    with pytest.raises(EngineError) as caught:
+        Fio().measure(MFWA, 'write', at, Fio().command('fio', MFWA, 'write', at, '/raw/1', 7), silent)
+    assert caught.value.rule == 'T18'
+
+
+class TestDoctoredReports:
+    def test_a_report_that_was_not_written_is_refused(self):
+        process = ProcessTime('node1', 0.0, 1.0, 0)
+        command = Fio().command('fio', MFWA, 'write', point(), '/raw/1', 7)
+        with pytest.raises(EngineError, match='left no JSON'):
+            Fio().measure(MFWA, 'write', point(), command, Outcome((process,), ('',), ('',), (None,)))
+
+    def test_a_job_with_an_error_is_refused(self):
+        def fail(data):
+            data['jobs'][1]['error'] = 5
+
+        assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence == 'fio reports error 5 of client 1'
+
+    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
+        def stop_clock(data):
+            data['jobs'][1]['write']['runtime'] = 0
+
+        error = refusal('mfwa-write', changed('mfwa-write', stop_clock))
+        assert error.rule == 'T12'
+        assert 'too short to measure' in error.sentence
+
+    def test_one_byte_less_of_one_client_is_refused(self):
+        def lose(data):
+            data['jobs'][1]['write']['io_bytes'] -= 1
+
+        assert refusal('mfwa-write', changed('mfwa-write', lose)).rule == 'T18'
+
+    def test_bytes_that_moved_from_one_client_to_another_are_refused(self):
+        def shift(data):
+            data['jobs'][0]['write']['io_bytes'] += 1
+            data['jobs'][1]['write']['io_bytes'] -= 1
+
+        assert refusal('mfwa-write', changed('mfwa-write', shift)).rule == 'T18'
+
+    def test_a_runtime_longer_than_the_process_lived_is_refused(self):
+        def slow(data):
+            data['jobs'][0]['write']['runtime'] = 60_000
+
+        assert 'its clock is wrong' in refusal('mfwa-write', changed('mfwa-write', slow)).sentence
+
+    def test_without_the_echo_of_end_fsync_no_sync_is_claimed(self):
+        def drop(data):
+            del data['global options']['end_fsync']
+
+        assert measure('mfwa-write', changed('mfwa-write', drop)).fsync is False
+
+    def test_one_job_without_end_fsync_is_enough_to_claim_none(self):
+        def drop(data):
+            data['jobs'][1]['job options']['end_fsync'] = '0'
+
+        assert measure('mfwa-write', changed('mfwa-write', drop)).fsync is False
+
+    def test_direct_access_is_read_from_the_echo(self):
+        def direct(data):
+            data['global options']['direct'] = '1'
+
+        assert measure('mfwa-write', changed('mfwa-write', direct)).direct is True
+
+    def test_the_starts_that_later_versions_give_shift_the_clients(self):
+        def start(data):
+            for job, start_ms in zip(data['jobs'], (1_700_000_000_030, 1_700_000_000_000), strict=True):
+                job['job_start'] = start_ms
+                job['write']['runtime'] = 100
+
+        measurement = measure('mfwa-write', changed('mfwa-write', start))
+        assert [round(job.start_s, 6) for job in measurement.jobs] == [0.03, 0.0]
+        assert measurement.seconds == pytest.approx(0.13)
+
+    def test_a_note_before_the_json_is_no_fault(self):
+        note = 'note: both iodepth >= 1 and synchronous I/O engine are selected\n'
+        assert measure('mfwa-write', note + text('mfwa-write', 'json')) == measure('mfwa-write')
+
+    def test_an_error_before_the_json_is_a_fault_at_exit_status_0(self):
+        error = 'fio: end_fsync failed for file data.00000001\n'
+        assert 'end_fsync failed' in refusal('mfwa-write', error + text('mfwa-write', 'json')).sentence
+
+    def test_a_second_report_after_the_first_is_refused(self):
+        assert 'after its JSON' in refusal('mfwa-write', text('mfwa-write', 'json') * 2).sentence
+
+    def test_jobs_in_another_order_are_refused(self):
+        assert refusal('mfwa-write', changed('mfwa-write', lambda data: data['jobs'].reverse())).rule == 'T9'
+
+    @given(st.data())
+    def test_a_field_of_another_type_is_refused_or_not_looked_at(self, data):
+        whole = json.loads(text('sfwa-read', 'json'))
+        holder = data.draw(st.sampled_from([whole, whole['jobs'][0], whole['jobs'][1]['read'], whole['jobs']]))
+        key = data.draw(st.sampled_from(sorted(holder) if isinstance(holder, dict) else [0, 1]))
+        holder[key] = data.draw(st.sampled_from([None, 'x', -1, 1.5, [], {}]))
+        try:
+            measurement = measure('sfwa-read', json.dumps(whole))
+        except EngineError:
+            return
+        assert measurement.bytes_moved == measure('sfwa-read').bytes_moved

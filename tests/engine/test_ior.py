@@ -1,0 +1,874 @@
+"""The IOR engine: its command lines, and what it makes of genuine outputs of IOR 3.3.0, 4.0.0 and 4.1.0+dev.
+
+The transcripts one-* and two-nodes-*, wrong-world, phantom-*, over-existing, singletons and v33-* are launches of
+this engine's own command lines; two-nodes-* was run on one node with IOR_FAKE_NODES=2 IOR_FAKE_TASK_PER_NODES=1.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import zlib
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.ior import (
+    DISTRUSTED,
+    MOST_BYTES_A_CALL,
+    Complaint,
+    Ior,
+    complaints,
+    distrusted,
+    parse_ranks,
+    parse_summary,
+)
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.model.workload import AccessPattern, Point, file_name, files_of
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'ior'
+
+MFWA = AccessPattern('multiple', 'whole')
+MFWA_RANDOM = AccessPattern('multiple', 'whole', 'random')
+SFSA = AccessPattern('single', 'segment')
+SFSA_STRIDED = AccessPattern('single', 'segment', 'strided')
+SFSA_RANDOM = AccessPattern('single', 'segment', 'random')
+SFWA = AccessPattern('single', 'whole', operations=('read',))
+SFWA_RANDOM = SFWA._replace(order='random')
+
+
+def mpiio(pattern, collective=False):
+    return pattern._replace(interface='mpiio', collective=collective)
+
+
+def point(tasks=2, objects=64, transfer_size=64 * KIB, nodes=1):
+    return Point('64KiB', nodes, tasks, tasks // nodes, objects * transfer_size, transfer_size, objects)
+
+
+FORMS = {
+    'mfwa-write': (MFWA, 'write', point()),
+    'mfwa-read': (MFWA, 'read', point()),
+    'mfwa-random-write': (MFWA_RANDOM, 'write', point()),
+    'mfwa-random-read': (MFWA_RANDOM, 'read', point()),
+    'sfsa-contiguous-write': (SFSA, 'write', point()),
+    'sfsa-contiguous-read': (SFSA, 'read', point()),
+    'sfsa-strided-write': (SFSA_STRIDED, 'write', point()),
+    'sfsa-strided-read': (SFSA_STRIDED, 'read', point()),
+    'sfwa-read': (SFWA, 'read', point()),
+    'mpiio-strided-write': (mpiio(SFSA_STRIDED), 'write', point()),
+    'mpiio-collective-write': (mpiio(SFSA_STRIDED, collective=True), 'write', point()),
+    'mpiio-collective-read': (mpiio(SFSA_STRIDED, collective=True), 'read', point()),
+}
+GOOD = {
+    **{f'one-{name}': form for name, form in FORMS.items()},
+    **{f'one-main-{name}': form for name, form in FORMS.items()},
+    'two-nodes-mfwa-read': (MFWA, 'read', point(nodes=2)),
+    'over-existing': (MFWA, 'write', point()),
+}
+
+# Why the others are refused when this was planned: two clients, each writing 64 x 64 KiB into its own file.
+PLANNED = (MFWA, 'write', point())
+REFUSED = {
+    'fail-corrupt': ('T8', 'WARNING: Incorrect data on read'),
+    'fail-corrupt-txt': ('T8', 'WARNING: Incorrect data on read'),
+    'wrap-corrupt-n1': ('T8', 'WARNING: Incorrect data on read'),
+    'wrap-corrupt256': ('T8', 'WARNING: Incorrect data on read'),
+    'wrap128xfer-ior': ('T8', 'exited with 0'),
+    'wrap-ior-main-c128': ('T8', 'WARNING: Incorrect data on read'),
+    'wrap-ior-3.3-c128': ('T8', 'exited with 0'),
+    'fail-corrupt-werr': ('T8', 'Incorrect data on read'),
+    'fail-N-too-many': ('T9', 'More tasks requested (4) than available (2)'),
+    'dryrun': ('E1', 'exited with 1'),
+    'dummy': ('T8', 'DUMMY initialized'),
+    'enospc-ior-3.3': ('E1', 'No space left on device'),
+    'enospc-ior-main': ('E1', 'No space left on device'),
+    'fail-enospc': ('E1', 'No space left on device'),
+    'fail-enospc-txt': ('E1', 'No space left on device'),
+    'fail-enospc-mpiio': ('E1', 'exited with 255'),
+    'fail-eacces': ('E1', 'exited with 255'),
+    'fail-badapi': ('E1', 'Unrecognized I/O API'),
+    'fail-badflag': ('E1', 'Error invalid argument: --nosuch'),
+    'fail-badformat': ('E1', 'Unknown summaryFormat'),
+    'fail-badopt': ('E1', 'Unrecognized parameter'),
+    'fail-badsize': ('E1', 'block size must be a multiple of access size'),
+    'fail-block-lt-xfer': ('E1', 'block size must be a multiple of transfer size'),
+    'fail-block-xfer': ('E1', 'block size must be a multiple of transfer size'),
+    'fail-missing-read': ('E1', 'exited with 255'),
+    'fail-missing-read-txt': ('E1', 'No such file or directory'),
+    'fail-missing-read-mpiio': ('E1', 'exited with 255'),
+    'fail-nopath': ('E1', 'exited with 255'),
+    'fail-notwritable': ('E1', 'No such file or directory'),
+    'fail-summaryfile': ('E1', 'Cannot open output file for writes'),
+    'kill-INT': ('E1', 'Interrupt (signal 2)'),
+    'kill-TERM': ('E1', 'Terminated (signal 15)'),
+    'kill-mpiexec': ('E1', 'Terminated (signal 15)'),
+    'kill-sigxfsz': ('E1', 'File size limit exceeded (signal 25)'),
+    'kill-timeout': ('E1', 'Terminated (signal 15)'),
+    'stonewall-D1-wearout': ('E1', 'exited with 255'),
+    'sw-noweo-txt': ('T1', 'Expected aggregate file size'),
+    'sw-r': ('T1', 'Expected aggregate file size'),
+    'sw-w': ('T1', 'Expected aggregate file size'),
+    'sw-w-txt': ('T1', 'Expected aggregate file size'),
+    'werr-sw': ('E1', 'Expected aggregate file size'),
+    'phantom-mpiio-read': ('T1', 'Expected aggregate file size'),
+    'wrong-world': ('T9', '1 tasks instead of 2'),
+    'singletons': ('T9', '1 tasks instead of 2'),
+    'v33-refuses': ('E1', 'Unrecognized parameter'),
+}
+NAMES = sorted(path.name[: -len('.out')] for path in TRANSCRIPTS.glob('*.out'))
+SUMMARIES = sorted(path.name[: -len('.summary.json')] for path in TRANSCRIPTS.glob('*.summary.json'))
+TEXT_ONLY = sorted(set(NAMES) - set(GOOD) - set(REFUSED) - set(SUMMARIES))
+
+
+def text(name, extension):
+    path = TRANSCRIPTS / f'{name}.{extension}'
+    return path.read_text() if path.exists() else None
+
+
+def outcome(name, stdout=None, summary=None, ranks=None, status=None):
+    """What the runner saw of this transcript, with other texts in place of those that are given."""
+    if status is None:
+        status = int((text(name, 'rc') or '124').strip().rsplit('=')[-1].rsplit(' ')[-1])
+    return Outcome(
+        (ProcessTime('node1', 0.0, 1.0, status),),
+        ((text(name, 'out') or '') if stdout is None else stdout,),
+        (text(name, 'err') or '',),
+        (
+            text(name, 'summary.json') if summary is None else summary,
+            text(name, 'csv') if ranks is None else ranks,
+        ),
+    )
+
+
+def measure(name, how=None, **instead):
+    pattern, operation, at = how or GOOD.get(name, PLANNED)
+    command = Ior().command('ior', pattern, operation, at, '/records/1', 7)
+    return Ior().measure(pattern, operation, at, command, outcome(name, **instead))
+
+
+def refusal(name, how=None, **instead):
+    with pytest.raises(EngineError) as caught:
+        measure(name, how, **instead)
+    return caught.value
+
+
+def cuts(whole):
+    """The text cut short after every line but the last."""
+    lines = whole.splitlines(keepends=True)
+    return [''.join(lines[:count]) for count in range(len(lines))]
+
+
+def changed(name, **fields):
+    """The summary of a transcript with these values, by the name that IOR gives them, wherever they stand."""
+    whole = text(name, 'summary.json')
+    for key, value in fields.items():
+        whole, count = re.subn(rf'"{key}": [^,\n]+', f'"{key}": {value}', whole)
+        assert count, key
+    return whole
+
+
+def argv_of(pattern, operation, at, raw='/records/1', seed=7):
+    return Ior().command('ior', pattern, operation, at, raw, seed).argvs[0]
+
+
+def option(argv, flag):
+    return argv[argv.index(flag) + 1]
+
+
+# The command lines
+
+
+def test_a_file_a_client_is_one_block_of_all_its_bytes():
+    argv = argv_of(MFWA, 'write', point(objects=32, transfer_size=MIB))
+    assert '-F' in argv
+    assert (option(argv, '-b'), option(argv, '-t'), option(argv, '-s')) == (str(32 * MIB), str(MIB), '1')
+
+
+def test_a_contiguous_segment_is_one_block_in_one_segment():
+    argv = argv_of(SFSA, 'write', point(objects=32, transfer_size=MIB))
+    assert '-F' not in argv
+    assert (option(argv, '-b'), option(argv, '-t'), option(argv, '-s')) == (str(32 * MIB), str(MIB), '1')
+
+
+def test_a_strided_segment_is_a_block_an_object():
+    argv = argv_of(SFSA_STRIDED, 'write', point(objects=32, transfer_size=MIB))
+    assert '-F' not in argv
+    assert (option(argv, '-b'), option(argv, '-t'), option(argv, '-s')) == (str(MIB), str(MIB), '32')
+
+
+def test_the_whole_of_one_file_is_read_over_a_link_a_client():
+    command = Ior().command('ior', SFWA, 'read', point(tasks=3), '/records/1', 7)
+    assert '-F' in command.argvs[0]
+    assert command.links == (('data.00000000', 'data'), ('data.00000001', 'data'), ('data.00000002', 'data'))
+
+
+@pytest.mark.parametrize('pattern', [MFWA, SFSA, SFSA_STRIDED])
+def test_no_other_pattern_needs_links(pattern):
+    assert Ior().command('ior', pattern, 'read', point(), '/records/1', 7).links == ()
+
+
+def test_a_write_over_links_is_never_made():
+    with pytest.raises(ValueError, match='whole of one file'):
+        argv_of(SFWA, 'write', point())
+
+
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_one_launch_does_one_operation_once_and_keeps_the_files(form):
+    argv = argv_of(*form)
+    assert {'-w', '-r'} & set(argv) == {'-w' if form[1] == 'write' else '-r'}
+    assert '-k' in argv and option(argv, '-i') == '1'
+
+
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_a_write_and_no_read_is_synced(form):
+    assert ('-e' in argv_of(*form)) == (form[1] == 'write')
+
+
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_nothing_is_verbose_stonewalled_direct_or_left_from_before(form):
+    assert not {'-v', '-vv', '-vvv', '-D', '--posix.odirect', '-E'} & set(argv_of(*form))
+
+
+def test_mpi_io_is_independent_or_collective():
+    assert option(argv_of(mpiio(SFSA), 'write', point()), '-a') == 'MPIIO'
+    assert '-c' not in argv_of(mpiio(SFSA), 'write', point())
+    assert '-c' in argv_of(mpiio(SFSA, collective=True), 'write', point())
+
+
+def test_a_read_on_several_nodes_is_shifted_by_one_node():
+    assert '-C' in argv_of(MFWA, 'read', point(tasks=4, nodes=2))
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'operation', 'nodes'), [(MFWA, 'read', 1), (MFWA, 'write', 2), (SFWA, 'read', 2)]
+)
+def test_nothing_else_is_shifted(pattern, operation, nodes):
+    assert '-C' not in argv_of(pattern, operation, point(tasks=4, nodes=nodes))
+
+
+def test_the_data_are_others_in_every_launch():
+    tags = {option(argv_of(MFWA, 'write', point(), raw, seed), '-G') for raw in ('/r/1', '/r/2') for seed in (1, 2)}
+    assert len(tags) == 4
+
+
+@given(st.integers(), st.sampled_from(['write', 'read']))
+def test_the_seeds_are_numbers_that_ior_takes_as_they_are(seed, operation):
+    argv = argv_of(MFWA_RANDOM, operation, point(), seed=seed)
+    order = next(word for word in argv if word.startswith('--random-offset-seed='))
+    assert 0 < int(order.partition('=')[2]) < 2**30
+    if operation == 'write':
+        assert 0 < int(option(argv, '-G')) < 2**31
+
+
+def test_a_random_read_has_another_order_than_its_write():
+    orders = {
+        word
+        for operation in ('write', 'read')
+        for word in argv_of(MFWA_RANDOM, operation, point())
+        if word.startswith('--random-offset-seed=')
+    }
+    assert len(orders) == 2
+
+
+def test_what_ior_leaves_lies_beside_the_records():
+    command = Ior().command('ior', MFWA, 'write', point(), '/records/1', 7)
+    assert command.outputs == ('/records/1.json', '/records/1.csv')
+    assert {'summaryFile=/records/1.json', 'saveRankPerformanceDetailsCSV=/records/1.csv'} < set(command.argvs[0])
+
+
+@pytest.mark.parametrize('raw', ['/a,b/1', '/a b/1', '/a#b/1', '/a\tb/1', '/a"b/1', '/a\\b/1', '/' + 'a' * 1000])
+def test_a_path_that_ior_would_cut_short_is_refused(raw):
+    with pytest.raises(EngineError, match='P11: IOR cannot be told to write to /a'):
+        argv_of(MFWA, 'write', point(), raw)
+
+
+# What it cannot do
+
+
+@pytest.mark.parametrize('pattern', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM, mpiio(SFSA, True)])
+def test_it_can_do_the_classes_of_the_literature(pattern):
+    assert Ior().cannot(pattern, point(tasks=40, nodes=40)) is None
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'at', 'why'),
+    [
+        (SFSA_RANDOM, point(), 'unequally'),
+        (MFWA_RANDOM, point(objects=1), 'single transfer'),
+        (MFWA, point(transfer_size=1001), 'multiples of 8'),
+        (MFWA, point(transfer_size=MOST_BYTES_A_CALL + 8), 'one call'),
+        (MFWA, point(transfer_size=2 * GIB), 'one call'),
+        (mpiio(MFWA, collective=True), point(), 'collectively'),
+        (mpiio(SFWA, collective=True), point(), 'collectively'),
+        (SFWA._replace(operations=('write',)), point(), 'contradicts itself'),
+    ],
+)
+def test_it_says_what_it_cannot_do_exactly(pattern, at, why):
+    assert why in Ior().cannot(pattern, at)
+
+
+def test_the_largest_transfer_that_one_call_moves_is_accepted():
+    assert Ior().cannot(MFWA, point(transfer_size=MOST_BYTES_A_CALL)) is None
+
+
+# Versions
+
+
+@pytest.mark.parametrize('version', ['4.0.0', '4.0.0rc1', '4.1.0+dev', '5.0'])
+def test_the_version_is_read_from_the_banner(version):
+    assert Ior().parse_version(f'IOR-{version}: MPI Coordinated Test of Parallel I/O\n') == version
+
+
+@pytest.mark.parametrize('version', ['3.3.0', '3.3.0+dev', '3.0', '2.10.3'])
+def test_a_version_before_4_is_refused_with_the_mend(version):
+    with pytest.raises(EngineError, match=rf'T7: IOR {re.escape(version)} .*ior@4\.0\.0'):
+        Ior().parse_version(f'IOR-{version}: MPI Coordinated Test of Parallel I/O\n')
+
+
+@pytest.mark.parametrize('answer', ['', 'Synopsis ior\n', 'fio-3.33\n'])
+def test_a_program_that_is_not_ior_is_refused(answer):
+    with pytest.raises(EngineError, match='T7'):
+        Ior().parse_version(answer)
+
+
+def test_the_banner_of_a_transcript_is_understood():
+    assert Ior().parse_version(text('main-txt', 'out')) == '4.1.0+dev'
+
+
+def test_3_3_0_distrusts_the_rates_of_mdtest():
+    assert '312 and 336' in distrusted('3.3.0', 'mdtest rate')
+    assert distrusted('4.0.0', 'mdtest rate') is None
+
+
+@pytest.mark.parametrize(('figure', 'source'), [('ior latency', '508'), ('mdtest time', '497')])
+def test_4_0_0_and_what_was_before_it_have_its_faults(figure, source):
+    assert source in distrusted('4.0.0', figure)
+    assert source in distrusted('3.3.0', figure)
+    assert distrusted('4.1.0+dev', figure) is None
+
+
+def test_a_version_that_is_no_number_has_all_faults():
+    assert all(distrusted('unknown', figure) for faults in DISTRUSTED.values() for figure in faults)
+
+
+def test_the_bandwidth_of_a_launch_is_not_distrusted():
+    assert distrusted('4.0.0', 'ior bandwidth') is None
+
+
+# Genuine outputs
+
+
+def test_no_transcript_is_left_out():
+    assert set(GOOD) | set(REFUSED) <= set(NAMES)
+    assert len(NAMES) > 100
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_the_figure_is_that_of_the_summary_to_its_last_digit(name):
+    printed = re.search(r'"bwMiB": ([\d.]+)', text(name, 'summary.json')).group(1)
+    measured = measure(name)
+    assert measured.tool_figure == printed
+    assert f'{measured.bandwidth:.4f}' == printed
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_the_seconds_are_those_of_the_summary_to_its_last_digit(name):
+    printed = re.search(r'"totalTime": ([\d.]+)', text(name, 'summary.json')).group(1)
+    assert abs(Decimal(measure(name).seconds) - Decimal(printed)) <= Decimal('0.0000500001')
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_the_bytes_and_the_clients_are_those_of_the_plan(name):
+    measured, at = measure(name), GOOD[name][2]
+    assert (measured.bytes_moved, measured.world_size) == (at.bytes_moved, at.tasks)
+    assert [(job.rank, job.bytes_moved) for job in measured.jobs] == [
+        (0, at.bytes_per_client),
+        (1, at.bytes_per_client),
+    ]
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_each_rank_takes_the_time_that_its_row_says(name):
+    rows = [line.split(',') for line in text(name, 'csv').splitlines()[1:]]
+    assert [job.seconds for job in measure(name).jobs] == [float(row[2]) for row in rows]
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_a_write_is_synced_and_nothing_is_direct(name):
+    measured = measure(name)
+    assert measured.fsync == (GOOD[name][1] == 'write')
+    assert not measured.direct
+
+
+def test_the_host_is_the_one_that_ior_names():
+    measured = measure('one-mfwa-write')
+    assert measured.hosts == ('vm',)
+    assert [job.host for job in measured.jobs] == ['vm', 'vm']
+
+
+def test_hosts_that_ior_only_counts_are_not_named():
+    measured = measure('two-nodes-mfwa-read')
+    assert measured.hosts == ('vm', 'unnamed-2')
+    assert [job.host for job in measured.jobs] == ['', '']
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_a_failure_is_refused_with_its_rule_and_reason(name):
+    rule, words = REFUSED[name]
+    refused = refusal(name)
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+@pytest.mark.parametrize('name', TEXT_ONLY)
+def test_a_table_for_people_is_not_taken_for_a_measurement(name):
+    assert refusal(name).rule == 'T8'
+
+
+@pytest.mark.parametrize('name', sorted(set(SUMMARIES) - set(GOOD) - set(REFUSED)))
+def test_a_run_of_something_else_is_refused(name):
+    ranks = text('one-mfwa-write', 'csv')
+    assert refusal(name, ranks=ranks).rule in {'P15', 'T7', 'T9', 'T10'}
+
+
+@pytest.mark.parametrize('name', [name for name in SUMMARIES if '"Finished"' in text(name, 'summary.json')])
+def test_a_whole_summary_is_understood(name):
+    said, raw = parse_summary(text(name, 'summary.json'), ''), json.loads(text(name, 'summary.json'))
+    options = raw['tests'][0]['Options']
+    assert said.version == raw['Version']
+    assert (said.tests[0].tasks, said.tests[0].nodes) == (options['tasks'], options['nodes'])
+    assert [total.operation for total in said.totals] == [total['operation'] for total in raw['summary']]
+    printed = re.findall(r'"bwMiB": ([\d.]+)', text(name, 'summary.json'))
+    assert [str(row.bandwidth) for row in said.tests[0].results if row.access != 'remove'] == printed
+
+
+@pytest.mark.parametrize('name', [name for name in SUMMARIES if '"Finished"' not in text(name, 'summary.json')])
+def test_the_summary_of_an_aborted_run_is_refused(name):
+    with pytest.raises(EngineError, match='T8'):
+        parse_summary(text(name, 'summary.json'), '')
+
+
+def test_the_form_of_3_3_0_has_its_repetitions_and_removals_in_order():
+    rows = [row.access for row in parse_summary(text('v33-json', 'summary.json'), '').tests[0].results]
+    assert rows == ['write', 'read', 'remove'] * 2
+
+
+def test_a_removal_has_only_a_time():
+    removal = parse_summary(text('v33-json', 'summary.json'), '').tests[0].results[2]
+    assert removal.total_s > 0
+    assert removal.bandwidth is None
+
+
+def test_a_summary_of_3_3_0_is_too_old_to_be_a_measurement():
+    assert refusal('v33-json', ranks=text('one-mfwa-write', 'csv')).rule == 'T7'
+
+
+def test_stonewalled_totals_carry_what_the_stonewall_saw():
+    total = parse_summary(text('sw-w', 'summary.json'), text('sw-w', 'out')).totals[0]
+    assert total.stonewall_s is not None
+    assert total.stonewall_bandwidth is not None
+
+
+def test_a_summary_says_what_the_output_complained_of():
+    said = parse_summary(text('sw-w', 'summary.json'), text('sw-w', 'out'))
+    assert {complaint.rule for complaint in said.complaints} == {'T1'}
+
+
+# Cut short, and tampered with
+
+
+@pytest.mark.parametrize('name', [name for name in SUMMARIES if '"Finished"' in text(name, 'summary.json')])
+def test_a_summary_cut_after_any_line_is_refused(name):
+    for cut in cuts(text(name, 'summary.json')):
+        with pytest.raises(EngineError, match='T8'):
+            parse_summary(cut, '')
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_a_file_of_ranks_cut_after_any_line_is_refused(name):
+    for cut in cuts(text(name, 'csv')):
+        assert refusal(name, ranks=cut).rule in {'T8', 'T9'}
+
+
+@pytest.mark.parametrize('cut', [1, 2, 20, 60])
+def test_a_file_of_ranks_cut_inside_a_line_is_refused(cut):
+    assert refusal('one-mfwa-write', ranks=text('one-mfwa-write', 'csv')[:-cut]).rule == 'T8'
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_an_output_cut_after_any_line_changes_no_measurement(name):
+    assert {measure(name, stdout=cut) for cut in cuts(text(name, 'out'))} == {measure(name)}
+
+
+@pytest.mark.parametrize('name', sorted(set(NAMES) - set(GOOD)))
+def test_what_is_refused_stays_refused_when_its_output_is_cut(name):
+    for cut in cuts(text(name, 'out')):
+        refusal(name, stdout=cut)
+
+
+@pytest.mark.parametrize('name', sorted(name for name, (rule, _) in REFUSED.items() if rule == 'E1'))
+def test_the_exit_status_decides_when_the_explanation_is_lost(name):
+    whole = (text('one-mfwa-write', 'summary.json'), text('one-mfwa-write', 'csv'))
+    assert refusal(name, stdout='', summary=whole[0], ranks=whole[1]).rule == 'E1'
+
+
+def test_a_signal_is_named():
+    assert 'died of signal 9' in refusal('one-mfwa-write', status=-9).sentence
+
+
+@pytest.mark.parametrize(
+    ('fields', 'rule', 'words'),
+    [
+        ({'xsizeMiB': '4.0000'}, 'T1', 'moved 4.0000 MiB where 8 MiB'),
+        ({'xsizeMiB': '8.0001'}, 'T1', 'moved 8.0001 MiB'),
+        ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'claims 29658.0000 MiB/s'),
+        ({'bwMeanMIB': '1.0000'}, 'T1', 'a mean of 1.0000'),
+        ({'totalTime': '9.0000'}, 'T1', 'in 9.0000 s'),
+        ({'totalTime': '-1.0000'}, 'T12', 'clock was set'),
+        ({'bwMiB': '"inf"', 'bwMeanMIB': '"inf"', 'totalTime': '0.0000'}, 'T12', 'too short to measure'),
+        ({'bwMiB': '0.0000', 'bwMeanMIB': '0.0000'}, 'T12', 'too short to measure'),
+        ({'deadlineForStonewall': '1'}, 'T1', 'stonewall of 1 s'),
+        ({'tasks': '1'}, 'T9', '1 tasks instead of 2'),
+        ({'nodes': '2'}, 'T10', 'IOR saw 2 nodes'),
+        ({'clients per node': '1'}, 'T10', '1 tasks on the first'),
+        ({'fsync': '0'}, 'P15', 'fsync 0 where 1'),
+        ({'transferSize': '1024'}, 'P15', 'transferSize 1024 where 65536'),
+        ({'filePerProc': '0'}, 'P15', 'filePerProc 0 where 1'),
+        ({'api': '"MPIIO"'}, 'P15', 'api MPIIO where POSIX'),
+        ({'useExistingTestFile': '1'}, 'P15', 'useExistingTestFile'),
+        ({'checkRead': '1'}, 'P15', 'checkRead'),
+        ({'access': '"read"'}, 'P15', 'reports a read'),
+        ({'access': '"remove"'}, 'P15', 'reports a remove'),
+        ({'Version': '"3.3.0"'}, 'T7', 'IOR 3.3.0'),
+        ({'bwMiB': '"fast"'}, 'T13', "no 'bwMiB'"),
+        ({'bwMiB': 'NaN'}, 'T13', "no 'bwMiB'"),
+        ({'bwMiB': '-nan'}, 'T8', 'damaged'),
+        ({'tasks': 'true'}, 'T13', "no 'tasks'"),
+    ],
+)
+def test_a_summary_that_says_something_else_is_refused(fields, rule, words):
+    refused = refusal('one-mfwa-write', summary=changed('one-mfwa-write', **fields))
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+@pytest.mark.parametrize('key', ['Version', 'tests', 'summary', 'Machine', 'bwMiB', 'keepFile', 'tasks', 'xsizeMiB'])
+def test_a_summary_that_lacks_something_is_refused(key):
+    summary = text('one-mfwa-write', 'summary.json').replace(f'"{key}"', '"other"')
+    assert refusal('one-mfwa-write', summary=summary).rule == 'T13'
+
+
+def test_a_summary_without_its_end_is_refused_even_if_it_is_whole():
+    summary = text('one-mfwa-write', 'summary.json').replace('"Finished"', '"Began again"')
+    assert refusal('one-mfwa-write', summary=summary).rule == 'T8'
+
+
+def test_results_of_two_operations_are_refused():
+    data = json.loads(text('one-mfwa-write', 'summary.json'))
+    data['tests'][0]['Results'] *= 2
+    refused = refusal('one-mfwa-write', summary=json.dumps(data))
+    assert (refused.rule, refused.sentence) == ('P15', "one write was planned, and IOR's results are write, write")
+
+
+@pytest.mark.parametrize('key', ['tests', 'summary'])
+def test_a_second_or_missing_test_is_refused(key):
+    for times in (0, 2):
+        data = json.loads(text('one-mfwa-write', 'summary.json'))
+        data[key] *= times
+        assert refusal('one-mfwa-write', summary=json.dumps(data)).rule == 'P15'
+
+
+def test_a_rank_that_took_longer_than_the_whole_is_refused():
+    ranks = re.sub(r'(write,1),[^,]+', r'\1,5.0000000000e+00', text('one-mfwa-write', 'csv'))
+    assert refusal('one-mfwa-write', ranks=ranks).rule == 'T1'
+
+
+def test_ranks_that_are_there_twice_are_refused():
+    ranks = text('one-mfwa-write', 'csv').replace('write,1,', 'write,0,')
+    assert refusal('one-mfwa-write', ranks=ranks).rule == 'T9'
+
+
+def test_a_file_of_ranks_in_which_a_line_is_damaged_is_refused():
+    with pytest.raises(EngineError, match="T8: .*damaged: 'write,1,fast'"):
+        parse_ranks(re.sub(r'write,1,.*', 'write,1,fast', text('one-mfwa-write', 'csv')))
+
+
+@pytest.mark.parametrize(('summary', 'ranks'), [(True, False), (False, True)])
+def test_a_file_that_was_not_written_is_refused_by_its_name(summary, ranks):
+    seen = outcome('one-mfwa-write')
+    seen = seen._replace(outputs=(seen.outputs[0] if summary else None, seen.outputs[1] if ranks else None))
+    pattern, operation, at = PLANNED
+    command = Ior().command('ior', pattern, operation, at, '/records/1', 7)
+    with pytest.raises(EngineError, match=f'T8: .*/records/1.{"csv" if summary else "json"}'):
+        Ior().measure(pattern, operation, at, command, seen)
+
+
+def test_a_launch_of_several_processes_is_not_one_of_ior():
+    seen = outcome('one-mfwa-write')
+    seen = seen._replace(processes=seen.processes * 2)
+    pattern, operation, at = PLANNED
+    command = Ior().command('ior', pattern, operation, at, '/records/1', 7)
+    with pytest.raises(EngineError, match='T9'):
+        Ior().measure(pattern, operation, at, command, seen)
+
+
+@pytest.mark.parametrize(
+    ('line', 'rule'),
+    [
+        ('WARNING: inconsistent file size by different tasks', 'T8'),
+        ('WARNING: fsync(30) failed', 'T8'),
+        ('WARNING: task 1, partial write(), 4096 of 65536 bytes at offset 0', 'T8'),
+        ('WARNING: fsync() not supported in selected backend. Using value of 0.', 'T8'),
+        ('WARNING: Stat() of aggregate file size      = 0', 'T1'),
+        ('11/20/2026 23:35:10: Process 0: FAILED in DecodeDirective, Unknown summaryFormat', 'T8'),
+        ('Writing output to /r/1.jsonWARNING: Incorrect data on read (1 errors found).', 'T8'),
+        ('WARNING: incorrect data on read (128 errors found).', 'T8'),
+    ],
+)
+def test_a_warning_beside_a_perfect_summary_is_refused(line, rule):
+    refused = refusal('one-mfwa-write', stdout=f'Writing output to /r/1.json\n{line}\n')
+    assert refused.rule == rule
+    assert line[-20:] in refused.sentence
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        'WARNING: The file "data.00000000" exists already and will be overwritten',
+        'WARNING: The file "data.00000000" exists already and will be deleted',
+        'WARNING: Backend returned error during statfs',
+    ],
+)
+def test_a_harmless_warning_is_no_complaint(line):
+    assert complaints(line + '\n') == ()
+
+
+def test_a_complaint_is_quoted_with_its_rule():
+    assert complaints('x\nWARNING: More tasks requested (4) than available (2),\n') == (
+        Complaint('T9', 'WARNING: More tasks requested (4) than available (2),'),
+    )
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
+def test_a_summary_with_a_hole_is_refused_or_says_the_same(name, dice: random.Random):
+    whole = text(name, 'summary.json')
+    start, end = sorted(dice.sample(range(len(whole) + 1), 2))
+    end = dice.choice([end, min(end, start + 5)])
+    try:
+        seen = measure(name, summary=whole[:start] + whole[end:])
+    except EngineError:
+        return
+    assert seen._replace(hosts=(), jobs=()) == measure(name)._replace(hosts=(), jobs=())
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_text_is_refused_and_breaks_nothing(stdout, summary, ranks):
+    refusal('one-mfwa-write', stdout=stdout, summary=summary, ranks=ranks)
+
+
+# The program itself
+
+
+def offset_rule(pattern, at, rank):
+    """LANL's mpi_io_test (fs-test/fs_test, get_offset): where the transfers of a rank begin, in their order."""
+    step = at.transfer_size
+    if pattern.extent == 'whole':
+        return [step * n for n in range(at.objects)]
+    if pattern.order == 'strided':
+        return [n * at.tasks * step + rank * step for n in range(at.objects)]
+    return [rank * step * at.objects + n * step for n in range(at.objects)]
+
+
+SMALL = point(objects=8)
+BOTH = {
+    'MFWA': MFWA,
+    'MFWA random': MFWA_RANDOM,
+    'SFSA contiguous': SFSA,
+    'SFSA strided': SFSA_STRIDED,
+    'MFWA MPI-IO': mpiio(MFWA),
+    'SFSA strided MPI-IO': mpiio(SFSA_STRIDED),
+}
+TRACED = {
+    f'{name} {operation}': (pattern, operation) for name, pattern in BOTH.items() for operation in ('write', 'read')
+}
+TRACED.update({'SFWA read': (SFWA, 'read'), 'SFWA random read': (SFWA_RANDOM, 'read')})
+
+
+class Ran:
+    """One launch of IOR under strace: its outcome, and the calls on the data files by rank, in order."""
+
+    def __init__(self, scratch, pattern, operation, at, environment=None, watch=True):
+        data = scratch / 'data directory'
+        data.mkdir(exist_ok=True)
+        if operation == 'read':
+            for file in files_of(pattern, at):
+                (data / file.name).write_bytes(os.urandom(file.size))
+        self.command = Ior().command(shutil.which('ior'), pattern, operation, at, str(scratch / 'raw'), 7)
+        for name, target in self.command.links:
+            (data / name).symlink_to(target)
+        calls = 'lseek,read,write,pread64,pwrite64,fsync,unlink'
+        under = ['sh', '-c', f'exec strace -y -s 0 -e trace={calls} -o "$0.$PMI_RANK" "$@"', str(scratch / 'trace')]
+        done = subprocess.run(
+            ['mpiexec', '-n', str(at.tasks), *(under if watch else []), *self.command.argvs[0]],
+            cwd=data,
+            env={**os.environ, 'LC_ALL': 'C', **(environment or {})},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        self.data = data
+        self.outcome = Outcome(
+            (ProcessTime('here', 0.0, 1.0, done.returncode),),
+            (done.stdout,),
+            (done.stderr,),
+            tuple(Path(path).read_text() if Path(path).exists() else None for path in self.command.outputs),
+        )
+        self.measured = Ior().measure(pattern, operation, at, self.command, self.outcome)
+        if watch:
+            self.calls = [self._calls(scratch / f'trace.{rank}') for rank in range(at.tasks)]
+
+    @staticmethod
+    def _calls(trace):
+        """(call, file, offset, bytes) for every call on a data file that moves bytes or syncs."""
+        found, position = [], {}
+        for line in trace.read_text().splitlines():
+            match = re.match(r'(\w+)\(\d+<[^>]*/(data[.\d]*)>(.*)\) += (\d+)', line)
+            if match is None:
+                continue
+            call, file, arguments, result = match.group(1), match.group(2), match.group(3), int(match.group(4))
+            if call == 'lseek':
+                position[file] = result
+            elif call in ('pread64', 'pwrite64'):
+                found.append((call[1:-2], file, int(arguments.rpartition(', ')[2]), result))
+            elif call == 'fsync':
+                found.append((call, file, None, None))
+            else:
+                found.append((call, file, position.get(file, 0), result))
+                position[file] = position.get(file, 0) + result
+        return found
+
+
+@pytest.mark.needs('ior', 'mpiexec', 'strace')
+@pytest.mark.parametrize('name', TRACED)
+def test_the_offsets_of_every_rank_are_those_of_the_lanl_rule(tmp_path, name):
+    pattern, operation = TRACED[name]
+    ran = Ran(tmp_path, pattern, operation, SMALL)
+    for rank, calls in enumerate(ran.calls):
+        moved = [call for call in calls if call[0] == operation]
+        rule = offset_rule(pattern, SMALL, rank)
+        offsets = [offset for _, _, offset, _ in moved]
+        assert {(file, size) for _, file, _, size in moved} == {(file_name(pattern, rank), SMALL.transfer_size)}
+        assert (sorted(offsets) if pattern.order == 'random' else offsets) == rule
+        assert (offsets != rule) == (pattern.order == 'random')
+
+
+@pytest.mark.needs('ior', 'mpiexec', 'strace')
+@pytest.mark.parametrize('pattern', [MFWA, SFSA_STRIDED, mpiio(SFSA)], ids=['MFWA', 'SFSA', 'MPI-IO'])
+def test_the_last_that_a_writing_rank_does_to_its_file_is_to_sync_it(tmp_path, pattern):
+    assert [calls[-1][0] for calls in Ran(tmp_path, pattern, 'write', SMALL).calls] == ['fsync', 'fsync']
+
+
+@pytest.mark.needs('ior', 'mpiexec', 'strace')
+@pytest.mark.parametrize('pattern', [MFWA, SFSA])
+def test_a_read_on_two_nodes_reads_what_the_other_node_wrote(tmp_path, pattern):
+    two = {'IOR_FAKE_NODES': '2', 'IOR_FAKE_TASK_PER_NODES': '1'}
+    at = SMALL._replace(nodes=2, tasks_per_node=1)
+    for rank, calls in enumerate(Ran(tmp_path, pattern, 'read', at, two).calls):
+        moved = [(file, offset) for call, file, offset, _ in calls if call == 'read']
+        other = 1 - rank
+        assert moved == [(file_name(pattern, other), offset) for offset in offset_rule(pattern, at, other)]
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+@pytest.mark.parametrize('form', FORMS.values(), ids=FORMS)
+def test_a_launch_measures_what_its_own_summary_says(tmp_path, form):
+    ran = Ran(tmp_path, *form, watch=False)
+    assert ran.measured.tool_figure in ran.outcome.outputs[0]
+    assert f'{ran.measured.bandwidth:.4f}' == ran.measured.tool_figure
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_links_and_their_file_outlive_a_read(tmp_path):
+    ran = Ran(tmp_path, SFWA, 'read', SMALL, watch=False)
+    assert sorted(path.name for path in ran.data.iterdir()) == ['data', 'data.00000000', 'data.00000001']
+    assert (ran.data / 'data').stat().st_size == SMALL.bytes_per_client
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+@pytest.mark.parametrize('pattern', [MFWA, SFSA])
+def test_what_is_written_does_not_compress_and_is_nowhere_the_same(tmp_path, pattern):
+    blocks = []
+    for launch in ('first', 'second'):
+        (tmp_path / launch).mkdir()
+        ran = Ran(tmp_path / launch, pattern, 'write', SMALL, watch=False)
+        for file in files_of(pattern, SMALL):
+            whole = (ran.data / file.name).read_bytes()
+            blocks += [whole[start : start + 64 * KIB] for start in range(0, len(whole), 64 * KIB)]
+    assert len(set(blocks)) == len(blocks) == 2 * 2 * SMALL.objects
+    assert all(len(zlib.compress(block)) > 0.99 * len(block) for block in blocks)
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_files_of_an_earlier_launch_are_made_anew(tmp_path):
+    Ran(tmp_path, MFWA, 'write', SMALL, watch=False)
+    before = {path.name: path.stat().st_size for path in (tmp_path / 'data directory').iterdir()}
+    smaller = point(objects=4)
+    after = Ran(tmp_path, MFWA, 'write', smaller, watch=False).data
+    assert {path.name: path.stat().st_size for path in after.iterdir()} == dict.fromkeys(
+        before, smaller.bytes_per_client
+    )
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_fewer_tasks_than_planned_are_seen(tmp_path):
+    ran = Ran(tmp_path, MFWA, 'write', SMALL._replace(tasks=1, tasks_per_node=1), watch=False)
+    with pytest.raises(EngineError, match='T9: IOR ran with 1 tasks instead of 2'):
+        Ior().measure(MFWA, 'write', SMALL, ran.command, ran.outcome)
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_a_file_that_is_too_short_is_not_read_as_if_it_were_whole(tmp_path):
+    ran = Ran(tmp_path, mpiio(MFWA), 'read', SMALL, watch=False)
+    for file in files_of(MFWA, SMALL):
+        os.truncate(ran.data / file.name, file.size // 2)
+    argv = ['mpiexec', '-n', '2', *ran.command.argvs[0]]
+    done = subprocess.run(argv, cwd=ran.data, capture_output=True, text=True, timeout=120)
+    process = ProcessTime('here', 0.0, 1.0, done.returncode)
+    left = Outcome(
+        (process,), (done.stdout,), (done.stderr,), tuple(Path(o).read_text() for o in ran.command.outputs)
+    )
+    with pytest.raises(EngineError):
+        Ior().measure(mpiio(MFWA), 'read', SMALL, ran.command, left)
+
+
+def version_of(program, directory):
+    argv = Ior().version_argv(str(program))
+    return Ior().parse_version(subprocess.run(argv, cwd=directory, capture_output=True, text=True, timeout=60).stdout)
+
+
+@pytest.mark.needs('ior')
+def test_the_version_is_found_without_starting_the_program(tmp_path):
+    copy = tmp_path / 'ior copy'
+    copy.write_bytes(Path(shutil.which('ior')).read_bytes())  # not executable
+    assert re.match(r'\d+\.\d+', version_of(copy, tmp_path))
+
+
+@pytest.mark.needs('ior')
+def test_the_version_behind_a_script_is_found_and_no_file_is_made(tmp_path):
+    script = tmp_path / 'ior'
+    script.write_text(f'#!/bin/sh\nexec {shutil.which("ior")} "$@"\n')
+    script.chmod(0o755)
+    assert version_of(script, tmp_path) == version_of(shutil.which('ior'), tmp_path)
+    assert list(tmp_path.iterdir()) == [script]
+
+
+def test_the_version_of_what_is_no_ior_is_not_found(tmp_path):
+    with pytest.raises(EngineError, match='T7'):
+        version_of('/bin/true', tmp_path)

@@ -1,0 +1,264 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from seatrial.judge.relations import (
+    at_least,
+    does_not_degrade,
+    falls_with,
+    insensitive,
+    lies_between,
+    plateaus,
+)
+
+# Six samples with the mean 1 and a standard deviation of sqrt(0.4) times the spread.
+SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+spreads = st.floats(0.0, 0.3)
+sweeps = st.lists(st.tuples(st.floats(10.0, 1000.0), spreads), min_size=2, max_size=6)
+
+
+def samples(mean, spread=0.01):
+    return [mean * (1 + spread * each) for each in SHAPE]
+
+
+def sweep(*means, spread=0.01):
+    return {f'{place}': samples(mean, spread) for place, mean in enumerate(means)}
+
+
+def drawn(points):
+    return {f'{place}': samples(mean, spread) for place, (mean, spread) in enumerate(points)}
+
+
+def test_points_that_are_close_and_well_known_are_insensitive():
+    assert insensitive(sweep(100, 101, 100, 99), 1.105).verdict == 'holds'
+
+
+def test_points_that_are_far_apart_are_not():
+    assert insensitive(sweep(100, 101, 150, 99), 1.105).verdict == 'fails'
+
+
+def test_points_near_the_margin_cannot_be_told():
+    assert insensitive(sweep(100, 101, 110, 100), 1.105).verdict == 'undecided'
+
+
+def test_points_that_are_close_but_noisy_cannot_be_told():
+    assert insensitive(sweep(100, 101, 100, 99, spread=0.2), 1.105).verdict == 'undecided'
+
+
+def test_a_point_that_is_far_off_but_noisy_cannot_be_told():
+    points = {**sweep(100, 101, 100), 'noisy': samples(150, 0.8)}
+    assert insensitive(points, 1.222).verdict == 'undecided'
+
+
+def test_the_sentence_says_what_was_found_in_plain_words():
+    points = {'64KiB': samples(100.0), '1MiB': samples(108.0), '4MiB': samples(103.0)}
+    assert insensitive(points, 1.105, 'transfer sizes').sentence == (
+        'largest ratio between two transfer sizes 1.08 (1MiB over 64KiB), '
+        '90 % simultaneous interval 1.069-1.087, margin 1.105: holds'
+    )
+
+
+def test_the_upper_end_of_the_largest_ratio_is_that_of_its_own_pair():
+    found = insensitive(sweep(100, 104, 108), 1.5)
+    assert found.high == pytest.approx(at_least(samples(108), samples(100), 1).high)
+
+
+def test_the_lower_end_of_the_largest_ratio_pays_for_every_pair():
+    found = insensitive(sweep(100, 104, 108), 1.5)
+    error = math.sqrt(2 * 0.4 / 6) * 0.01
+    assert found.low == pytest.approx(1.08 * math.exp(-stats.t.ppf(1 - 0.05 / 6, 10) * error))
+
+
+def test_two_means_are_compared_as_welch_does():
+    a, b = samples(1000.0, 0.01), [*samples(980.0, 0.03), *samples(980.0, 0.02)]
+    found = at_least(a, b, 1.0)
+    welch = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.90)
+    assert (found.low - 1) * 980 == pytest.approx(welch.low, abs=0.5)
+    assert (found.high - 1) * 980 == pytest.approx(welch.high, abs=0.5)
+
+
+def test_points_without_any_noise_are_compared_by_their_means():
+    assert insensitive({'a': [100.0] * 6, 'b': [110.0] * 6}, 1.1).high == pytest.approx(1.1)
+    assert insensitive({'a': [100.0] * 6, 'b': [112.0] * 6}, 1.105).verdict == 'fails'
+
+
+def test_a_point_without_noise_is_compared_with_one_that_has_it():
+    assert insensitive({'a': [100.0] * 6, 'b': samples(101.0)}, 1.105).verdict == 'holds'
+
+
+@pytest.mark.parametrize('judge', [insensitive, does_not_degrade, plateaus])
+def test_too_few_samples_decide_nothing(judge):
+    found = judge({'64KiB': samples(100.0), '1MiB': [300.0] * 5}, 1.105)
+    assert (found.verdict, found.estimate, found.low, found.high) == ('undecided', None, None, None)
+    assert found.sentence.endswith('1MiB has 5 of the 6 samples that a verdict needs: cannot tell')
+
+
+def test_too_few_samples_decide_no_order_and_no_ratio():
+    points = {'2': samples(100.0), '4': [10.0] * 5}
+    assert falls_with(points, 'objects').verdict == 'undecided'
+    assert at_least(points['2'], points['4'], 1.0).verdict == 'undecided'
+    assert lies_between(points['2'], points['4'], 1.0, 2.0).verdict == 'undecided'
+
+
+@pytest.mark.parametrize('points', [{}, {'only': samples(100.0)}])
+def test_one_point_has_nothing_to_be_compared_with(points):
+    assert insensitive(points, 1.105).verdict == 'undecided'
+    assert falls_with(points, 'objects').verdict == 'undecided'
+
+
+@pytest.mark.parametrize('value', [0.0, -1.0, math.nan, math.inf])
+def test_a_sample_that_is_no_rate_is_refused(value):
+    with pytest.raises(ValueError, match=r'rate is above 0|finite values'):
+        insensitive({'a': samples(100.0), 'b': [*samples(100.0), value]}, 1.105)
+
+
+@pytest.mark.parametrize('margin', [1.0, 0.9])
+def test_a_margin_that_is_not_above_one_is_refused(margin):
+    with pytest.raises(ValueError, match='a margin is above 1'):
+        insensitive(sweep(100, 100), margin)
+
+
+@given(sweeps)
+def test_the_estimate_lies_in_its_interval(points):
+    found = insensitive(drawn(points), 1.222)
+    assert 1.0 <= found.low <= found.estimate * (1 + 1e-9)
+    assert found.estimate <= found.high * (1 + 1e-9)
+
+
+@given(sweeps)
+def test_the_estimate_is_the_largest_ratio_of_the_means(points):
+    means = [np.mean(values) for values in drawn(points).values()]
+    assert insensitive(drawn(points), 1.222).estimate == pytest.approx(max(means) / min(means))
+
+
+@given(sweeps, st.floats(1.01, 2.0), st.floats(1.01, 2.0))
+def test_a_wider_margin_never_judges_more_severely(points, one, other):
+    severity = {'holds': 0, 'undecided': 1, 'fails': 2}
+    narrow, wide = (insensitive(drawn(points), margin) for margin in sorted((one, other)))
+    assert severity[wide.verdict] <= severity[narrow.verdict]
+
+
+@given(sweeps, st.randoms(use_true_random=False))
+def test_the_order_of_the_points_does_not_matter_to_insensitivity(points, random):
+    shuffled = random.sample(points, len(points))
+    first, second = insensitive(drawn(points), 1.222), insensitive(drawn(shuffled), 1.222)
+    assert (first.low, first.high) == pytest.approx((second.low, second.high))
+
+
+def test_a_client_sweep_that_rises_and_stays_plateaus():
+    assert plateaus(sweep(100, 180, 300, 305, 300), 1.222).verdict == 'holds'
+
+
+def test_a_client_sweep_that_falls_off_at_the_end_does_not_plateau():
+    assert plateaus(sweep(100, 180, 300, 305, 200), 1.222).verdict == 'fails'
+
+
+def test_a_client_sweep_with_a_dent_does_not_plateau_but_does_not_degrade():
+    points = sweep(100, 300, 150, 305, 300)
+    assert plateaus(points, 1.222).verdict == 'fails'
+    assert does_not_degrade(points, 1.222).verdict == 'holds'
+
+
+def test_a_slow_slide_degrades_though_no_step_is_large():
+    points = sweep(300, 270, 243, 219, 197)
+    assert does_not_degrade(points, 1.222).verdict == 'fails'
+    assert plateaus(points, 1.222).verdict == 'fails'
+
+
+def test_a_sweep_that_rises_has_no_drop_at_all():
+    found = does_not_degrade(sweep(100, 200, 300), 1.222, 'client counts')
+    assert (found.estimate, found.low, found.high) == (1.0, 1.0, 1.0)
+    assert found.sentence.startswith('largest drop from one of the client counts to the last 1, 90 %')
+
+
+def test_a_drop_near_the_margin_cannot_be_told():
+    assert does_not_degrade(sweep(100, 122, 100), 1.222).verdict == 'undecided'
+    assert plateaus(sweep(100, 122, 100), 1.222).verdict == 'undecided'
+
+
+def test_a_sweep_that_falls_steadily_falls_with_its_axis():
+    found = falls_with({'2': samples(100), '32': samples(80), '2048': samples(50)}, 'objects')
+    assert found.verdict == 'holds'
+    assert found.sentence == (
+        '2048 over 2 is 0.5, 90 % interval 0.4967-0.5033, limit 1; '
+        'rank correlation with objects -1.00, limit -0.8: holds'
+    )
+
+
+def test_a_sweep_that_rises_does_not_fall():
+    assert falls_with(sweep(100, 110, 120, 130), 'objects').verdict == 'fails'
+
+
+def test_a_sweep_that_ends_lower_but_rises_most_of_the_way_does_not_fall():
+    assert falls_with(sweep(100, 110, 120, 130, 140, 90), 'objects').verdict == 'fails'
+
+
+def test_a_flat_sweep_cannot_be_told_to_fall():
+    assert falls_with(sweep(100, 100.1, 99.9, 100, 99.9), 'objects').verdict == 'undecided'
+
+
+def test_a_sweep_that_falls_within_its_noise_cannot_be_told():
+    assert falls_with(sweep(104, 102, 100, 98, spread=0.2), 'objects').verdict == 'undecided'
+
+
+def test_one_swap_among_four_points_is_still_a_fall():
+    assert falls_with(sweep(11.7, 0.87, 0.65, 0.76), 'objects').verdict == 'holds'
+
+
+def test_a_stricter_rank_correlation_can_be_asked_for():
+    assert falls_with(sweep(11.7, 0.87, 0.65, 0.76), 'objects', spearman=-0.9).verdict == 'fails'
+
+
+@given(st.lists(st.floats(1.0, 1000.0), min_size=3, max_size=9, unique_by=lambda value: round(value, 1)))
+def test_the_rank_correlation_is_that_of_scipy(means):
+    sentence = falls_with(sweep(*means, spread=0.0), 'objects').sentence
+    expected = stats.spearmanr(range(len(means)), means).statistic
+    assert float(sentence.split('objects ')[1].split(',')[0]) == pytest.approx(expected, abs=0.0051)
+
+
+def test_points_that_are_all_equal_have_no_rank_correlation():
+    assert 'rank correlation with objects 0.00,' in falls_with(sweep(100, 100, 100), 'objects').sentence
+
+
+def test_a_metric_that_is_enough_times_another_is_at_least_that():
+    found = at_least(samples(120), samples(100), 1.05, ('read', 'write'))
+    assert found.verdict == 'holds'
+    assert found.sentence == 'read over write is 1.2, 90 % interval 1.192-1.208, wanted at least 1.05: holds'
+
+
+def test_a_metric_that_is_too_low_is_not():
+    assert at_least(samples(102), samples(100), 1.05).verdict == 'fails'
+
+
+def test_a_metric_near_the_wanted_ratio_cannot_be_told():
+    assert at_least(samples(105), samples(100), 1.05).verdict == 'undecided'
+
+
+@pytest.mark.parametrize(
+    ('over', 'verdict'), [(120, 'holds'), (100, 'fails'), (150, 'fails'), (105, 'undecided'), (135, 'undecided')]
+)
+def test_a_ratio_is_judged_at_both_ends_of_its_band(over, verdict):
+    assert lies_between(samples(over), samples(100), 1.05, 1.35).verdict == verdict
+
+
+@pytest.mark.parametrize('band', [(0.0, 1.0), (1.2, 1.1), (1.1, 1.1)])
+def test_a_band_that_does_not_ascend_is_refused(band):
+    with pytest.raises(ValueError, match='two ascending figures'):
+        lies_between(samples(100), samples(100), *band)
+
+
+@given(st.floats(10.0, 1000.0), st.floats(10.0, 1000.0), spreads, spreads)
+def test_turning_a_ratio_round_inverts_its_interval(over, under, one, other):
+    straight = at_least(samples(over, one), samples(under, other), 1.0)
+    turned = at_least(samples(under, other), samples(over, one), 1.0)
+    assert (turned.low, turned.high) == pytest.approx((1 / straight.high, 1 / straight.low))
+
+
+def test_more_confidence_makes_a_wider_interval():
+    usual, careful = (at_least(samples(110), samples(100), 1.0, confidence=each) for each in (0.90, 0.99))
+    assert careful.low < usual.low < usual.high < careful.high

@@ -1,0 +1,201 @@
+import math
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from seatrial.model.plan import StoppingRule
+from seatrial.rules.stopping import Interval, State, state, t_interval, t_quantile
+
+TEN = StoppingRule(max_relative_error=0.10)
+FIVE = StoppingRule(max_relative_error=0.05)
+QUIET = [100.0, 101.0, 99.0, 100.0]
+NOISY = [60.0, 140.0] * 20
+
+rates = st.floats(1.0, 1e6)
+# As many repetitions as any rule here allows, and some more: the tests ask after each of them.
+series = st.lists(rates, min_size=26, max_size=26)
+spread_series = st.tuples(st.floats(0.0, 0.4), st.lists(st.floats(-1.0, 1.0), min_size=26, max_size=26)).map(
+    lambda drawn: [100.0 * (1 + drawn[0] * each) for each in drawn[1]]
+)
+partly_valid = st.lists(st.one_of(st.none(), st.floats(90.0, 110.0)), min_size=26, max_size=26)
+rules = st.tuples(st.floats(0.01, 0.3), st.integers(0, 3)).map(lambda drawn: StoppingRule(drawn[0], extra=drawn[1]))
+
+
+def actions(values, rule):
+    return [state({'read': values[:made]}, rule).action for made in range(len(values) + 1)]
+
+
+def rates_at(*values):
+    return {'read': list(values)}
+
+
+@pytest.mark.parametrize('df', range(1, 201))
+def test_the_quantile_is_that_of_scipy(df):
+    for confidence in (0.5, 0.501, 0.68, 0.8, 0.9, 0.95, 0.99, 0.9989, 0.99936):
+        assert t_quantile(confidence, df) == pytest.approx(stats.t.ppf((1 + confidence) / 2, df), abs=1e-6)
+
+
+@given(st.floats(0.5, 0.999), st.integers(1, 200))
+def test_the_quantile_is_that_of_scipy_at_any_confidence(confidence, df):
+    assert t_quantile(confidence, df) == pytest.approx(stats.t.ppf((1 + confidence) / 2, df), abs=1e-6)
+
+
+@pytest.mark.parametrize(('df', 'printed'), [(3, 2.353), (4, 2.132), (5, 2.015), (9, 1.833)])
+def test_the_quantile_is_that_of_the_printed_tables(df, printed):
+    assert round(t_quantile(0.90, df), 3) == printed
+
+
+@pytest.mark.parametrize(('confidence', 'df'), [(0.0, 5), (1.0, 5), (0.9, 0), (0.9, 2.5), (math.nan, 5)])
+def test_a_quantile_that_does_not_exist_is_refused(confidence, df):
+    with pytest.raises(ValueError, match='no quantile of t'):
+        t_quantile(confidence, df)
+
+
+@given(st.lists(rates, min_size=2, max_size=30))
+def test_the_interval_is_that_of_scipy(values):
+    half_width = float(stats.t.ppf(0.95, len(values) - 1) * stats.sem(values))
+    found = t_interval(values, 0.90)
+    assert found.mean == pytest.approx(statistics.fmean(values))
+    assert found.half_width == pytest.approx(half_width, abs=1e-9 * found.mean)
+
+
+def test_the_interval_says_what_it_was_made_of():
+    assert t_interval([99.0, 101.0], 0.90) == Interval(100.0, t_quantile(0.90, 1), 2, 0.90)
+
+
+def test_one_value_says_nothing_about_its_mean():
+    assert t_interval([7.0], 0.90) == Interval(7.0, math.inf, 1, 0.90)
+
+
+@pytest.mark.parametrize('values', [[], [1.0, math.nan], [1.0, math.inf]])
+def test_an_interval_of_nothing_or_of_no_numbers_is_refused(values):
+    with pytest.raises(ValueError, match='finite values'):
+        t_interval(values, 0.90)
+
+
+def test_a_quiet_point_converges_at_four_and_is_repeated_twice_more():
+    assert actions([*QUIET, 500.0, 1.0], TEN) == ['more'] * 4 + ['extra'] * 2 + ['done']
+
+
+def test_the_extra_repetitions_are_counted_down():
+    assert state(rates_at(*QUIET), TEN) == State('extra', '', 4, 2)
+    assert state(rates_at(*QUIET, 500.0), TEN) == State('extra', '', 4, 1)
+
+
+def test_a_converged_point_stays_so_whatever_the_extra_repetitions_show():
+    assert state(rates_at(*QUIET, 500.0, 1.0), TEN) == State('done', 'converged', 4)
+
+
+def test_without_extra_repetitions_a_point_is_done_when_it_converges():
+    assert state(rates_at(*QUIET), TEN._replace(extra=0)) == State('done', 'converged', 4)
+
+
+def test_a_point_that_does_not_converge_is_exhausted_at_the_most():
+    assert actions(NOISY[:20], TEN) == ['more'] * 20 + ['done']
+    assert state(rates_at(*NOISY[:20]), TEN) == State('done', 'exhausted')
+
+
+def test_a_point_that_converges_at_the_very_last_still_gets_its_extra_repetitions():
+    rule = TEN._replace(most=4)
+    assert state(rates_at(*QUIET), rule) == State('extra', '', 4, 2)
+
+
+def test_every_metric_must_have_converged():
+    assert state({'write': NOISY[:4], 'read': QUIET}, TEN) == State('more')
+
+
+def test_a_repetition_counts_once_all_metrics_have_their_entry():
+    assert state({'write': QUIET, 'read': QUIET[:3]}, TEN) == State('more')
+
+
+def test_a_tighter_error_takes_longer():
+    values = [94.0, 106.0, 94.0, 106.0] * 5
+    assert state(rates_at(*values), TEN).converged_at < state(rates_at(*values), FIVE).converged_at
+
+
+def test_an_invalid_repetition_does_not_count_towards_the_least():
+    assert state(rates_at(100.0, None, 101.0, 99.0), TEN) == State('more')
+    assert state(rates_at(100.0, None, 101.0, 99.0, 100.0), TEN) == State('extra', '', 5, 2)
+
+
+def test_an_invalid_extra_repetition_is_made_up_for():
+    assert state(rates_at(*QUIET, None, 100.0), TEN) == State('extra', '', 4, 1)
+
+
+def test_a_point_whose_repetitions_are_all_invalid_ends():
+    assert state({'read': [None] * 20}, TEN) == State('done', 'exhausted')
+
+
+def test_a_point_whose_extra_repetitions_are_all_invalid_ends():
+    assert state({'read': QUIET + [None] * 18}, TEN) == State('done', 'exhausted', 4)
+
+
+def test_a_fixed_point_is_repeated_exactly_the_least_times():
+    rule = TEN._replace(fixed=True, least=3)
+    assert actions([1.0, 900.0, None], rule) == ['more'] * 3 + ['done']
+    assert state(rates_at(1.0, 900.0, None), rule).reason == 'fixed'
+
+
+def test_a_mean_of_zero_converges_only_where_every_value_is_zero():
+    assert state(rates_at(-1.0, 1.0, -1.0, 1.0), TEN).action == 'more'
+    assert state(rates_at(0.0, 0.0, 0.0, 0.0), TEN).action == 'extra'
+
+
+def test_a_point_without_metrics_is_refused():
+    with pytest.raises(ValueError, match='without metrics'):
+        state({}, TEN)
+
+
+@given(spread_series, rules)
+def test_it_converges_at_the_earliest_short_interval(values, rule):
+    def short(count):
+        half = stats.t.ppf(0.95, count - 1) * statistics.stdev(values[:count]) / math.sqrt(count)
+        return half - rule.max_relative_error * statistics.fmean(values[:count])
+
+    margins = {count: short(count) for count in range(4, min(len(values), 20) + 1)}
+    earliest = next((count for count, margin in margins.items() if margin <= 0), None)
+    if all(abs(margin) > 1e-6 for margin in margins.values()):
+        assert state({'read': values}, rule).converged_at == earliest
+
+
+@given(st.one_of(series, spread_series, partly_valid), rules)
+def test_no_point_stops_before_the_least_or_after_the_most_and_the_extra(values, rule):
+    made = actions(values, rule)
+    assert 'done' not in made[: rule.least]
+    assert all(action == 'done' for action in made[rule.most + rule.extra :])
+
+
+@given(st.one_of(series, spread_series, partly_valid), rules)
+def test_only_a_point_that_converged_is_repeated_beyond_the_most(values, rule):
+    ends = [state({'read': values[:made]}, rule) for made in range(rule.most, len(values))]
+    assert all(end.converged_at is not None for end in ends if end.action != 'done')
+
+
+@given(st.one_of(series, spread_series, partly_valid), rules)
+def test_what_was_decided_is_not_taken_back(values, rule):
+    order = ['more', 'extra', 'done']
+    made = [order.index(action) for action in actions(values, rule)]
+    assert made == sorted(made)
+
+
+@given(st.one_of(series, spread_series, partly_valid), rules)
+def test_nothing_that_comes_later_changes_a_done(values, rule):
+    ends = [state({'read': values[:made]}, rule) for made in range(len(values) + 1)]
+    assert len({end for end in ends if end.action == 'done'}) == 1
+
+
+@given(st.one_of(series, spread_series), rules)
+def test_exactly_the_extra_repetitions_follow_convergence(values, rule):
+    made = actions(values, rule)
+    end = state({'read': values}, rule)
+    assert made.count('extra') == (rule.extra if end.reason == 'converged' else 0)
+
+
+@given(spread_series, spread_series, rules)
+def test_the_last_metric_to_converge_decides(write, read, rule):
+    both = state({'write': write, 'read': read}, rule).converged_at
+    alone = [state({'read': each}, rule).converged_at for each in (write, read)]
+    assert both is None or (None not in alone and both >= max(alone))

@@ -1,0 +1,132 @@
+"""The sites that come with Seatrial, read by Seatrial and by ReFrame itself."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from seatrial.site.load import load
+from seatrial.site.model import (
+    EngineEntry,
+    FileSystem,
+    LauncherEntry,
+    LayoutEntry,
+    LimitsEntry,
+    Partition,
+    Trial,
+    TrialFile,
+)
+from seatrial.site.profile import PROFILES
+
+ROOT = Path(__file__).parents[2]
+LOCAL = ROOT / 'site-config' / 'local'
+EXAMPLE = ROOT / 'site-config' / 'example-lustre'
+DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
+ENTRIES = (TrialFile, EngineEntry, FileSystem, LimitsEntry, LayoutEntry, Partition, LauncherEntry, Trial)
+KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields})
+
+
+def keys_in(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*(keys_in(item) for item in value.values()))
+    return set().union(*(keys_in(item) for item in value)) if isinstance(value, list) else set()
+
+
+@cache
+def reframe_says(settings: Path, system: str) -> Any:
+    """The configuration as ReFrame has validated and understood it."""
+    argv = [
+        str(Path(sys.executable).with_name('reframe')),
+        '-C',
+        str(settings),
+        f'--system={system}',
+        '--show-config',
+    ]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith('RFM_')}
+    with tempfile.TemporaryDirectory() as cwd:
+        done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize('key', KEYS)
+def test_the_example_uses_every_key(key: str) -> None:
+    assert key in keys_in(yaml.safe_load((EXAMPLE / 'trial.yaml').read_text()))
+
+
+@pytest.mark.parametrize('key', KEYS)
+def test_every_key_is_documented(key: str) -> None:
+    assert re.search(rf'`[^`\n]*\b{key}\b[^`\n]*`', DOCS)
+
+
+def test_the_smallest_example_of_the_documentation_loads(tmp_path: Path) -> None:
+    example = re.search(r'```yaml\n(.*?)```', DOCS, re.DOTALL)
+    assert example is not None
+    (tmp_path / 'trial.yaml').write_text(example.group(1))
+    (tmp_path / 'settings.py').write_text((LOCAL / 'settings.py').read_text())
+    assert load(tmp_path).cases('SharedFile', 'access', 'smoke')
+
+
+@pytest.mark.parametrize('profile', list(PROFILES))
+def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile: str) -> None:
+    row = next(line for line in DOCS.splitlines() if line.startswith(f'| `{profile}` '))
+    budget = PROFILES[profile].budget_s
+    said = {60.0: '60 s', 600.0: '10 min', 14400.0: '4 h', 28800.0: '8 h'}[budget]
+    assert f'| {said} |' in row and f'{PROFILES[profile].min_s:g} s' in row
+
+
+@pytest.mark.parametrize('profile', list(PROFILES))
+def test_the_example_has_cases_in_every_profile(profile: str) -> None:
+    assert load(EXAMPLE).cases('SharedFile', 'access', profile)
+
+
+@pytest.mark.parametrize('profile', ['smoke', 'nightly'])
+def test_the_local_site_has_one_case_a_check(profile: str) -> None:
+    assert len(load(LOCAL).cases('SharedFile', 'access', profile)) == 1
+
+
+@pytest.mark.parametrize('profile', ['acceptance', 'paper'])
+def test_the_local_site_claims_no_more_than_it_can_show(profile: str) -> None:
+    assert load(LOCAL).cases('SharedFile', 'access', profile) == []
+
+
+def test_the_local_site_keeps_to_what_git_ignores() -> None:
+    site = load(LOCAL)
+    ignored = str(ROOT / '.seatrial')
+    assert (site.state, site.file_system('scratch').path) == (ignored, f'{ignored}/trials')
+
+
+def test_reframe_reads_the_local_site() -> None:
+    (partition,) = reframe_says(LOCAL / 'settings.py', 'local:default')['systems'][0]['partitions']
+    assert (partition['scheduler'], partition['launcher'], partition['max_jobs']) == ('local', 'local', 1)
+
+
+def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name() -> None:
+    partitions = reframe_says(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]['partitions']
+    assert {f'pelagia:{partition["name"]}' for partition in partitions} == set(load(EXAMPLE).trial_file.partitions)
+
+
+def test_reframe_can_be_held_to_one_partition_of_the_example() -> None:
+    (partition,) = reframe_says(EXAMPLE / 'settings.py', 'pelagia:io')['systems'][0]['partitions']
+    assert partition['name'] == 'io'
+
+
+def test_reframe_asks_slurm_for_whole_nodes_of_the_example() -> None:
+    system = reframe_says(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]
+    assert system['sched_options']['use_nodes_option'] is True
+    for partition in system['partitions']:
+        assert partition['scheduler'] == 'slurm' and {'--exclusive', '--no-requeue'} <= set(partition['access'])
+
+
+@pytest.mark.parametrize(('folder', 'system'), [(LOCAL, 'local:default'), (EXAMPLE, 'pelagia')])
+def test_reframe_does_not_log_at_debug(folder: Path, system: str) -> None:
+    (logging,) = reframe_says(folder / 'settings.py', system)['logging']
+    assert {handler['level'] for handler in logging['handlers'] + logging['handlers$']} == {'info'}

@@ -1,0 +1,314 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seatrial.site.error import SiteError
+from seatrial.site.load import load
+from seatrial.site.model import Site
+
+Problems = Callable[[str, str], tuple[str, ...]]
+
+# What is replaced in the valid file, by what, and the one problem that must be said.
+ONE_PROBLEM = [
+    ('version: 1', 'version: 2', 'version: 2 is not a version that this Seatrial reads; write 1'),
+    ('version: 1', 'version: true', 'version: true is not a version that this Seatrial reads; write 1'),
+    ('version: 1', 'version: 1\nvesion: 1', "vesion: there is no such key; did you mean 'version'?"),
+    ('version: 1\n', '', 'version: is missing; write version: 1'),
+    ('state: state\n', '', 'state: is missing; write state: /home/hpc/seatrial'),
+    ('state: state', 'state: ~/state', "state: '~/state': ~ and $ are not expanded; write the path in full"),
+    ('state: state', 'state: $HOME', "state: '$HOME': ~ and $ are not expanded; write the path in full"),
+    (
+        'state: state',
+        'state: 7',
+        'state: 7 is not a line of text; write one, in quotes where YAML reads it otherwise',
+    ),
+    ('state: state', 'state: "a\\nb"', r"state: 'a\nb' is not a line of text"),
+    ('state: state', 'state: "\\0"', r"state: '\x00' is not a line of text"),
+    (
+        'state:',
+        'engines: fio\nstate:',
+        "engines: 'fio' stands where a list is expected; write one or more values in []",
+    ),
+    ('state:', 'engines: []\nstate:', 'engines: an empty list stands where a list is expected'),
+    ('state:', 'engines: [iro]\nstate:', "engines[0].name: 'iro' is not an engine; did you mean 'ior'?"),
+    ('state:', 'engines: [fio, {name: fio}]\nstate:', "engines[1]: 'fio' stands twice; keep one"),
+    ('state:', 'engines: [7]\nstate:', 'engines[0]: 7 stands where a mapping is expected; write {name: ior}'),
+    (
+        'state:',
+        'engines: [{name: ior, program: bin/ior}]\nstate:',
+        "engines[0].program: 'bin/ior' is a relative path",
+    ),
+    ('type: lustre', 'type: lustr', "scratch.type: 'lustr' is not a file system type; did you mean 'lustre'?"),
+    ('type: lustre', 'type: [lustre]', 'scratch.type: a list is not a file system type'),
+    ('  home:', '  a/b:', "file_systems['a/b']: 'a/b' cannot be a name; write a letter, then letters, digits"),
+    ('  home:', '  a+b:', "file_systems['a+b']: 'a+b' cannot be a name"),
+    ('  home:', '  a=b:', "file_systems['a=b']: 'a=b' cannot be a name"),
+    ('  home:', '  a:b:', "file_systems.a:b: 'a:b' cannot be a name"),
+    ('  home:', '  a b:', "file_systems['a b']: 'a b' cannot be a name"),
+    ('  home:', '  "a\\tb":', r"file_systems['a\tb']: 'a\tb' cannot be a name"),
+    ('  home:', '  "":', "file_systems['']: '' cannot be a name"),
+    ('  home:', '  on:', "file_systems.on: 'on' cannot be a name"),
+    ('  home:', '  ' + 'x' * 41 + ':', "x' cannot be a name"),
+    (
+        '    limits: {bytes: 4GiB, inodes: 1000}\n',
+        '',
+        'limits: is missing; write limits: {bytes: 4GiB, inodes: 100000}',
+    ),
+    (
+        '    limits: {bytes: 4GiB',
+        '    limits: {byte: 4GiB, bytes: 4GiB',
+        "byte: there is no such key; did you mean 'bytes'?",
+    ),
+    (
+        '{bytes: 4GiB, inodes: 1000}',
+        '4GiB',
+        "limits: '4GiB' stands where a mapping is expected; write {bytes: 4GiB, inod",
+    ),
+    ('4GiB', '4GB', "limits.bytes: '4GB' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB: 64KiB"),
+    ('4GiB', '-4GiB', "limits.bytes: '-4GiB' is not a size"),
+    ('4GiB', '-1', 'limits.bytes: -1 is not a size'),
+    ('4GiB', '0', 'limits.bytes: 0 is not a size'),
+    ('4GiB', 'true', 'limits.bytes: true is not a size'),
+    ('4GiB', '.nan', "limits.bytes: '.nan' is not a size"),
+    ('4GiB', '.inf', "limits.bytes: '.inf' is not a size"),
+    ('4GiB', '999999999999PiB', 'is not a size; write a number from 1'),
+    ('4GiB', '9' * 5000 + 'GiB', 'is not a size; write a number from 1'),
+    ('4GiB', '2026-11-20', "limits.bytes: '2026-11-20' is not a size"),
+    ('inodes: 1000', 'inodes: 1e3', "limits.inodes: '1e3' is not a number of inodes; write a whole number from 1"),
+    ('limits:', 'mount: scratch\n    limits:', "mount: 'scratch' is not a mount point; write an absolute path"),
+    (
+        'limits:',
+        'mount: /lustre\n    limits:',
+        "path: '/scratch/trials' is not inside the mount '/lustre'; correct one",
+    ),
+    ('limits:', 'mount:\n    limits:', 'mount: nothing is not a line of text'),
+    (
+        'limits:',
+        'records_on_target: yes\n    limits:',
+        "records_on_target: 'yes' is neither true nor false; write one",
+    ),
+    (
+        'limits:',
+        'recovery_limit: 3 days\n    limits:',
+        "recovery_limit: '3 days' is not a duration; write a number and one",
+    ),
+    (
+        'limits:',
+        'recovery_limit: 9000h\n    limits:',
+        'is not a duration here; write 0s to 720h, with one of s, min, h',
+    ),
+    (
+        'limits:',
+        'compresses: maybe\n    limits:',
+        "compresses: 'maybe' is not an answer; write true, false or unknown",
+    ),
+    ('limits:', 'server_cache_bytes: -1\n    limits:', 'server_cache_bytes: -1 is not a size; write a number from 0'),
+    (
+        'path: /scratch/trials',
+        'path: .',
+        'lies on this file system, whose hang would take the records with it; move it',
+    ),
+    ('wide:', 'default:', "layouts.default: 'default' is always there and asks for nothing; choose another name"),
+    ('{stripe_count: -1, stripe_size: 1MiB}', '{}', "layouts.wide: asks for nothing; take it out and use 'default'"),
+    (
+        'stripe_count: -1',
+        'stripe_count: 0',
+        'stripe_count: 0 is not a stripe count; write 1 to 2000, or -1 for all targets',
+    ),
+    ('stripe_count: -1', 'stripe_count: 2001', 'stripe_count: 2001 is not a stripe count'),
+    ('stripe_count: -1', 'pool: a b', "layouts.wide.pool: 'a b' cannot be a name"),
+    (
+        'stripe_size: 1MiB',
+        'stripe_size: 100KiB',
+        "'100KiB' is not a stripe size; write a multiple of 64KiB below 4GiB",
+    ),
+    ('stripe_size: 1MiB', 'stripe_size: 4GiB', 'is not a stripe size; write a multiple of 64KiB below 4GiB'),
+    ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; take it out'),
+    ('  lab:login:', '  login:', "partitions.login: 'login' is not a partition; write ReFrame's system:partition"),
+    ('  lab:login:', '  lab:login:x:', "'lab:login:x' is not a partition"),
+    (
+        '  lab:login:',
+        '  lab:logn:',
+        "partitions.lab:logn: settings.py describes no such partition; did you mean 'lab:login'?",
+    ),
+    ('launcher: srun', 'launcher: mpirun', "launcher.kind: 'mpirun' is not a launcher; did you mean 'srun'?"),
+    (
+        'launcher: srun',
+        'launcher: {kind: srun, arguments: -c4}',
+        "launcher.arguments: '-c4' stands where a list is expected",
+    ),
+    ('launcher: srun', 'launcher: {kind: srun, arguments: [4]}', 'launcher.arguments[0]: 4 is not a line of text'),
+    (
+        'tasks_per_node: 4',
+        'tasks_per_node: 1.5',
+        "tasks_per_node: '1.5' is not a number of tasks; write a whole number",
+    ),
+    ('tasks_per_node: 4', 'tasks_per_node: 2000000', 'tasks_per_node: 2000000 is too large for a number of tasks'),
+    ('trials:\n', 'trials: []\nx:\n', 'trials: an empty list stands where a list is expected'),
+    (
+        '[access]',
+        'access',
+        "trials[0].checks: 'access' stands where a list is expected; write one or more values in []",
+    ),
+    (
+        '[access]',
+        '[a-b]',
+        "trials[0].checks[0]: 'a-b' is not a check; write a family, the class name of a check, or '*'",
+    ),
+    ('[access]', '[access, access]', "trials[0].checks: 'access' stands twice in the list; keep one"),
+    (
+        '[lab:io]',
+        '[lab:oi]',
+        "trials[0].partitions[0]: 'lab:oi' is not a partition of this file; did you mean 'lab:io'?",
+    ),
+    ('[scratch]', '[scrach]', "file_systems[0]: 'scrach' is not a file system of this file; did you mean 'scratch'?"),
+    ('[1, 2]', '[1, -2]', 'trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'),
+    ('[1, 2]', '[010]', "trials[0].nodes[0]: '010' is not a node count"),
+    ('[1, 2]', '[true]', 'trials[0].nodes[0]: true is not a node count'),
+    ('[1, 2]', '[1, 1]', 'trials[0].nodes: 1 stands twice in the list; keep one'),
+    (
+        '    nodes:',
+        '    layouts: [wid]\n    nodes:',
+        "trials[0].layouts[0]: 'scratch' has no layout 'wid'; did you mean 'wide'?",
+    ),
+    (
+        '    nodes:',
+        '    profiles: [smok]\n    nodes:',
+        "trials[0].profiles[0]: 'smok' is not a profile; did you mean 'smoke'?",
+    ),
+    ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
+    (
+        '    nodes:',
+        '    max_clients: 1\n    nodes:',
+        'max_clients: 1 clients are fewer than the 2 nodes; write at least 2',
+    ),
+    ('partitions: [lab:io]', 'partitions: [lab:login]', "the launcher of 'lab:login' is local and reaches one node"),
+]
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'said'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
+)
+def test_a_wrong_value_is_named_with_its_file_key_and_mend(
+    problems_with: Problems, old: str, new: str, said: str
+) -> None:
+    assert any(line.startswith('trial.yaml: ') and said in line for line in problems_with(old, new))
+
+
+def test_a_valid_site_loads(folder: Path) -> None:
+    assert load(folder).name == 'lab'
+
+
+def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
+    assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4GB, inodes: -1, x: 1')) == 3
+
+
+def test_contradictions_are_all_said_at_once(problems_with: Problems) -> None:
+    assert len(problems_with('[scratch]\n    nodes: [1, 2]', '[scrach]\n    nodes: [3]\n    max_clients: 2')) == 2
+
+
+def test_of_another_version_nothing_else_is_said(problems_with: Problems) -> None:
+    assert len(problems_with('version: 1\nstate: state', 'version: 2\nfuture: true')) == 1
+
+
+@pytest.mark.parametrize('text', ['[]', 'a', '7', '"x"'])
+def test_a_file_that_is_no_mapping_is_told_how_to_begin(folder: Path, text: str) -> None:
+    (folder / 'trial.yaml').write_text(text)
+    with pytest.raises(SiteError, match='stands where the keys of a site are expected; begin with version: 1'):
+        load(folder)
+
+
+def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with: Problems) -> None:
+    assert "trial.yaml: ['[key]']: there is no such key" in problems_with('version: 1', 'version: 1\n"[key]": 1')[0]
+
+
+def test_a_file_system_named_like_a_key_is_no_confusion(problems_with: Problems) -> None:
+    said = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
+    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in said
+
+
+def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with: Callable[..., Site]) -> None:
+    assert site_with('path: /scratch/trials', 'path: state/trials\n    records_on_target: true').state
+
+
+def test_state_on_the_mount_of_a_file_system_is_refused(problems_with: Problems) -> None:
+    said = problems_with('path: /scratch/trials', 'path: /scratch/trials\n    mount: /')
+    assert 'whose hang would take the records with it' in said[0]
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        SiteError, match=r'no/where: No such file or directory; name a folder that holds settings\.py'
+    ):
+        load(tmp_path / 'no' / 'where')
+
+
+def test_a_file_in_place_of_the_folder_is_named(folder: Path) -> None:
+    with pytest.raises(SiteError, match='not a folder; name a folder'):
+        load(folder / 'trial.yaml')
+
+
+def test_a_folder_name_that_no_file_system_takes_is_a_problem() -> None:
+    with pytest.raises(SiteError, match=r'a\\x00b: '):
+        load('a\0b')
+
+
+def test_a_loop_of_links_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
+    with pytest.raises(SiteError, match='name a folder that holds'):
+        load(tmp_path / 'loop')
+
+
+@pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    with pytest.raises(SiteError, match=f'^{name}: .*No such file or directory; put the file there$'):
+        load(folder)
+
+
+@pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
+def test_a_directory_in_place_of_a_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(SiteError, match=f'^{name}: .*not a regular file; put the file there$'):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('a = 1\nb = (', 'settings.py: line 2: SyntaxError: '),
+        (
+            'a = 1\n\nb = c',
+            "settings.py: line 3: NameError: name 'c' is not defined; it must run by itself as Python",
+        ),
+        ('import no_such_module_anywhere', 'settings.py: line 1: ModuleNotFoundError: '),
+        ('raise SystemExit(3)', 'settings.py: line 1: SystemExit: 3'),
+        ('raise ValueError("two\\nlines")', r'ValueError: two\nlines'),
+        ('def f(): f()\nf()', 'settings.py: line 1: RecursionError: '),
+        ('\0', 'settings.py: '),
+        ('', 'settings.py: there is no dictionary named site_configuration'),
+        ('site_configuration = []', 'settings.py: there is no dictionary named site_configuration'),
+        ('site_configuration = {}', 'partitions.lab:login: settings.py describes no such partition'),
+        ('site_configuration = {"systems": 7}', 'settings.py describes no such partition'),
+        ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py describes no such partition'),
+    ],
+)
+def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, said: str) -> None:
+    (folder / 'settings.py').write_text(text)
+    with pytest.raises(SiteError) as caught:
+        load(folder)
+    assert said in caught.value.problems[0] and caught.value.problems[0].isprintable()
+
+
+def test_settings_are_not_executed_where_the_partitions_are_known(folder: Path) -> None:
+    (folder / 'settings.py').write_text('raise RuntimeError("executed")')
+    assert load(folder, partitions=['lab:login', 'lab:io']).name == 'lab'
+
+
+def test_partitions_that_are_given_are_checked_too(folder: Path) -> None:
+    with pytest.raises(
+        SiteError, match="partitions.lab:io: settings.py describes no such partition; did you mean 'lab:i2'"
+    ):
+        load(folder, partitions=['lab:login', 'lab:i2'])

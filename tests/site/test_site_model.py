@@ -1,0 +1,254 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from seatrial.filesystem.catalogue import TYPES
+from seatrial.model.layout import Layout
+from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
+from seatrial.model.units import GIB, MIB
+from seatrial.model.workload import Geometry
+from seatrial.site.error import SiteError
+from seatrial.site.load import load
+from seatrial.site.model import RECOVERY_LIMIT_S, Overrides, Site, lies_in, parse_duration
+
+Build = Callable[..., Site]
+
+TWO_TRIALS = """  - checks: [SharedFile]
+    partitions: [lab:io, lab:login]
+    file_systems: [scratch]
+    layouts: [default, wide]
+    nodes: [1]
+    profiles: [nightly]
+    bytes_per_client: 8GiB
+    budget: 20min
+    max_clients: 3
+  - checks: [access]
+"""
+
+
+def a_case(**changes: object) -> Case:
+    return Case('SharedFile', 'lab:io', 'scratch', 'default', 1)._replace(**changes)  # type: ignore[arg-type]
+
+
+def test_a_family_in_a_trial_gives_cases_for_its_checks(site_with: Build) -> None:
+    assert site_with().cases('SharedFile', 'access', 'smoke') == [a_case(nodes=1), a_case(nodes=2)]
+
+
+def test_another_family_has_no_cases(site_with: Build) -> None:
+    assert site_with().cases('ManyFiles', 'metadata', 'smoke') == []
+
+
+def test_a_star_stands_for_every_check(site_with: Build) -> None:
+    assert len(site_with('[access]', "['*']").cases('ManyFiles', 'metadata', 'smoke')) == 2
+
+
+def test_a_check_can_be_named_by_its_class(site_with: Build) -> None:
+    site = site_with('[access]', '[SharedFile]')
+    assert site.cases('SharedFile', 'access', 'smoke') and not site.cases('OwnFiles', 'access', 'smoke')
+
+
+def test_a_trial_takes_part_only_in_its_profiles(site_with: Build) -> None:
+    site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    profiles: [acceptance]')
+    assert site.cases('SharedFile', 'access', 'acceptance') and not site.cases('SharedFile', 'access', 'nightly')
+
+
+def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_with: Build) -> None:
+    cases = site_with('  - checks: [access]\n', TWO_TRIALS).cases('SharedFile', 'access', 'nightly')
+    assert cases == [
+        a_case(),
+        a_case(layout='wide'),
+        a_case(partition='lab:login'),
+        a_case(partition='lab:login', layout='wide'),
+        a_case(nodes=2),
+    ]
+
+
+def test_the_first_trial_that_gives_a_case_decides_what_is_fixed(site_with: Build) -> None:
+    site = site_with('  - checks: [access]\n', TWO_TRIALS)
+    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 1200.0, 3)
+
+
+def test_a_trial_fixes_nothing_for_the_cases_of_another(site_with: Build) -> None:
+    site = site_with('  - checks: [access]\n', TWO_TRIALS)
+    assert site.overrides(a_case(nodes=2), 'access', 'nightly') == Overrides()
+
+
+def test_a_trial_fixes_nothing_under_a_profile_that_it_has_no_part_in(site_with: Build) -> None:
+    site = site_with('  - checks: [access]\n', TWO_TRIALS)
+    assert site.overrides(a_case(), 'access', 'smoke') == Overrides()
+
+
+def test_a_case_is_as_large_as_its_partition_allows(site_with: Build) -> None:
+    assert site_with().geometry(a_case(nodes=2)) == Geometry(2, 4)
+
+
+@pytest.mark.parametrize(('max_clients', 'tasks_per_node'), [(None, 4), (100, 4), (7, 3), (2, 1)])
+def test_the_clients_of_a_case_are_capped(site_with: Build, max_clients: int | None, tasks_per_node: int) -> None:
+    assert site_with().geometry(a_case(nodes=2), max_clients) == Geometry(2, tasks_per_node)
+
+
+def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
+    keys = """mount: /scratch
+    storage_system: tide
+    recovery_limit: 2min
+    compresses: true
+    server_cache_bytes: 512GiB
+    fast_tier_bytes: 0
+    limits:"""
+    target = site_with('limits:', keys).target('scratch', 'wide')
+    assert target._asdict() == {
+        'name': 'scratch',
+        'type': 'lustre',
+        'path': '/scratch/trials',
+        'storage_system': 'tide',
+        'limits': Limits(4 * GIB, 1000),
+        'layout': Layout('wide', -1, MIB, None),
+        'mount': '/scratch',
+        'records_on_target': False,
+        'recovery_limit_s': 120.0,
+        'compresses': True,
+        'server_cache_bytes': 512 * GIB,
+        'fast_tier_bytes': 0,
+    }
+
+
+def test_the_default_layout_is_always_there(site_with: Build) -> None:
+    assert site_with().target('scratch', 'default').layout == Layout()
+
+
+def test_what_a_file_system_does_not_say_is_unknown(site_with: Build) -> None:
+    target = site_with().target('home', 'default')
+    assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
+
+
+def test_a_file_system_is_its_own_storage_system_by_default(site_with: Build) -> None:
+    assert site_with().target('home', 'default').storage_system == 'home'
+
+
+@pytest.mark.parametrize(('name', 'seconds'), [('scratch', 900.0), ('home', 300.0)])
+def test_the_recovery_limit_comes_from_the_type(site_with: Build, name: str, seconds: float) -> None:
+    assert site_with().target(name, 'default').recovery_limit_s == seconds
+
+
+def test_a_recovery_limit_of_zero_is_taken_as_it_is(site_with: Build) -> None:
+    target = site_with('limits:', 'recovery_limit: 0\n    limits:').target('scratch', 'default')
+    assert target.recovery_limit_s == 0.0
+
+
+def test_every_type_that_has_a_driver_has_a_recovery_limit() -> None:
+    assert set(RECOVERY_LIMIT_S) == set(TYPES)
+
+
+def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:
+    site = site_with('/home/trials', '../trials')
+    assert site.file_system('home').path == str(folder.parent / 'trials')
+
+
+def test_the_folder_may_be_reached_through_a_link(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / 'link').symlink_to(folder)
+    assert load(tmp_path / 'link').state == str(folder / 'state')
+
+
+def test_a_launcher_can_be_a_word(site_with: Build) -> None:
+    assert site_with().launcher('lab:io') == Launcher('srun')
+
+
+def test_a_launcher_can_have_arguments_of_its_own(site_with: Build) -> None:
+    site = site_with('launcher: srun', 'launcher: {kind: hydra, arguments: [-iface, ib0, -iface]}')
+    assert site.launcher('lab:io') == Launcher('hydra', ('-iface', 'ib0', '-iface'))
+
+
+def test_all_engines_are_tried_in_the_known_order_by_default(site_with: Build) -> None:
+    assert site_with().engine_choices() == tuple(EngineChoice(name, name) for name in ('ior', 'fio', 'dd'))
+
+
+def test_engines_can_have_an_order_and_programs_of_the_site(site_with: Build) -> None:
+    site = site_with('state:', 'engines: [fio, {name: ior, program: /opt/ior/bin/ior}]\nstate:')
+    assert site.engine_choices() == (EngineChoice('fio', 'fio'), EngineChoice('ior', '/opt/ior/bin/ior'))
+
+
+def test_the_interpreter_on_the_nodes_can_be_named(site_with: Build) -> None:
+    site = site_with('{launcher: srun,', '{python: /usr/bin/python3.6, launcher: srun,')
+    assert [site.partition(name).python for name in ('lab:io', 'lab:login')] == ['/usr/bin/python3.6', 'python3']
+
+
+def test_names_of_checks_and_families_are_accepted(site_with: Build) -> None:
+    site_with('[access]', "[access, SharedFile, '*']").check_names({'SharedFile': 'access'})
+
+
+def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_with: Build) -> None:
+    site = site_with('[access]', '[access, SharedFle]')
+    with pytest.raises(SiteError) as caught:
+        site.check_names({'SharedFile': 'access'})
+    assert caught.value.problems == (
+        "trial.yaml: trials[0].checks[1]: 'SharedFle' is no check and no family; did you mean 'SharedFile'?",
+    )
+
+
+def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build, folder: Path) -> None:
+    site_with('    path: /home/trials', '    path: state/deep/trials\n    records_on_target: true').make_directories()
+    assert (folder / 'state' / 'deep' / 'trials').is_dir()
+
+
+def test_directories_that_exist_already_are_left_alone(site_with: Build, folder: Path) -> None:
+    site = site_with()
+    site.make_directories()
+    (folder / 'state' / 'kept').touch()
+    site.make_directories()
+    assert (folder / 'state' / 'kept').exists()
+
+
+def test_a_trial_path_outside_the_state_directory_is_never_made(site_with: Build, tmp_path: Path) -> None:
+    site_with('/home/trials', str(tmp_path / 'unmounted')).make_directories()
+    assert not (tmp_path / 'unmounted').exists()
+
+
+def test_a_state_directory_whose_parent_is_missing_is_not_made(site_with: Build, folder: Path) -> None:
+    with pytest.raises(SiteError, match=r'trial\.yaml: state: .*missing/state.*: No such file or directory'):
+        site_with('state: state', 'state: missing/state').make_directories()
+    assert not (folder / 'missing').exists()
+
+
+def test_a_file_in_place_of_the_state_directory_is_a_problem(site_with: Build, folder: Path) -> None:
+    (folder / 'state').touch()
+    with pytest.raises(SiteError, match='state: .*File exists'):
+        site_with().make_directories()
+
+
+def test_the_longest_names_still_make_a_file_name(folder: Path) -> None:
+    part, name, check = 'p' * 32, 'n' * 40, 'C' * 80
+    changes = {'lab:io': f'{part}:{part}', 'scratch': name, 'wide': 'w' * 40, '[access]': f'[{check}]'}
+    text = (
+        (folder / 'trial.yaml').read_text().replace('    nodes: [1, 2]', '    layouts: [wide]\n    nodes: [1000000]')
+    )
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (folder / 'trial.yaml').write_text(text)
+    (case,) = load(folder, partitions=['lab:login', f'{part}:{part}']).cases(check, 'access', 'smoke')
+    assert len(case.slug) < 255
+
+
+def test_a_site_cannot_be_changed(site_with: Build) -> None:
+    with pytest.raises(ValueError, match='frozen'):
+        site_with().partition('lab:io').tasks_per_node = 1
+
+
+@pytest.mark.parametrize(
+    ('text', 'seconds'), [('90s', 90.0), ('15min', 900.0), ('1.5h', 5400.0), ('20 min', 1200.0), ('7', 7.0)]
+)
+def test_durations_are_read_with_their_unit(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize('text', ['', 's', '-3s', '1:30', '3 days', '1e3', '.5h', '1m', '9' * 30, '٣s', '1h30min'])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match='is not a duration; write a number and one of s, min, h'):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ('path', 'inside'), [('/a/b', True), ('/a', True), ('/ab', False), ('/', False), ('/b/a', False)]
+)
+def test_a_path_lies_in_a_directory_by_whole_names(path: str, inside: bool) -> None:
+    assert lies_in(path, '/a') is inside

@@ -1,0 +1,142 @@
+"""Whatever is done to trial.yaml: a site that answers, or problems of one printable line each; nothing else."""
+
+import copy
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
+
+SITES = Path(__file__).parents[2] / 'site-config'
+EXAMPLE = SITES / 'example-lustre'
+TEXT = (EXAMPLE / 'trial.yaml').read_text()
+DOCUMENT = yaml.safe_load(TEXT)
+
+ODD_TEXTS = (
+    '', '~', '-1', '0', '010', '1e9', '.nan', '.inf', '9' * 30, '2026-11-20', '1:30', 'yes', '[]', '{}', '[[]]',
+    '*a', '&a [*a]', '<<', '? [a]', '!!python/object:os.x y', '!!binary aGk=', '!!set {a}', '"\\0"', '"\\UFFFFFFFF"',
+    '"\\uD800"', '"\\e[31m"', "'", '"', '#', '\t', ': ', '- ', '---', '...', '%YAML 1.1', '4GB', '-1KiB', '10 days',
+    '../..', '/', '//', '$HOME', '~/x', 'a/b', 'a+b=c', 'lab:io:x', 'default', '[key]', '\ud800', '\x07', '\ufeff',
+)  # fmt: skip
+odd_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(ODD_TEXTS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture(scope='module')
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp('site')
+    shutil.copy(EXAMPLE / 'settings.py', home)
+    return home
+
+
+def check_outcome(folder: Path, raw: bytes) -> None:
+    (folder / 'trial.yaml').write_bytes(raw)
+    try:
+        site = load(folder)
+    except SiteError as error:
+        assert 1 <= len(error.problems) <= SHOWN_PROBLEMS
+        for line in error.problems:
+            assert line.isprintable()
+            assert line.startswith('trial.yaml: ') or line == 'there are more problems; mend these first'
+        return
+    for profile in PROFILES:
+        cases = site.cases('SharedFile', 'access', profile)
+        assert len({case.slug for case in cases}) == len(cases)
+        for case in cases:
+            assert re.fullmatch(r'[A-Za-z0-9_.+=-]+', case.slug)
+            assert site.target(case.file_system, case.layout).path.startswith('/')
+            assert site.launcher(case.partition).kind
+            overrides = site.overrides(case, 'access', profile)
+            assert site.geometry(case, overrides.max_clients).tasks_per_node >= 1
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container of the document with every key or index in it."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+@st.composite
+def changed_documents(draw: st.DrawFn) -> Any:
+    """The example with one to three values replaced, taken out, renamed, doubled or exchanged."""
+    document = copy.deepcopy(DOCUMENT)
+    for _ in range(draw(st.integers(1, 3))):
+        if not document:
+            break
+        container, key = draw(st.sampled_from(list(places(document))))
+        change = draw(st.sampled_from(['replace', 'remove', 'add', 'exchange']))
+        if change == 'remove':
+            del container[key]
+        elif change == 'exchange':
+            other, place = draw(st.sampled_from(list(places(document))))
+            container[key] = copy.deepcopy(other[place])
+        elif change == 'add' and isinstance(container, dict):
+            container[draw(st.text(max_size=8) | st.sampled_from(ODD_TEXTS))] = container.get(key)
+        elif change == 'add':
+            container.append(draw(odd_values))
+        else:
+            container[key] = draw(odd_values)
+    return document
+
+
+@st.composite
+def changed_texts(draw: st.DrawFn) -> str:
+    """The example's text with one to three slices taken out, doubled, or replaced by something odd."""
+    text = TEXT
+    for _ in range(draw(st.integers(1, 3))):
+        start = draw(st.integers(0, len(text)))
+        end = min(len(text), start + draw(st.integers(0, 40)))
+        middle = draw(st.sampled_from(['', text[start:end] * 2, *ODD_TEXTS]))
+        text = text[:start] + middle + text[end:]
+    return text
+
+
+@settings(deadline=None)
+@given(document=changed_documents())
+def test_any_change_of_the_values_gives_a_site_or_problems(example: Path, document: Any) -> None:
+    check_outcome(example, yaml.dump(document, allow_unicode=True).encode('utf-8', 'surrogatepass'))
+
+
+@settings(deadline=None)
+@given(text=changed_texts())
+def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: str) -> None:
+    check_outcome(example, text.encode('utf-8', 'surrogatepass'))
+
+
+@settings(deadline=None)
+@given(text=st.text(st.characters(codec='utf-8')))
+def test_any_text_gives_problems(example: Path, text: str) -> None:
+    check_outcome(example, text.encode())
+
+
+@settings(deadline=None)
+@given(raw=st.binary())
+def test_any_bytes_give_problems(example: Path, raw: bytes) -> None:
+    check_outcome(example, raw)
+
+
+@pytest.mark.parametrize('odd', ODD_TEXTS)
+def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder: Path, odd: str) -> None:
+    text = (folder / 'trial.yaml').read_text()
+    for found in re.finditer(r'(?<=: )[\w./-]+|(?<=\[)[\w:]+', text):
+        changed = text[: found.start()] + odd + text[found.end() :]
+        check_outcome(folder, changed.encode('utf-8', 'surrogatepass'))
+
+
+def test_the_unchanged_example_gives_cases(example: Path) -> None:
+    (example / 'trial.yaml').write_text(TEXT)
+    assert load(example).cases('SharedFile', 'access', 'acceptance')

@@ -1,0 +1,173 @@
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.site.error import SiteError
+from seatrial.site.strict_yaml import MAX_BYTES, MAX_DEPTH, parse, read
+
+
+def problems_of(text: str) -> tuple[str, ...]:
+    with pytest.raises(SiteError) as caught:
+        parse(text, 'f.yaml')
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ('text', 'value'),
+    [
+        ('12', 12),
+        ('-3', -3),
+        ('+3', 3),
+        ('0', 0),
+        ('true', True),
+        ('false', False),
+        ('null', None),
+        ('~', None),
+        ('a:', {'a': None}),
+        ("'12'", '12'),
+        ('!!str 12', '12'),
+        ('local:default', 'local:default'),
+        ('[a, {b: 1}]', ['a', {'b': 1}]),
+    ],
+)
+def test_plain_values_are_read(text: str, value: Any) -> None:
+    read = parse(text, 'f.yaml')
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    'text',
+    ['010', '0x10', '1:30', '20:00', '1_000', '1.5', '.nan', '.inf', '2026-11-20', 'yes', 'No', 'on', 'TRUE', '='],
+)
+def test_what_yaml_1_1_reads_otherwise_is_text(text: str) -> None:
+    assert parse(text, 'f.yaml') == text
+
+
+def test_keys_are_text_whatever_they_look_like() -> None:
+    assert parse('{1: a, on: b, ~: c}', 'f.yaml') == {'1': 'a', 'on': 'b', '~': 'c'}
+
+
+def test_aliases_may_be_used() -> None:
+    assert parse('{a: &n [1, 2], b: *n}', 'f.yaml') == {'a': [1, 2], 'b': [1, 2]}
+
+
+def test_a_key_that_stands_twice_is_named_with_both_lines() -> None:
+    assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: stands twice, in lines 2 and 4; keep one',)
+
+
+def test_the_same_key_in_other_writing_is_still_twice() -> None:
+    assert problems_of('{1: a, "1": b}') == ('f.yaml: 1: stands twice, in lines 1 and 1; keep one',)
+
+
+def test_every_problem_of_the_document_is_collected() -> None:
+    assert len(problems_of('{a: 1, a: 2, b: !!binary x, c: 9999999999999999999}')) == 3
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('a: [1\nb: 2', "line 2, column 2: expected ',' or ']', but got ':'"),
+        ('a:\n\t- b', 'a tab stands where spaces belong'),
+        ('a: *b', "line 1, column 4: found undefined alias 'b'"),
+        ('a: [*]', "write '*' in quotes"),
+        (
+            'a: b: c',
+            'line 1, column 5: mapping values are not allowed here; check the indentation, or put the value in',
+        ),
+        ('a: 1\n---\nb: 2', 'keep one document'),
+        ('a: 1\n\x00', r"line 2: the character '\x00' is not allowed"),
+        ('a: "\\UFFFFFFFF"', 'is out of range'),
+        ('a: "\\uD800"', r"a: '\ud800' has half a character"),
+        ('"\\uD800": a', r"['\ud800']: line 1: a key with half a character"),
+        ('%YAML 1.' + '9' * 5000 + '\n---\na', 'is out of range'),
+        ('? [a]\n: b', 'line 1: a key that is a list or a mapping'),
+        ('a: {<<: {b: 1}}', 'a: line 1: << does not merge here'),
+        ('a: !!python/object/apply:os.system [ls]', "a: the tag '!!python/object/apply:os.system' in line 1"),
+        ('a: !!binary aGVsbG8=', "the tag '!!binary'"),
+        ('a: !!set {b}', "the tag '!!set'"),
+        ('a: !!int x', "the tag '!!int'"),
+        ('a: !mine x', "the tag '!mine'"),
+        ('a: 1234567890123456789', 'more than 18 digits'),
+        ('', 'the file is empty'),
+        ('# nothing\n', 'the file is empty'),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(text: str, said: str) -> None:
+    assert said in problems_of(text)[0]
+
+
+def test_a_recursive_alias_ends() -> None:
+    assert 'a[1]: an alias (*) stands inside the value' in problems_of('a: &a [1, *a]')[0]
+
+
+def test_aliases_that_multiply_are_stopped() -> None:
+    lines = ['a: &a [x, x, x, x, x, x, x, x, x, x]']
+    lines += [
+        f'{new}: &{new} [{", ".join([f"*{old}"] * 10)}]' for old, new in zip('abcdefgh', 'bcdefghi', strict=True)
+    ]
+    assert 'more than 20000 values' in problems_of('\n'.join(lines))[0]
+
+
+def test_deep_nesting_is_stopped() -> None:
+    assert f'nested more than {MAX_DEPTH} deep' in problems_of('[' * 100_000)[0]
+
+
+def test_deep_nesting_through_aliases_is_stopped() -> None:
+    lines = ['- &a0 [x]', *(f'- &a{n} [*a{n - 1}]' for n in range(1, 100))]
+    assert f'nested more than {MAX_DEPTH} deep, aliases counted' in problems_of('\n'.join(lines))[0]
+
+
+def test_nesting_up_to_the_limit_is_read() -> None:
+    deep = MAX_DEPTH - 1
+    assert parse('[' * deep + '1' + ']' * deep, 'f.yaml') is not None
+
+
+def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / 'f.yaml'
+    file.write_bytes(b'a: 1\nb: \xff\n')
+    with pytest.raises(SiteError, match=r'^f\.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8$'):
+        read(file)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+    file = tmp_path / 'f.yaml'
+    file.write_bytes(b'\xef\xbb\xbfa: 1\n')
+    assert read(file) == {'a': 1}
+
+
+def test_an_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / 'f.yaml'
+    with file.open('wb') as stream:
+        stream.truncate(MAX_BYTES * 1_000_000)
+    with pytest.raises(SiteError, match='more than 128 KiB'):
+        read(file)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / 'f.yaml')
+    with pytest.raises(SiteError, match='not a regular file'):
+        read(tmp_path / 'f.yaml')
+
+
+def test_a_directory_in_its_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / 'f.yaml').mkdir()
+    with pytest.raises(SiteError, match='not a regular file'):
+        read(tmp_path / 'f.yaml')
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SiteError, match=r'^f\.yaml: .*No such file or directory; put the file there$'):
+        read(tmp_path / 'f.yaml')
+
+
+@settings(deadline=None)
+@given(st.text() | st.text('[]{}:,-?!&*|>\'"%@#\\ \n\tab01x'))
+def test_any_text_is_a_value_or_problems(text: str) -> None:
+    try:
+        parse(text, 'f.yaml')
+    except SiteError as error:
+        assert error.problems and all(line.isprintable() for line in error.problems)

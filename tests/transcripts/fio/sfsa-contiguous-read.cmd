@@ -1,0 +1,1 @@
+fio --eta=never --output-format=json --output=sfsa-contiguous-read.json sfsa-contiguous-read.fio

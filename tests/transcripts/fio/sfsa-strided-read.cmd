@@ -1,0 +1,1 @@
+fio --eta=never --output-format=json --output=sfsa-strided-read.json sfsa-strided-read.fio
