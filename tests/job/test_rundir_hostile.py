@@ -159,11 +159,15 @@ def tamper(dice, run, around):
 
 
 class Swapping:
-    """The module os for rundir; before the n-th call a directory of the tree is moved out, and replaced."""
+    """The module os for rundir; before the n-th call a directory of the tree is moved out, and replaced.
+
+    Any directory, or, from the n-th call on, the first one that a call is just about.
+    """
 
     def __init__(self, dice, run, around):
         self._dice, self._run, self._around = dice, run, around
         self._left = dice.randint(3, 60)
+        self._aimed = dice.random() < 0.5
         self.stashed = None
 
     def __getattr__(self, name):
@@ -171,18 +175,24 @@ class Swapping:
         return self._wrapped(function) if name in CALLS else function
 
     def _wrapped(self, function):
-        def call(*arguments, **options):
+        def call(path, *arguments, **options):
             self._left -= 1
-            if self._left == 0:
-                self._swap()
-            return function(*arguments, **options)
+            if self.stashed is None and self._left <= 0:
+                self._swap([self._named(path, options)] if self._aimed else self._all())
+            return function(path, *arguments, **options)
 
         return call
 
-    def _swap(self):
-        tops = [self._run.path, *(self._run.path_of(name) for name in ENTRIES)]
-        paths = [path for path in map(os.fsencode, tops) if os.path.isdir(path) and not os.path.islink(path)]
-        paths += [path for path in below(self._run.path) if os.path.isdir(path) and not os.path.islink(path)]
+    def _named(self, path, options):
+        if 'dir_fd' not in options:
+            return b''
+        return join(os.readlink(f'/proc/self/fd/{options["dir_fd"]}'), path)
+
+    def _all(self):
+        return [os.fsencode(self._run.path), *below(self._run.path)]
+
+    def _swap(self, paths):
+        paths = [path for path in paths if os.path.isdir(path) and not os.path.islink(path)]
         if not paths:
             return
         path, away = self._dice.choice(paths), join(self._around.stash, 'moved')

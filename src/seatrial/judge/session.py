@@ -4,17 +4,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.verdict import CaseResult, Verdict, worst
 
 
 @dataclass(frozen=True)
 class SessionResult:
-    """One session. cases: every one that was planned, also those that never ran."""
+    """One session. cases: every one that was planned, also those that never ran; relations: between checks."""
 
     session: str
     profile: str
     verdict: Verdict
     cases: tuple[CaseResult, ...]
+    relations: tuple[ExpectationResult, ...] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:

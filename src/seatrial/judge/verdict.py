@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.references import ReferenceResult
 from seatrial.judge.statistics import Fairness, Summary, fairness, summary
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Finding, Records, Sample
@@ -74,6 +76,8 @@ class CaseResult:
     bytes_per_client: int | None
     duration_s: float | None
     metrics: tuple[MetricResult, ...]
+    expectations: tuple[ExpectationResult, ...] = ()
+    references: tuple[ReferenceResult, ...] = ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
