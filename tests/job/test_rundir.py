@@ -312,6 +312,61 @@ def test_nothing_is_emptied_in_a_run_directory_that_was_replaced(run, tmp_path):
     assert os.listdir(run.path_of('data')) == ['file']
 
 
+def test_nothing_is_emptied_after_the_marker_was_changed(run):
+    run.make('data')
+    Path(run.path, 'data', 'file').touch()
+    tamper(run, case='another')
+    with pytest.raises(RunDirectoryError, match='was changed'):
+        run.empty('data')
+    assert os.listdir(run.path_of('data')) == ['file']
+
+
+def test_a_directory_of_another_owner_is_not_emptied(run, monkeypatch):
+    run.make('data')
+    Path(run.path, 'data', 'file').touch()
+
+    def change(path, found):
+        return [*found[:4], found.st_uid + (path == 'data'), *found[5:7]]
+
+    monkeypatch.setattr(rundir, 'os', statuses(change))
+    with pytest.raises(RunDirectoryError, match='belongs to'):
+        run.empty('data')
+    assert os.listdir(run.path_of('data')) == ['file']
+
+
+def test_nothing_else_is_emptied_when_the_directory_is_moved_away_meanwhile(run, tmp_path, monkeypatch):
+    for name in ENTRIES:
+        run.make(name)
+        for number in range(10):
+            Path(run.path, name, str(number)).touch()
+
+    def unlink(path, dir_fd):
+        os.unlink(path, dir_fd=dir_fd)
+        os.rename(run.path_of('data'), tmp_path / 'away')
+
+    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+    removal = run.empty('data')
+    assert (removal.removed_files, len(removal.left)) == (1, 1)
+    run.verify()
+    assert (len(os.listdir(tmp_path / 'away')), len(os.listdir(run.path_of('warmup')))) == (9, 10)
+
+
+def test_a_census_of_a_directory_that_is_moved_away_meanwhile_is_an_error(run, tmp_path, monkeypatch):
+    chain(run.make('data'), 2 * rundir._HELD)
+    for number in range(3):
+        Path(run.path, 'data', f'a{number}').touch()
+
+    def status_of(path, **options):
+        if path == 'file':
+            os.rename(run.path_of('data'), tmp_path / 'away')
+        return os.stat(path, **options)
+
+    # 'd' is looked into first, so far down that its parents must be opened again.
+    monkeypatch.setattr(rundir, 'os', Os(stat=status_of, listdir=lambda path: sorted(os.listdir(path))))
+    with pytest.raises(RunDirectoryError, match='no such file'):
+        run.census('data')
+
+
 # Where it lies
 
 
@@ -449,6 +504,16 @@ def test_a_marker_with_an_unknown_key_is_refused(run):
 def test_a_marker_whose_entries_lead_out_is_refused(run, entries):
     tamper(run, entries=entries)
     refused(run, 'entries')
+
+
+def test_a_marker_whose_session_is_no_safe_name_is_refused(run):
+    tamper(run, maker={'session': 'line\nbreak'})
+    refused(run, 'maker.session')
+
+
+def test_a_marker_whose_time_is_no_number_is_refused(run):
+    tamper(run, maker={'time': float('nan')})
+    refused(run, 'maker.time')
 
 
 def test_a_marker_that_is_too_large_is_refused(run):
@@ -795,8 +860,9 @@ def test_a_directory_that_is_moved_out_of_the_tree_keeps_what_is_in_it(run, tmp_
             os.rename(run.path_of(moved), tmp_path / 'rescued')
 
     monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
-    left = remove(run.path, SESSION).left
-    assert [each for each in left if each.startswith(f'{moved}: it was moved')] == list(left)
+    (left,) = remove(run.path, SESSION).left
+    assert left.startswith(f'{moved}: it was moved')
+    run.verify()
     assert sum(len(files) for _, _, files in os.walk(tmp_path / 'rescued')) == 45
 
 
@@ -892,6 +958,21 @@ def test_a_removal_gives_its_descriptors_back(run):
     run.empty('data')
     run.census('data')
     found_at(run.path)
+    assert len(os.listdir('/proc/self/fd')) == before
+
+
+def test_a_directory_that_cannot_be_listed_is_left_and_costs_no_descriptor(run, monkeypatch):
+    run.make('data')
+    before = len(os.listdir('/proc/self/fd'))
+    data = os.stat(run.path_of('data')).st_ino
+
+    def listed(path):
+        if os.fstat(path).st_ino == data:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return os.listdir(path)
+
+    monkeypatch.setattr(rundir, 'os', Os(listdir=listed))
+    leaves(run, 'data: input/output error')
     assert len(os.listdir('/proc/self/fd')) == before
 
 

@@ -109,9 +109,7 @@ def grow(dice, directory, around, depth=0):
             if kind == 'sealed':
                 os.chmod(path, dice.choice((0, 0o500, 0o300)))
         elif kind == 'link':
-            target = dice.choice(
-                (around.outside, around.parent, around.outside + '/file', '..', '.', '/', 'gone', name)
-            )
+            target = dice.choice((around.outside, around.parent, around.outside + '/file', '..', '.', 'gone', name))
             os.symlink(os.fsencode(target), path)
         elif kind == 'hard':
             os.link(around.outside + '/file', path)
@@ -200,7 +198,7 @@ class Swapping:
         self.stashed = manifest(away)
         new = self._dice.choice(('link', 'link', 'relative', 'file', 'directory', 'nothing'))
         if new == 'link':
-            os.symlink(self._dice.choice((self._around.outside, self._around.parent, '/')), path)
+            os.symlink(self._dice.choice((self._around.outside, self._around.parent)), path)
         elif new == 'relative':
             os.symlink(os.path.relpath(self._around.outside, os.fsdecode(os.path.dirname(path))), path)
         elif new == 'file':

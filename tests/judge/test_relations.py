@@ -194,6 +194,11 @@ def test_a_sweep_that_rises_does_not_fall():
     assert falls_with(sweep(100, 110, 120, 130), 'objects').verdict == 'fails'
 
 
+def test_a_sweep_whose_last_point_is_above_the_first_does_not_fall_though_no_rise_is_proved_among_all():
+    found = falls_with(sweep(100, 101, 102, spread=0.026), 'objects')
+    assert (found.verdict, found.low > 1) == ('fails', True)
+
+
 def test_a_sweep_that_ends_lower_but_rises_most_of_the_way_does_not_fall():
     assert falls_with(sweep(100, 110, 120, 130, 140, 90), 'objects').verdict == 'fails'
 

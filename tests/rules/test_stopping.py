@@ -108,7 +108,9 @@ def test_every_metric_must_have_converged():
 
 
 def test_a_repetition_counts_once_all_metrics_have_their_entry():
-    assert state({'write': QUIET, 'read': QUIET[:3]}, TEN) == State('more')
+    rule = TEN._replace(fixed=True)
+    assert state({'write': QUIET, 'read': QUIET[:3]}, rule) == State('more')
+    assert state({'write': QUIET, 'read': QUIET}, rule) == State('done', 'fixed')
 
 
 def test_a_tighter_error_takes_longer():
@@ -130,13 +132,22 @@ def test_a_point_whose_repetitions_are_all_invalid_ends():
 
 
 def test_a_point_whose_extra_repetitions_are_all_invalid_ends():
+    assert state({'read': QUIET + [None] * 17}, TEN) == State('extra', '', 4, 2)
     assert state({'read': QUIET + [None] * 18}, TEN) == State('done', 'exhausted', 4)
+
+
+def test_a_point_that_has_used_up_its_repetitions_stays_so():
+    assert state({'read': [*QUIET, *[None] * 18, 100.0, 100.0]}, TEN) == State('done', 'exhausted', 4)
 
 
 def test_a_fixed_point_is_repeated_exactly_the_least_times():
     rule = TEN._replace(fixed=True, least=3)
     assert actions([1.0, 900.0, None], rule) == ['more'] * 3 + ['done']
     assert state(rates_at(1.0, 900.0, None), rule).reason == 'fixed'
+
+
+def test_the_error_is_relative_to_the_size_of_the_mean():
+    assert state(rates_at(*[-value for value in QUIET]), TEN).action == 'extra'
 
 
 def test_a_mean_of_zero_converges_only_where_every_value_is_zero():

@@ -73,6 +73,7 @@ def current() -> Session | None:
     except ReframeFatalError:
         return None
     site = load(Path(sources[-1]).resolve().parent)
+    site.make_directories()
     session_id = new_id()
     profile = PROFILES[os.environ.get(ENVIRONMENT_PROFILE, DEFAULT_PROFILE)]
     return Session(session_id, folder_of(site, session_id), site, profile, site.engine_choices())

@@ -1,8 +1,88 @@
-"""`seatrial clean`"""
+"""`seatrial clean`: what dead sessions have left on the file systems, and its removal."""
+
+from pathlib import Path
 
 import click
+from rich.console import Console
+from rich.table import Table
+
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import console, duration
+from seatrial.job import lock, orphans, rundir
+from seatrial.job.orphans import Orphan
+from seatrial.model.units import approximate_size
+from seatrial.site.load import load
+from seatrial.site.model import Site
+
+LEFT = 13  # something that should go could not
 
 
 @click.command()
-def clean() -> None:
-    """x"""
+@site_option
+@click.option('--yes', is_flag=True, help='Remove what is shown as removable; without it nothing is changed.')
+def clean(site_folder: Path, yes: bool) -> int:
+    """List run directories and locks that sessions have left; with --yes remove your own dead ones.
+
+    Only marked directories directly below the configured paths, only your own, only of sessions that are dead.
+    """
+    site = load(site_folder)
+    screen = console()
+    found = _orphans(site, screen)
+    stale = [held for held in lock.list_locks(site.state) if held.stale]
+    if not found and not stale:
+        screen.print('Nothing is left behind.')
+        return 0
+    if found:
+        screen.print(_table(found))
+    for held in stale:
+        screen.print(f'stale lock: {held.sentence}')
+    removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
+    if not yes:
+        if removable or stale:
+            screen.print(f'{len(removable)} directories and {len(stale)} locks can be removed: seatrial clean --yes')
+        return 0
+    complete = [_remove(orphan, screen) for orphan in removable]
+    for held in lock.break_stale(site.state):
+        screen.print(f'removed the lock of {held.storage_system}')
+    return 0 if all(complete) else LEFT
+
+
+def _orphans(site: Site, screen: Console) -> list[Orphan]:
+    """Those of every configured path; a path that cannot be read is said and passed over."""
+    found = []
+    for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
+        try:
+            found += orphans.find([path], site.state)
+        except rundir.RunDirectoryError as error:
+            screen.print(f'{error}')
+    return found
+
+
+def _table(found: list[Orphan]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ('directory', 'case', 'owner', 'age', 'size', 'files', 'state'):
+        table.add_column(heading, overflow='fold')
+    for orphan in found:
+        table.add_row(
+            orphan.path,
+            orphan.case,
+            f'{orphan.owner} on {orphan.host}',
+            duration(orphan.age_s),
+            approximate_size(orphan.size_bytes),
+            str(orphan.files),
+            orphan.alive or orphan.foreign or 'removable',
+        )
+    return table
+
+
+def _remove(orphan: Orphan, screen: Console) -> bool:
+    try:
+        removal = rundir.remove(orphan.path, orphan.session)
+    except rundir.RunDirectoryError as error:
+        screen.print(f'not removed: {error}')
+        return False
+    for left in removal.left:
+        screen.print(f'left in {orphan.path}: {left}')
+    if not removal.left:
+        screen.print(f'removed {orphan.path}')
+    return not removal.left

@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,13 +20,13 @@ from seatrial.cli.progress import Progress
 from seatrial.cli.results import show, write_results
 from seatrial.cli.terminal import console
 from seatrial.job import lock
+from seatrial.job.orphans import beat
 from seatrial.job.recorder import records_in
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import EXIT_CODES, Verdict, judge_case
 from seatrial.model.plan import TrialPlan
 
 POLL_S = 0.5
-HEARTBEAT_S = 30.0
 
 
 @click.command()
@@ -44,9 +43,11 @@ def run(
     screen.print(f'  {session.profile.label}')
     session.folder.mkdir(parents=True)
     try:
-        with _locked(session, plans), _heartbeat(session.folder / 'heartbeat'):
+        beating = beat(session.site.state, session.id)
+        with _locked(session, plans):
             _reframe(session, checks, plans, screen)
-    except lock.LockHeld as error:
+        beating.stop()
+    except lock.LockError as error:
         screen.print(f'{Verdict.INCOMPLETE.value}: {error}')
         return EXIT_CODES[Verdict.INCOMPLETE]
     result = judge_session(session.id, profile, [judge_case(plan, records_in(plan.records)) for plan in plans])
@@ -62,25 +63,6 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         for storage_system in sorted({plan.target.storage_system for plan in plans}):
             held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
         yield
-
-
-@contextmanager
-def _heartbeat(file: Path) -> Iterator[None]:
-    """Touch the file while the session lives: `seatrial clean` tells the dead from the living by it."""
-    ended = threading.Event()
-
-    def beat() -> None:
-        file.touch()
-        while not ended.wait(HEARTBEAT_S):
-            file.touch()
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def _reframe(session: Session, checks: Path, plans: list[TrialPlan], screen: Console) -> None:

@@ -60,6 +60,7 @@ class Engine:
 
     name = ''
     programs: Tuple[str, ...] = ()
+    mpi = False  # whether it is started by the site's MPI launcher
 
     def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""

@@ -155,6 +155,7 @@ class Ior(Engine):
 
     name = 'ior'
     programs = ('ior',)
+    mpi = True
 
     def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
         """Why IOR cannot carry the point out exactly, as half a sentence, or None if it can.

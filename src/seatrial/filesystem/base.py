@@ -33,3 +33,7 @@ class FileSystem:
     def reads_are_counted(self, path: str) -> bool:
         """Whether the kernel counts a process's reads from storage for files under this path (VALIDITY P2)."""
         raise NotImplementedError
+
+    def forget(self, path: str) -> None:
+        """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell."""
+        raise NotImplementedError

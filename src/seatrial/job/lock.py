@@ -176,7 +176,7 @@ def break_stale(state: str) -> List[Held]:
     for held in list_locks(state):
         if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
             continue
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # released in between, or it cannot be looked at: it stays
             again, content = _look(held.path)
             if again.holder == held.holder and _take_down(held.path, content, STALE_S):
                 removed.append(held)

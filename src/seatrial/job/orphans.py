@@ -4,7 +4,7 @@ import os
 import time
 from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.job.lock import STALE_S
+from seatrial.job.lock import STALE_S, Heartbeat
 from seatrial.job.maker import Maker, running, user_name
 from seatrial.job.rundir import PREFIX, RunDirectoryError, found_at
 
@@ -31,6 +31,15 @@ class Orphan(NamedTuple):
 def heartbeat_of(state: str, session: str) -> str:
     """The file whose mtime says when a session was last heard of."""
     return os.path.join(state, 'sessions', session, 'heartbeat')
+
+
+def beat(state: str, session: str) -> Heartbeat:
+    """Keep the session's heartbeat file fresh until the returned one is stopped. Raises OSError."""
+    file = heartbeat_of(state, session)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, 'a'):
+        os.utime(file)
+    return Heartbeat(lambda: os.utime(file))
 
 
 def find(parents: Sequence[str], state: str) -> List[Orphan]:

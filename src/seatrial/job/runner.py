@@ -9,10 +9,12 @@ import time
 import traceback
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import EngineError
+from seatrial.engine.base import Command, EngineError
+from seatrial.filesystem.base import FileSystem
 from seatrial.filesystem.catalogue import by_type
 from seatrial.job import lock, rundir
 from seatrial.job.launch import LaunchGivenUp, argvs_of, carry_out
+from seatrial.job.orphans import beat
 from seatrial.job.recorder import Recorder
 from seatrial.job.survey import Chosen, Survey, least_bytes_per_client, round_up, survey
 from seatrial.model.plan import Sizing, TrialPlan
@@ -21,7 +23,7 @@ from seatrial.model.record import End, Finding, Measurement, Sample, Sized, Star
 from seatrial.model.units import MIB, approximate_size
 from seatrial.model.workload import AccessPattern, FileSpec, Point, files_of, preparation, resized
 from seatrial.rules.before import peak
-from seatrial.rules.launch import Launched, cache_label
+from seatrial.rules.launch import Launched, cache_label, files_fault
 from seatrial.rules.registry import BEFORE, LAUNCH, WARMUP, finding, findings
 from seatrial.rules.stopping import state
 from seatrial.rules.warmup import Warmed
@@ -105,9 +107,11 @@ class _Trial(NamedTuple):
     plan: TrialPlan
     recorder: Recorder
     signals: _Signals
+    held: lock.Lock
     chosen: Chosen
     run: 'rundir.RunDirectory'
     seen: Survey
+    driver: FileSystem
     counted: bool  # whether the kernel counts reads from storage on this target
     deadline: float  # of the time budget, in monotonic seconds
     counter: Iterator[int]  # of the launches, for the names of their raw output
@@ -119,20 +123,35 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
     except lock.LockHeld as error:
         _begin(plan, recorder, survey(plan, str(error)), '')
         raise AssertionError('a held lock refuses the run') from error
+    except lock.LockError as error:
+        raise Refused(str(error)) from error
+    beating = beat(plan.state, plan.session)
     try:
         seen = survey(plan, None)
         _begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
         run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
         assert seen.chosen is not None
-        counted = by_type(plan.target.type).reads_are_counted(plan.target.path)
+        driver = by_type(plan.target.type)
+        counted = driver.reads_are_counted(plan.target.path)
         deadline = time.monotonic() + plan.stopping.budget_s
         trial = _Trial(
-            plan, recorder, signals, seen.chosen, run_directory, seen, counted, deadline, itertools.count(1)
+            plan,
+            recorder,
+            signals,
+            held,
+            seen.chosen,
+            run_directory,
+            seen,
+            driver,
+            counted,
+            deadline,
+            itertools.count(1),
         )
         _measure(trial, _sized(trial), stopped)
     except rundir.RunDirectoryError as error:
         raise Refused(str(error)) from error
     finally:
+        beating.stop()
         held.release()
     return FINISHED, 'every launch that the plan asks for was made'
 
@@ -289,6 +308,9 @@ def _measure_sized(
         order = [point for point in points if point.label not in stopped]
         if not order:
             return None
+        lost = trial.held.lost()
+        if lost:
+            raise Refused(lost)
         dice.shuffle(order)
         for point in order:
             # A profile that asks for no precision has every point measured once, however slow the system.
@@ -343,22 +365,25 @@ def _launch(
     plan, engine = trial.plan, trial.chosen.engine
     trial.run.verify()
     raw = os.path.join(trial.recorder.raw, f'{next(trial.counter):04d}-{stage}-{operation}@{point.label}')
-    command = engine.command(trial.chosen.program, pattern, operation, point, raw, plan.seed + block)
-    argvs = argvs_of(command, plan.launcher, point)
     expected = tuple(files_of(pattern, point))
     before = trial.run.census(directory)
+    argvs: List[List[str]] = []
     found: List[Finding] = []
     measurement: Optional[Measurement] = None
     storage_read_bytes: Optional[int] = None
     exit_status, cache = 0, ''
     started, clock = time.time(), time.monotonic()
     try:
+        command = engine.command(trial.chosen.program, pattern, operation, point, raw, plan.seed + block)
+        argvs = argvs_of(command, plan.launcher, point)
+        _make_links(trial, directory, command)
+        if operation == 'read':
+            _ready_for_read(trial, directory, point, expected, before)
         finished = carry_out(
             command, argvs, raw, trial.run.path_of(directory), plan.launch_limit_s, trial.signals.stopping
         )
-        elapsed = time.monotonic() - clock
         exit_status = finished.outcome.exit_status
-        storage_read_bytes = finished.read_bytes if trial.counted and command.scope != 'mpi' else None
+        storage_read_bytes = finished.read_bytes if trial.counted and point.nodes == 1 else None
         measurement = engine.measure(pattern, operation, point, command, finished.outcome)
         launched = Launched(
             plan, point, operation, measurement, expected, before, trial.run.census(directory), storage_read_bytes
@@ -370,7 +395,6 @@ def _launch(
     except LaunchGivenUp as error:
         if trial.signals.stopping():
             raise
-        elapsed = time.monotonic() - clock
         found = [finding('E2', str(error))]
     sample = Sample(
         stage=stage,
@@ -380,7 +404,7 @@ def _launch(
         block=block,
         sizing=sizing,
         started=started,
-        elapsed_s=elapsed,
+        elapsed_s=time.monotonic() - clock,
         bytes_per_client=point.bytes_per_client,
         command=tuple(shell_line(argv) for argv in argvs),
         exit_status=exit_status,
@@ -394,3 +418,23 @@ def _launch(
     if any(each.rule == 'E2' for each in found):
         raise LaunchGivenUp(found[0].sentence)
     return sample
+
+
+def _ready_for_read(
+    trial: _Trial, directory: str, point: Point, expected: Tuple[FileSpec, ...], before: Dict[str, int]
+) -> None:
+    """Nothing is read that is not there in full: fio unlinks a file that is too short (T17). Drop what is cached."""
+    fault = files_fault(expected, before)
+    if fault is not None:
+        raise EngineError('T17', f'before the read {fault}')
+    if point.nodes == 1:
+        for file in expected:
+            trial.driver.forget(os.path.join(trial.run.path_of(directory), file.name))
+
+
+def _make_links(trial: _Trial, directory: str, command: Command) -> None:
+    """The links that an engine needs beside the files; they go when the directory is emptied."""
+    for name, leads_to in command.links:
+        path = os.path.join(trial.run.path_of(directory), name)
+        if not os.path.lexists(path):
+            os.symlink(leads_to, path)

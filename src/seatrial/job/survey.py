@@ -10,6 +10,7 @@ from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.probe import ask
 from seatrial.job import rundir
+from seatrial.job.launch import launch_argv
 from seatrial.model.plan import TrialPlan
 from seatrial.rules.before import Ground, peak
 from seatrial.rules.case import working_set
@@ -83,13 +84,24 @@ def memory_bytes() -> int:
 
 
 def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
-    engine, program, passed_over = choose(plan.engines, plan.workload, plan.points, shutil.which)
-    if engine is None:
-        return None, passed_over
-    try:
-        return Chosen(engine, program, version_of(engine, program)), passed_over
-    except EngineError as error:
-        return None, (*passed_over, f'{engine.name}: {error.sentence}')
+    """The first engine that is installed, can carry out every point, can be launched and tells its version."""
+    passed_over: List[str] = []
+    for number in range(len(plan.engines)):
+        choice = choose(plan.engines[number : number + 1], plan.workload, plan.points, shutil.which)
+        passed_over += choice.passed_over
+        if choice.engine is None:
+            continue
+        starter = launch_argv(plan.launcher, plan.points[0], ())[0]
+        if choice.engine.mpi and shutil.which(starter) is None:
+            passed_over.append(f'{choice.engine.name}: its launcher is not installed ({starter})')
+            continue
+        try:
+            return Chosen(choice.engine, choice.program, version_of(choice.engine, choice.program)), tuple(
+                passed_over
+            )
+        except EngineError as error:
+            passed_over.append(f'{choice.engine.name}: {error.sentence}')
+    return None, tuple(passed_over)
 
 
 def version_of(engine: Engine, program: str) -> str:

@@ -1,6 +1,6 @@
 """Rules for one launch: is what it said what the plan asked for, and could it be measured at all?"""
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Measurement
@@ -45,6 +45,52 @@ seen_elsewhere(
     'invalid',
     'is the file system stalled? The limit lies above its recovery_limit in trial.yaml',
     'Lustre recovers in 150-900 s; Slurm drains a node whose step cannot be killed',
+)
+
+
+seen_elsewhere(
+    'T1',
+    "An engine's figures agree with each other and with the bytes that were to be moved",
+    LAUNCH,
+    'invalid',
+    'see its raw output in the records; stonewalling and short files give such figures',
+    'IOR 4.0.0 with MPI-IO on a short file: 29,658 MiB/s, exit 0 (seen; hpc/ior issue 109, PR 501)',
+)
+
+seen_elsewhere(
+    'T7',
+    'The version of an engine is one whose figures are not known to be wrong',
+    LAUNCH,
+    'invalid',
+    'install the version that spack-env/ pins',
+    'hpc/ior PRs 312, 336, 497, 501, 508; Spack prefers ior 3.3.0 of 2020',
+)
+
+seen_elsewhere(
+    'T8',
+    'An engine that exits with 0 has not complained, and has finished',
+    LAUNCH,
+    'invalid',
+    'see its raw output in the records',
+    'IOR counts its errors modulo 256, each twice in 4.0.0: 128 bad transfers exit 0 (seen)',
+)
+
+seen_elsewhere(
+    'T13',
+    "A figure is read from the engine's structured output, where it has its place",
+    LAUNCH,
+    'invalid',
+    'see its raw output in the records; is it a version that is supported?',
+    'IOR 4.0.0 prints "Max Write" only with -v (seen)',
+)
+
+seen_elsewhere(
+    'P15',
+    'The I/O that was issued is the I/O that was meant',
+    LAUNCH,
+    'invalid',
+    'the engine did something else than it was told; see its raw output in the records',
+    "the engine's own account of its parameters",
 )
 
 
@@ -140,12 +186,12 @@ def measurable(launched: Launched) -> Optional[str]:
     'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
 )
 def files_in_full(launched: Launched) -> Optional[str]:
-    expected = dict(launched.expected)
-    if launched.operation == 'read' and launched.before != expected:
-        return f'before the read {_difference(expected, launched.before)}'
-    if launched.after != expected:
-        return f'after the {launched.operation} {_difference(expected, launched.after)}'
-    return None
+    if launched.operation == 'read':
+        fault = files_fault(launched.expected, launched.before)
+        if fault is not None:
+            return f'before the read {fault}'
+    fault = files_fault(launched.expected, launched.after)
+    return None if fault is None else f'after the {launched.operation} {fault}'
 
 
 @rule(
@@ -202,12 +248,16 @@ def _claimed(launched: Launched) -> int:
     return min(launched.measurement.bytes_moved, sum(size for _, size in launched.expected))
 
 
-def _difference(expected: Dict[str, int], seen: Dict[str, int]) -> str:
-    missing = sorted(set(expected) - set(seen))
+def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[str]:
+    """How the files that are there differ from those that should be, or None. Sizes in bytes, exact."""
+    planned = dict(expected)
+    missing = sorted(set(planned) - set(seen))
     if missing:
-        return f'{len(missing)} of {len(expected)} files are missing ({missing[0]})'
-    foreign = sorted(set(seen) - set(expected))
+        return f'{len(missing)} of {len(planned)} files are missing ({missing[0]})'
+    foreign = sorted(set(seen) - set(planned))
     if foreign:
         return f'{len(foreign)} files are there that the plan does not know ({foreign[0]})'
-    name = next(name for name in sorted(expected) if expected[name] != seen[name])
-    return f'{name} has {seen[name]} B, not {expected[name]} B'
+    for name in sorted(planned):
+        if planned[name] != seen[name]:
+            return f'{name} has {seen[name]} B, not {planned[name]} B'
+    return None

@@ -1,0 +1,152 @@
+"""A stand-in for fio 3.33 whose launches take as long as a test wants, and which can be told to fail.
+
+It writes and reads the regions of its job file as fio does, and reports in the form of a genuine transcript. Its
+orders lie beside the program, in <program>.json:
+
+    {"template": a transcript's JSON, "version": what --version says,
+     "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
+
+All orders whose expression is found in the job file's path count, the later ones first. The path ends with
+<case>/raw/<launch number>-<stage>-<operation>@<point>.fio. runtime_ms is taken in turn, by the launch's number; without
+it fio claims the seconds for which it slept.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import time
+
+WHOLE_MOST = 1 << 20  # bytes of a region that are written in full; of a longer one only the ends
+END = 1 << 16
+
+# What fio 3.33 says (tests/transcripts/fio).
+NO_SPACE = 'fio: io_u error on file {}: No space left on device: write offset=0, buflen=65536\n'
+IO_ERROR = 'fio: io_u error on file {}: Input/output error: write offset=131072, buflen=65536\n'
+
+
+def main(arguments):
+    with open(os.path.abspath(__file__) + '.json') as stream:
+        told = json.load(stream)
+    if arguments == ['--version']:
+        print(told['version'])
+        return 0
+    job_file = arguments[-1]
+    report = next(a for a in arguments if a.startswith('--output='))[len('--output=') :]
+    order = {}
+    for expression, more in told['orders']:
+        if re.search(expression, job_file):
+            order.update(more)
+    common, jobs = read_jobs(job_file)
+    number = int(os.path.basename(job_file).split('-')[0])
+    status = carry_out(common, jobs, order)
+    fault = order.get('fault')
+    if fault != 'no-report':
+        text = json.dumps(said(told['template'], common, jobs, order, number), indent=2) + '\n'
+        with open(report, 'w') as stream:
+            stream.write(text[: len(text) // 2] if fault == 'half-json' else text)
+    return 1 if fault == 'exit-1' else status
+
+
+def read_jobs(path):
+    """The global options, and name and options of each job."""
+    common, jobs = {}, []
+    options = common
+    with open(path) as stream:
+        for line in stream.read().splitlines():
+            if line.startswith('['):
+                name = line[1:-1]
+                options = common if name == 'global' else {}
+                if name != 'global':
+                    jobs.append((name, options))
+            else:
+                key, _, value = line.partition('=')
+                options[key] = value
+    return common, jobs
+
+
+def carry_out(common, jobs, order):
+    """Do the I/O, and what the order's fault is; the exit status."""
+    fault = order.get('fault')
+    if fault in ('hang', 'hang-hard'):
+        if fault == 'hang-hard':
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        while True:
+            time.sleep(60)
+    if fault == 'kill-runner':
+        os.kill(os.getppid(), signal.SIGKILL)
+    if fault == 'interrupt-runner':
+        os.kill(os.getppid(), signal.SIGTERM)
+    if 'fill' in order:
+        fill(order['fill'])
+    for _, options in jobs:
+        try:
+            touch_region(common, options)
+        except OSError:
+            sys.stderr.write(NO_SPACE.format(options['filename']))
+            return 1
+        if fault == 'crash':
+            os.kill(os.getpid(), signal.SIGSEGV)
+    time.sleep(order.get('seconds', 0.0))
+    last = jobs[-1][1]['filename']
+    if fault == 'error-lines':
+        sys.stderr.write(IO_ERROR.format(last))
+    if fault == 'delete-file':
+        os.unlink(last)
+    if fault == 'cut-file':
+        os.truncate(last, os.path.getsize(last) - 1)
+    if fault == 'foreign-file':
+        open('core', 'w').close()
+    return 0
+
+
+def touch_region(common, options):
+    offset, own, size = int(options['offset']), int(options['io_size']), int(common['bs'])
+    operation, _, skip = options['rw'].partition(':')
+    if 'read' in operation:
+        with open(options['filename'], 'rb') as stream:
+            stream.read(END)
+        return
+    step = size + int(skip or 0)
+    places = [(offset, own)] if step == size else [(offset + i * step, size) for i in range(own // size)]
+    with open(os.open(options['filename'], os.O_RDWR | os.O_CREAT, 0o644), 'r+b') as stream:
+        for place, length in places:
+            parts = [(place, length)] if length <= WHOLE_MOST else [(place, END), (place + length - END, END)]
+            for start, count in parts:
+                stream.seek(start)
+                stream.write(os.urandom(count))
+
+
+def fill(path):
+    """What another user does: take all the space that is left."""
+    with open(path, 'wb', buffering=0) as stream:
+        try:
+            while stream.write(bytes(4096)):
+                pass
+        except OSError:
+            pass
+
+
+def said(template, common, jobs, order, number):
+    """The report: the transcript's, with these jobs."""
+    with open(template) as stream:
+        report = json.load(stream)
+    form = report['jobs'][0]
+    claims = order.get('runtime_ms') or [max(1, int(1000 * order.get('seconds', 0.0)))]
+    runtime = claims[number % len(claims)]
+    report['global options'] = common
+    report['jobs'] = []
+    for name, options in jobs:
+        moved = int(options['io_size'])
+        if order.get('fault') == 'fewer-bytes' and name == jobs[-1][0]:
+            moved //= 2
+        operation = 'read' if 'read' in options['rw'] else 'write'
+        rate = moved * 1000 // runtime
+        done = dict(form[operation], io_bytes=moved, io_kbytes=moved >> 10, runtime=runtime, bw_bytes=rate)
+        report['jobs'].append(dict(form, jobname=name, **{'job options': options, 'write': form['read'], operation: done}))
+    return report
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
