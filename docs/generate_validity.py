@@ -25,7 +25,8 @@ def page() -> str:
     """The whole page."""
     text = HEAD
     for moment in (BEFORE, WARMUP, LAUNCH, CASE):
-        text += f'\n## {moment.capitalize()}\n\n| id | what must hold | effect | mend | source |\n|---|---|---|---|---|\n'
+        text += f'\n## {moment.capitalize()}\n\n| id | what must hold | effect | mend | source |\n'
+        text += '|---|---|---|---|---|\n'
         for rule in RULES.values():
             if rule.when == moment:
                 text += f'| {rule.id} | {rule.title} | {rule.effect} | {rule.mend} | {rule.source} |\n'

@@ -1,7 +1,9 @@
 """What all tests share: programs that may be missing, and long runs that are asked for."""
 
+import json
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,3 +37,28 @@ def seatrial() -> str:
     beside = shutil.which('seatrial', path=str(Path(sys.executable).parent))
     assert beside is not None, 'seatrial is not installed in this environment; pip install -e .'
     return beside
+
+
+@pytest.fixture
+def stub_fio(tmp_path: Path) -> Callable[..., str]:
+    """Make a program that passes for fio, told by (expression, order) pairs what it is to do; returns its path.
+
+    The forms of the orders: tests/stubs/fio.py. Each call gives another program.
+    """
+    template = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json'
+
+    def make(
+        *orders: tuple[str, dict[str, object]],
+        version: str = 'fio-3.33',
+        folder: Path = tmp_path / 'stubs',
+        python: str = sys.executable,
+    ) -> str:
+        folder.mkdir(exist_ok=True)
+        program = folder / f'fio{len(list(folder.iterdir())) or ""}'
+        program.write_text(f'#!{python} -IS\n' + (REPOSITORY / 'tests' / 'stubs' / 'fio.py').read_text())
+        program.chmod(0o755)
+        told = {'template': json.loads(template.read_text()), 'version': version, 'orders': orders}
+        Path(f'{program}.json').write_text(json.dumps(told))
+        return str(program)
+
+    return make

@@ -303,6 +303,18 @@ def test_releasing_never_removes_the_lock_of_another(state):
     other.release()
 
 
+def no_rename(*_):
+    raise AssertionError('the lock was moved')
+
+
+def test_releasing_never_even_moves_the_lock_of_another(state, monkeypatch):
+    held = acquire(state, STORAGE, 'a')
+    os.unlink(held.path)
+    with acquire(state, STORAGE, 'b'), monkeypatch.context() as patch:
+        patch.setattr(lock, 'os', Os(rename=no_rename))
+        held.release()
+
+
 def test_releasing_never_removes_a_lock_that_was_taken_at_that_very_moment(state, monkeypatch):
     held = acquire(state, STORAGE, 'a')
     others = []
@@ -371,6 +383,12 @@ def test_a_lock_that_is_not_stale_is_not_removed(state):
     with acquire(state, STORAGE, 'a') as held:
         assert break_stale(state) == []
         assert held.lost() is None
+
+
+def test_a_lock_of_a_process_that_just_ended_is_not_even_moved(state, ended, monkeypatch):
+    aged(abandoned(state, ended), STALE_S - 60)
+    monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
+    assert break_stale(state) == []
 
 
 def test_a_stale_lock_whose_process_still_runs_is_not_removed(state):

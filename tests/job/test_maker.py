@@ -42,6 +42,11 @@ def test_a_process_of_another_machine_or_boot_cannot_be_seen(other):
     assert running(this_maker('s')._replace(**other)) is None
 
 
+def test_without_proc_no_process_can_be_seen(monkeypatch):
+    monkeypatch.setattr(maker, '_machine', lambda: '')
+    assert running(this_maker('s')) is None
+
+
 def test_another_users_process_that_is_not_in_proc_may_be_hidden(ended, monkeypatch):
     monkeypatch.setattr(os, 'geteuid', lambda: ended.uid + 1)
     assert running(ended) is None

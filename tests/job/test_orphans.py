@@ -140,6 +140,14 @@ def test_a_directory_with_a_marker_but_another_name_is_not_listed(parent, state)
     assert find([parent], state) == []
 
 
+def test_what_is_not_named_like_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(orphans, 'found_at', looked_at.append)
+    os.mkdir(os.path.join(parent, 'home'))
+    assert find([parent], state) == []
+    assert looked_at == []
+
+
 def test_a_run_directory_deeper_in_the_tree_is_not_looked_for(parent, state):
     os.mkdir(os.path.join(parent, 'seatrial-x'))
     made(os.path.join(parent, 'seatrial-x'))

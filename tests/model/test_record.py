@@ -21,8 +21,8 @@ from seatrial.model.record import (
 START = Start('s', 'c', 'h', 1, '', 1.0, 'k', 'p', 'fio', '/f', '3', (), 1, '/r', 1, {'bytes': 2}, ())
 JOBS = (JobTime(0, 'h', 1 << 20, 0.0, 1.0), JobTime(1, 'h', 1 << 20, 0.5, 2.0))
 MEASUREMENT = Measurement('1.0', 2 << 20, 2.0, 2, ('h',), JOBS, fsync=True)
-SAMPLE = Sample('measured', 'p', 'write', 0, 0, 1.0, 2.5, 1 << 20, ('fio x',), 0, 'r', MEASUREMENT, '', None, ())
-SIZED = Sized(1, 'because', (Finding('P4', 'invalid', 'x'),))
+SAMPLE = Sample('measured', 'p', 'write', 0, 0, 1, 1.0, 2.5, 1 << 20, ('fio x',), 0, 'r', MEASUREMENT, '', None, ())
+SIZED = Sized(1, 4096, 'because', (Finding('P4', 'invalid', 'x'),))
 END = End('finished', 'done', 3.0, {'p': 'converged'})
 REMOVAL = Removal(2, 1, ('x: foreign',), 4.0)
 LINES = [line_of(value) for value in (START, SIZED, SAMPLE, END, REMOVAL)]

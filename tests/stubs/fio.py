@@ -3,7 +3,7 @@
 It writes and reads the regions of its job file as fio does, and reports in the form of a genuine transcript. Its
 orders lie beside the program, in <program>.json:
 
-    {"template": a transcript's JSON, "version": what --version says,
+    {"template": the JSON of a transcript, "version": what --version says,
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
 
 All orders whose expression is found in the job file's path count, the later ones first. The path ends with
@@ -130,9 +130,7 @@ def fill(path):
 
 def said(template, common, jobs, order, number):
     """The report: the transcript's, with these jobs."""
-    with open(template) as stream:
-        report = json.load(stream)
-    form = report['jobs'][0]
+    report, form = dict(template), template['jobs'][0]
     claims = order.get('runtime_ms') or [max(1, int(1000 * order.get('seconds', 0.0)))]
     runtime = claims[number % len(claims)]
     report['global options'] = common

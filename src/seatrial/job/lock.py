@@ -155,6 +155,22 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
 
 def list_locks(state: str) -> List[Held]:
     """Every lock of the site, stale or not. LockError if the state directory cannot be read."""
+    return [held for held, _ in _all(state)]
+
+
+def break_stale(state: str) -> List[Held]:
+    """Remove this user's stale locks whose process is not seen running; those that were removed."""
+    removed = []
+    for held, content in _all(state):
+        if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
+            continue
+        with contextlib.suppress(OSError):  # what cannot be looked at stays
+            if _take_down(held.path, content, STALE_S):
+                removed.append(held)
+    return removed
+
+
+def _all(state: str) -> List[Tuple[Held, bytes]]:
     directory = os.path.join(state, _LOCKS)
     try:
         names = sorted(os.listdir(directory))
@@ -162,25 +178,12 @@ def list_locks(state: str) -> List[Held]:
         return []
     except OSError as error:
         raise LockError(f'{directory}: {error.strerror}') from error
-    locks = []
+    found = []
     for name in names:
         if name.endswith(_SUFFIX) and not name.startswith('.'):
-            with contextlib.suppress(FileNotFoundError):
-                locks.append(_look(os.path.join(directory, name))[0])
-    return locks
-
-
-def break_stale(state: str) -> List[Held]:
-    """Remove this user's stale locks whose process is not seen running; those that were removed."""
-    removed = []
-    for held in list_locks(state):
-        if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
-            continue
-        with contextlib.suppress(OSError):  # released in between, or it cannot be looked at: it stays
-            again, content = _look(held.path)
-            if again.holder == held.holder and _take_down(held.path, content, STALE_S):
-                removed.append(held)
-    return removed
+            with contextlib.suppress(FileNotFoundError):  # released in between
+                found.append(_look(os.path.join(directory, name)))
+    return found
 
 
 def _made(state: str) -> str:
@@ -211,17 +214,16 @@ def _file_name(storage_system: str) -> str:
     return name + _SUFFIX
 
 
-def _content(storage_system: str, maker: Maker) -> bytes:
-    # The token tells two locks of one process apart.
-    lock = _LockFile(_FORMAT, storage_system, maker, secrets.token_hex(8))
-    return json.dumps(to_json(lock), indent=1).encode('ascii') + b'\n'
-
-
 class _LockFile(NamedTuple):
+    """What is written. The holder's pid and time tell two locks apart, even those of one process."""
+
     format: int
     storage_system: str
     holder: Maker
-    token: str
+
+
+def _content(storage_system: str, holder: Maker) -> bytes:
+    return json.dumps(to_json(_LockFile(_FORMAT, storage_system, holder)), indent=1).encode('ascii') + b'\n'
 
 
 def _publish(path: str, content: bytes) -> bool:

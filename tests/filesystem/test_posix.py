@@ -1,0 +1,90 @@
+"""The POSIX driver: free space, quota, layouts, and whether reads can be proved cold."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.posix import Capacity, mount_of, parse_quota
+from seatrial.filesystem.probe import ask
+from seatrial.model.layout import Layout
+
+POSIX = by_type('posix')
+HEAD = """Disk quotas for user anna (uid 1234):
+     Filesystem   blocks   quota   limit   grace   files   quota   limit   grace
+"""
+
+
+def test_capacity_is_what_an_ordinary_user_may_use(tmp_path):
+    seen = POSIX.capacity(str(tmp_path))
+    assert seen.bytes is not None and 0 < seen.bytes <= shutil.disk_usage(tmp_path).total
+
+
+@pytest.mark.parametrize(
+    ('row', 'left'),
+    [
+        ('/dev/sdb1 100 1000 2000 0 5 50 60 0', Capacity(1900 * 1024, 55)),
+        ('/dev/sdb1 100 1000 0 0 5 50 0 0', Capacity(900 * 1024, 45)),
+        ('/dev/sdb1 100 0 0 0 5 0 0 0', Capacity(None, None)),
+        ('/dev/sdb1 2100* 1000 2000 1700000000 70* 50 60 0', Capacity(0, 0)),
+    ],
+)
+def test_a_quota_row_gives_what_is_left(row, left):
+    assert parse_quota(HEAD + row + '\n') == left
+
+
+@pytest.mark.parametrize('text', ['', 'Disk quotas for user root (uid 0): none\n', HEAD, HEAD + '/dev/sdb1 100 10'])
+def test_no_quota_row_is_unknown(text):
+    assert parse_quota(text) == Capacity(None, None)
+
+
+@given(st.text())
+def test_any_text_is_a_quota_or_unknown(text):
+    assert isinstance(parse_quota(text), Capacity)
+
+
+def test_only_the_default_layout_is_possible_and_the_type_is_named():
+    assert POSIX.layout_fault(Layout()) is None
+    said = by_type('lustre').layout_fault(Layout('wide', stripe_count=-1))
+    assert said is not None and 'wide' in said and 'lustre' in said
+
+
+def test_an_unknown_type_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match='posix, lustre'):
+        by_type('ext5')
+    assert all(by_type(name).type == name for name in TYPES)
+
+
+def test_reads_are_counted_on_block_devices_only(tmp_path):
+    assert POSIX.reads_are_counted(str(tmp_path)) == (os.major(tmp_path.stat().st_dev) != 0)
+    if Path('/dev/shm').is_dir():
+        assert not POSIX.reads_are_counted('/dev/shm')
+
+
+def test_the_mount_of_a_path_is_a_mount_point_above_it(tmp_path):
+    mount = mount_of(str(tmp_path))
+    assert os.path.ismount(mount) and os.path.commonpath([mount, os.path.realpath(tmp_path)]) == mount
+
+
+def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
+    file = tmp_path / 'data'
+    file.write_bytes(b'x' * 8192)
+    POSIX.forget(str(file))
+    assert file.read_bytes() == b'x' * 8192
+    (tmp_path / 'link').symlink_to(file)
+    with pytest.raises(OSError, match='link|symbolic'):
+        POSIX.forget(str(tmp_path / 'link'))
+
+
+def test_a_probe_that_hangs_is_left_at_its_deadline():
+    answer = ask(['sleep', '60'], 0.05)
+    assert answer is not None and answer.exit_status is None
+
+
+def test_a_probe_that_is_not_installed_is_none_and_another_answers():
+    assert ask(['no-such-program-here'], 1.0) is None
+    assert ask(['printf', 'yes'], 5.0) == ('yes', 0)

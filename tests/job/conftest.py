@@ -1,0 +1,160 @@
+"""A small laboratory for the runner: a target among other people's files, a state directory, and plans for both."""
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from seatrial.job import runner
+from seatrial.job.recorder import records_in
+from seatrial.judge.verdict import CaseResult, judge_case
+from seatrial.model.codec import to_json
+from seatrial.model.plan import SCHEMA, Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
+from seatrial.model.record import End, Records
+from seatrial.model.units import GIB, KIB
+from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
+from seatrial.rules import launch as launch_rules
+
+SESSION = '20261121T020638-9f3a1c'
+MFWA = AccessPattern('multiple', 'whole')
+SIZE = 64 * KIB  # bytes a client
+
+
+class Ran(NamedTuple):
+    """What became of a plan."""
+
+    end: End
+    records: Records
+    result: CaseResult
+
+    @property
+    def measured(self):
+        return [sample for sample in self.records.samples if sample.stage == 'measured']
+
+
+class Laboratory:
+    """base/target is what is tested; beside and in it lie things that are nobody's business."""
+
+    def __init__(self, base: Path) -> None:
+        self.base = base
+        self.target, self.state = base / 'shared' / 'target', base / 'state'
+        self.session = self.state / 'sessions' / SESSION
+        for folder in (self.target / 'others', base / 'shared' / 'neighbour', self.session, self.state / 'locks'):
+            folder.mkdir(parents=True)
+        # A name that looks like a run directory's is no run directory.
+        (self.target / 'seatrial-20260101T000000-000000-00000000').mkdir()
+        for file in (
+            'shared/target/precious',
+            'shared/target/others/data',
+            'shared/target/seatrial-20260101T000000-000000-00000000/data',
+            'shared/neighbour/precious',
+            'state/note',
+        ):
+            (base / file).write_text(file)
+        (self.target / 'link').symlink_to('../neighbour')
+
+    def plan(self, fio: str, **changes) -> TrialPlan:
+        """Two clients with a file each, two points, two fixed repetitions; `values`: objects of the points."""
+        values, pattern = changes.pop('values', (2, 4)), changes.pop('workload', MFWA)
+        tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
+        case = Case(changes.pop('check', 'Check'), 'lab:io', 'scratch', 'default', 1)
+        target = Target(
+            'scratch',
+            'posix',
+            str(self.target),
+            'scratch',
+            Limits(GIB, 10000),
+            records_on_target=True,
+            compresses=False,
+        )
+        records = self.session / 'cases' / case.slug
+        records.mkdir(parents=True, exist_ok=True)
+        plan = TrialPlan(
+            schema=SCHEMA,
+            seatrial='0',
+            session=SESSION,
+            case=case,
+            profile='smoke',
+            workload=pattern,
+            axis='objects',
+            points=tuple(expand(Sweep('objects', values, size), Geometry(1, tasks), size)),
+            engines=(EngineChoice('fio', fio),),
+            launcher=Launcher(),
+            target=target._replace(**changes.pop('target', {})),
+            records=str(records),
+            state=str(self.state),
+            stopping=StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0, fixed=True),
+            sizing=Sizing(size, size, 0.0, 0.0, pinned_bytes=size),
+            launch_limit_s=60.0,
+            seed=7,
+        )
+        return plan._replace(**changes)
+
+    def run(self, plan: TrialPlan) -> Ran:
+        """Carry the plan out in this process."""
+        end = runner.run(plan)
+        return self.ran(plan, end)
+
+    def ran(self, plan: TrialPlan, end: 'End | None' = None) -> Ran:
+        """What a job has left of a plan."""
+        records = records_in(plan.records)
+        ended = end or records.end
+        assert ended is not None, 'no end record'
+        return Ran(ended, records, judge_case(plan, records))
+
+    def surroundings(self) -> dict[str, tuple[object, ...]]:
+        """Everything that no run may touch: inode, mode, owner, time and content, by path.
+
+        What lies in the run directory, in the session's folder and among the locks is left out, and so are the times
+        of the directories that hold those.
+        """
+        made = {os.path.join(self.target, f'seatrial-{SESSION}'), str(self.session), str(self.state / 'locks')}
+        changing = {str(self.target), str(self.state), str(self.session.parent)}
+        seen = {}
+        for directory, directories, files in os.walk(self.base):
+            directories[:] = [
+                name for name in directories if not any(os.path.join(directory, name).startswith(m) for m in made)
+            ]
+            if directory == str(self.base):
+                directories[:] = [name for name in directories if name in ('shared', 'state')]
+                continue
+            for path in [directory, *(os.path.join(directory, name) for name in files)]:
+                status = os.lstat(path)
+                content = Path(path).read_bytes() if stat.S_ISREG(status.st_mode) else b''
+                time = 0 if path in changing else status.st_mtime_ns
+                seen[path] = (status.st_ino, status.st_mode, status.st_uid, time, content)
+        return seen
+
+    def left(self) -> list[str]:
+        """Names in the target that this session made."""
+        return [name for name in os.listdir(self.target) if SESSION in name]
+
+    def locks(self) -> list[str]:
+        """Locks that are held."""
+        return os.listdir(self.state / 'locks')
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Laboratory:
+    return Laboratory(tmp_path)
+
+
+@pytest.fixture
+def short_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of milliseconds count: what rule T19 says of them is tested by itself."""
+    monkeypatch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
+
+
+@pytest.fixture
+def written_plan(lab: Laboratory):
+    """A plan as a file, for `runner.pyz run PLAN`."""
+    import json
+
+    def write(plan: TrialPlan) -> str:
+        path = Path(plan.records) / 'plan.json'
+        path.write_text(json.dumps(to_json(plan)))
+        return str(path)
+
+    return write

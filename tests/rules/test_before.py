@@ -1,0 +1,79 @@
+"""Rules before the run: what refuses it, with the arithmetic."""
+
+import pytest
+
+from seatrial.model.units import GIB, MIB
+from seatrial.rules.before import Ground, peak
+from seatrial.rules.registry import BEFORE, findings
+
+
+@pytest.fixture
+def ground(plan):
+    return Ground(
+        plan=plan,
+        lock_held=None,
+        outside=None,
+        free_bytes=10 * GIB,
+        free_inodes=1000,
+        quota_bytes=None,
+        quota_inodes=None,
+        needed_bytes=129 * MIB,
+        needed_inodes=10,
+        same_device=False,
+        raw_inside=False,
+        layout_fault=None,
+        no_engine=None,
+    )
+
+
+def broken(ground):
+    return [(each.rule, each.effect) for each in findings(BEFORE, ground)]
+
+
+def test_good_ground_breaks_no_rule(ground):
+    assert broken(ground) == []
+
+
+@pytest.mark.parametrize(
+    ('change', 'rule'),
+    [
+        ({'no_engine': 'no engine'}, 'E0'),
+        ({'outside': 'a link leads out'}, 'S1'),
+        ({'lock_held': 'held by u'}, 'P6'),
+        ({'free_bytes': 128 * MIB}, 'P9'),
+        ({'quota_bytes': 128 * MIB}, 'P9'),
+        ({'free_inodes': 9}, 'P9'),
+        ({'quota_inodes': 9}, 'P9'),
+        ({'needed_bytes': GIB + 1}, 'P9'),
+        ({'needed_inodes': 101}, 'P9'),
+        ({'raw_inside': True}, 'P11'),
+        ({'same_device': True}, 'P18'),
+        ({'layout_fault': 'no layouts'}, 'P5'),
+    ],
+)
+def test_each_fault_refuses_the_run(ground, change, rule):
+    assert broken(ground._replace(**change)) == [(rule, 'refuse')]
+
+
+def test_records_on_the_target_by_permission_are_labelled(ground):
+    allowed = ground.plan._replace(target=ground.plan.target._replace(records_on_target=True))
+    assert broken(ground._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
+
+
+def test_the_arithmetic_of_space_is_shown_with_the_mend(ground):
+    said = findings(BEFORE, ground._replace(free_bytes=MIB))[0].sentence
+    assert '129 MiB (135266304 B)' in said and 'free space: 1 MiB (1048576 B)' in said and 'smaller sizes' in said
+
+
+def test_unknown_offers_refuse_nothing(ground):
+    assert broken(ground._replace(free_bytes=None, free_inodes=None)) == []
+
+
+def test_the_peak_of_a_file_a_client_is_all_of_them(plan):
+    assert peak(plan, 64 * MIB)['bytes'] >= 128 * MIB
+    assert peak(plan, 64 * MIB)['inodes'] >= 2
+
+
+def test_the_peak_of_a_file_that_all_read_is_one(plan):
+    whole = plan._replace(workload=plan.workload._replace(files='single', operations=('read',)))
+    assert 64 * MIB <= peak(whole, 64 * MIB)['bytes'] < 128 * MIB

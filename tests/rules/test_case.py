@@ -1,0 +1,87 @@
+"""Rules over the record of a case."""
+
+import pytest
+
+from seatrial.model.record import Records
+from seatrial.model.units import GIB, MIB
+from seatrial.rules.case import CaseSeen, measured, working_set
+from seatrial.rules.registry import CASE, findings
+
+
+def broken(plan, records):
+    return [each.rule for each in findings(CASE, CaseSeen(plan, records)) if each.effect != 'label']
+
+
+def labels(plan, records):
+    return [each.sentence for each in findings(CASE, CaseSeen(plan, records)) if each.effect == 'label']
+
+
+def test_a_complete_record_breaks_no_rule(plan, records):
+    assert broken(plan, records) == []
+
+
+def test_t15_no_record_at_all_means_the_job_never_started(plan):
+    found = findings(CASE, CaseSeen(plan, Records(None, None, [], None, None, 0)))
+    assert [each.rule for each in found] == ['T15'] and 'never started' in found[0].sentence
+
+
+def test_t15_no_end_record_means_the_job_died(plan, records):
+    found = findings(CASE, CaseSeen(plan, records._replace(end=None)))
+    assert found[0].rule == 'T15' and 'died' in found[0].sentence
+
+
+@pytest.mark.parametrize('reason', ['refused', 'interrupted', 'failed'])
+def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
+    ended = records._replace(end=records.end._replace(reason=reason, why='because of x'))
+    assert any('because of x' in each.sentence for each in findings(CASE, CaseSeen(plan, ended)))
+
+
+def test_t5_a_missing_metric_is_named(plan, records):
+    fewer = [s for s in records.samples if (s.point, s.operation) != ('4objects', 'read')]
+    found = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
+    assert [each.rule for each in found if each.effect != 'label'] == ['T5']
+    assert 'read@4objects' in found[0].sentence
+
+
+def test_t14_a_measured_launch_without_a_warm_up_before_it_is_invalid(plan, records):
+    warm = [s for s in records.samples if s.stage == 'warmup']
+    rest = [s for s in records.samples if s.stage != 'warmup']
+    assert broken(plan, records._replace(samples=rest)) == ['T14']
+    assert broken(plan, records._replace(samples=rest + warm)) == ['T14']
+
+
+def test_samples_of_an_earlier_size_do_not_count(records):
+    later = records._replace(sized=records.sized._replace(number=2))
+    assert measured(later) == {}
+    assert {len(each) for each in measured(records).values()} == {4}
+
+
+def test_p16_short_regions_are_labelled(plan, records):
+    assert 'lasted 1.0 s, less than 60 s' in labels(plan, records)[0]
+
+
+def long(records, seconds=400.0):
+    samples = [s._replace(measurement=s.measurement._replace(seconds=seconds)) for s in records.samples]
+    return records._replace(samples=samples)
+
+
+def test_p16_undeclared_server_caches_are_labelled(plan, records):
+    assert 'server cache possible' in labels(plan, long(records))[0]
+
+
+def test_p16_a_small_working_set_is_labelled_and_a_large_one_is_not(plan, records):
+    declared = plan._replace(target=plan.target._replace(server_cache_bytes=0, fast_tier_bytes=0))
+    assert 'working set is 128 MiB, less than 2 GiB' in labels(declared, long(records))[0]
+    small = long(records)._replace(start=records.start._replace(memory_bytes=64 * MIB))
+    assert labels(declared, small) == []
+
+
+def test_p16_acceptance_asks_for_its_own_duration(plan, records):
+    strict = plan._replace(sizing=plan.sizing._replace(min_s=300.0))
+    assert 'less than 300 s' in labels(strict, long(records, 299.0))[0]
+
+
+def test_the_working_set_is_twice_the_memory_of_all_nodes_and_the_declared_tiers(plan):
+    target = plan.target._replace(server_cache_bytes=3 * GIB, fast_tier_bytes=GIB)
+    points = tuple(point._replace(nodes=2) for point in plan.points)
+    assert working_set(plan._replace(target=target, points=points), GIB) == 2 * 2 * GIB + 4 * GIB
