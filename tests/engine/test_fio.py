@@ -119,6 +119,7 @@ class TestJobFile:
             ('end_fsync', '1'),
             ('refill_buffers', '1'),
             ('fallocate', 'none'),
+            ('fadvise_hint', '0'),
             ('unlink', '0'),
         ],
     )

@@ -55,10 +55,11 @@ def test_o_direct_in_effect_makes_a_read_cold(read):
     assert cache_label(direct) == 'cold' and broken(direct) == []
 
 
-def test_a_file_that_all_clients_of_a_node_read_is_fetched_once(read):
+def test_a_file_that_two_clients_of_a_node_read_is_fetched_once_and_so_half_cached(read):
     one = (FileSpec('data', SIZE),)
     shared = read._replace(expected=one, before=dict(one), after=dict(one), storage_read_bytes=SIZE)
-    assert cache_label(shared) == 'cold'
+    assert cache_label(shared) == 'cached'
+    assert 'only 50 %' in findings(LAUNCH, shared)[0].sentence
 
 
 def test_t9_another_world_size_is_invalid(write):

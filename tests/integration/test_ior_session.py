@@ -1,0 +1,81 @@
+"""A session that real IOR measures: the same cases, points and metrics as with fio, and its own figures untouched."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.recorder import records_in
+from seatrial.rules.case import measured
+
+pytestmark = [pytest.mark.needs('ior'), pytest.mark.needs('mpiexec')]
+
+TRIAL = """
+version: 1
+state: state
+file_systems:
+  scratch:
+    type: posix
+    path: state/trials
+    limits: {bytes: 1GiB, inodes: 1000}
+    records_on_target: true
+partitions:
+  local:default: {launcher: local, tasks_per_node: 2}
+trials:
+  - checks: [SharedFileStridedObjects, SingleFileWholeAccess]
+    partitions: [local:default]
+    file_systems: [scratch]
+    nodes: [1]
+    bytes_per_client: 8MiB
+"""
+
+
+@pytest.fixture(scope='module')
+def sessions(tmp_path_factory, request):
+    """The session folders of the same two checks, measured with each engine."""
+    site = tmp_path_factory.mktemp('site')
+    repository = request.config.rootpath
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+    (site / 'trial.yaml').write_text(TRIAL)
+    program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
+    folders = {}
+    for engine in ('ior', 'fio'):
+        argv = [program, 'run', f'--site={site}', f'--checks={repository / "checks"}', f'--engine={engine}']
+        before = set((site / 'state' / 'sessions').glob('*'))
+        subprocess.run(argv, stdout=subprocess.PIPE, timeout=300)
+        (folders[engine],) = set((site / 'state' / 'sessions').glob('*')) - before
+    return folders
+
+
+def results(folder):
+    return json.loads((folder / 'results.json').read_text())
+
+
+def test_ior_measures_every_metric_and_nothing_is_wrong_with_them(sessions):
+    found = results(sessions['ior'])
+    assert {case['engine'] for case in found['cases']} == {'ior'}
+    assert {case['verdict'] for case in found['cases']} == {'PASS'}
+
+
+@pytest.mark.needs('fio')
+def test_the_same_cases_points_and_metrics_come_out_as_with_fio(sessions):
+    def planned(folder):
+        return [(case['case'], [m['metric'] for m in case['metrics']]) for case in results(folder)['cases']]
+
+    assert planned(sessions['ior']) == planned(sessions['fio'])
+
+
+def test_the_samples_are_iors_own_figures_to_the_last_digit(sessions):
+    compared = 0
+    for case in sorted((sessions['ior'] / 'cases').iterdir()):
+        for samples in measured(records_in(str(case))).values():
+            for sample in samples:
+                text = (case / 'raw' / f'{sample.raw}.json').read_text()
+                result = json.loads(text, parse_float=str)['tests'][0]['Results'][0]
+                assert sample.measurement.tool_figure == result['bwMiB']
+                assert f'{sample.measurement.bandwidth:.4f}' == f'{float(result["bwMiB"]):.4f}'
+                compared += 1
+    assert compared == 4 * (3 * 2 + 3)
