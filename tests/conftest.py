@@ -1,5 +1,6 @@
 """What all tests share: programs that may be missing, and long runs that are asked for."""
 
+import functools
 import json
 import shutil
 import sys
@@ -39,26 +40,30 @@ def seatrial() -> str:
     return beside
 
 
-@pytest.fixture
-def stub_fio(tmp_path: Path) -> Callable[..., str]:
+@pytest.fixture(scope='session')
+def make_stub_fio() -> Callable[..., str]:
     """Make a program that passes for fio, told by (expression, order) pairs what it is to do; returns its path.
 
-    The forms of the orders: tests/stubs/fio.py. Each call gives another program.
+    The forms of the orders: tests/stubs/fio.py. Each call gives another program in the folder.
     """
-    template = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json'
+    source = (REPOSITORY / 'tests' / 'stubs' / 'fio.py').read_text()
+    template = json.loads((REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json').read_text())
 
     def make(
-        *orders: tuple[str, dict[str, object]],
-        version: str = 'fio-3.33',
-        folder: Path = tmp_path / 'stubs',
-        python: str = sys.executable,
+        folder: Path, *orders: tuple[str, dict[str, object]], version: str = 'fio-3.33', python: str = sys.executable
     ) -> str:
         folder.mkdir(exist_ok=True)
-        program = folder / f'fio{len(list(folder.iterdir())) or ""}'
-        program.write_text(f'#!{python} -IS\n' + (REPOSITORY / 'tests' / 'stubs' / 'fio.py').read_text())
+        program = folder / f'fio{len(list(folder.glob("*.json"))) or ""}'
+        program.write_text(f'#!{python} -IS\n{source}')
         program.chmod(0o755)
-        told = {'template': json.loads(template.read_text()), 'version': version, 'orders': orders}
+        told = {'template': template, 'version': version, 'orders': orders}
         Path(f'{program}.json').write_text(json.dumps(told))
         return str(program)
 
     return make
+
+
+@pytest.fixture
+def stub_fio(make_stub_fio: Callable[..., str], tmp_path: Path) -> Callable[..., str]:
+    """make_stub_fio in a folder of the test."""
+    return functools.partial(make_stub_fio, tmp_path / 'stubs')

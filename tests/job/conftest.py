@@ -1,7 +1,10 @@
 """A small laboratory for the runner: a target among other people's files, a state directory, and plans for both."""
 
+import json
 import os
 import stat
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,10 +102,18 @@ class Laboratory:
 
     def ran(self, plan: TrialPlan, end: 'End | None' = None) -> Ran:
         """What a job has left of a plan."""
-        records = records_in(plan.records)
+        records = self.records(plan)
         ended = end or records.end
         assert ended is not None, 'no end record'
-        return Ran(ended, records, judge_case(plan, records))
+        return Ran(ended, records, self.judged(plan))
+
+    def records(self, plan: TrialPlan) -> Records:
+        """What the job has written."""
+        return records_in(plan.records)
+
+    def judged(self, plan: TrialPlan) -> CaseResult:
+        """The verdict on what the job has written."""
+        return judge_case(plan, records_in(plan.records))
 
     def surroundings(self) -> dict[str, tuple[object, ...]]:
         """Everything that no run may touch: inode, mode, owner, time and content, by path.
@@ -127,6 +138,12 @@ class Laboratory:
                 seen[path] = (status.st_ino, status.st_mode, status.st_uid, time, content)
         return seen
 
+    def write(self, plan: TrialPlan) -> str:
+        """The plan as a file, for `runner.pyz run PLAN`."""
+        path = Path(plan.records) / 'plan.json'
+        path.write_text(json.dumps(to_json(plan)))
+        return str(path)
+
     def left(self) -> list[str]:
         """Names in the target that this session made."""
         return [name for name in os.listdir(self.target) if SESSION in name]
@@ -136,25 +153,30 @@ class Laboratory:
         return os.listdir(self.state / 'locks')
 
 
+@pytest.fixture(scope='session')
+def laboratory() -> type[Laboratory]:
+    return Laboratory
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Laboratory:
     return Laboratory(tmp_path)
 
 
-@pytest.fixture
-def short_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches of milliseconds count: what rule T19 says of them is tested by itself."""
-    monkeypatch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
+@pytest.fixture(scope='session')
+def count_short_launches() -> Callable[[], AbstractContextManager[None]]:
+    """Inside it, launches of milliseconds count: what rule T19 says of them is tested by itself."""
+
+    @contextmanager
+    def counted() -> Iterator[None]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
+            yield
+
+    return counted
 
 
 @pytest.fixture
-def written_plan(lab: Laboratory):
-    """A plan as a file, for `runner.pyz run PLAN`."""
-    import json
-
-    def write(plan: TrialPlan) -> str:
-        path = Path(plan.records) / 'plan.json'
-        path.write_text(json.dumps(to_json(plan)))
-        return str(path)
-
-    return write
+def short_launches(count_short_launches: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
+    with count_short_launches():
+        yield

@@ -195,6 +195,23 @@ def test_a_file_system_without_hard_links_is_told(state, monkeypatch):
     assert os.listdir(os.path.join(state, 'locks')) == []
 
 
+def test_a_full_file_system_leaves_no_draft_behind(state, monkeypatch):
+    def fsync(_):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(lock, 'os', Os(fsync=fsync))
+    with pytest.raises(LockError, match='No space left'):
+        acquire(state, STORAGE, 'a')
+    assert os.listdir(os.path.join(state, 'locks')) == []
+
+
+def test_what_others_wrote_is_told_in_characters_that_every_locale_can_print(state):
+    with acquire(state, 'é\n\x1b[2J', 'a'), pytest.raises(LockHeld) as refusal:
+        acquire(state, 'é\n\x1b[2J', 'b')
+    assert str(refusal.value).isascii()
+    assert str(refusal.value).isprintable()
+
+
 def test_a_link_that_was_made_though_the_answer_was_lost_counts(state, monkeypatch):
     def link(draft, path):
         os.link(draft, path)

@@ -244,7 +244,7 @@ def one_state(seed, around, monkeypatch):
 
     assert around.manifest(run.path) == before
     assert len(os.listdir('/proc/self/fd')) == descriptors
-    assert all(left.isprintable() for left in removal.left)
+    assert all(left.isascii() and left.isprintable() for left in removal.left)
     line_of(removal).encode('ascii')
     if tampered:
         assert removal.left
@@ -274,6 +274,11 @@ def test_the_surroundings_of_a_hostile_state_stay_as_they_were(first, in_memory,
 
 def test_they_do_so_on_a_disk_too_where_inode_numbers_are_used_again(tmp_path, monkeypatch):
     batch(range(ON_DISK), Surroundings(tmp_path), monkeypatch)
+
+
+@pytest.mark.long
+def test_they_do_so_in_ten_times_as_many_states(in_memory, monkeypatch):
+    batch(range(STATES, 10 * STATES), in_memory, monkeypatch)
 
 
 def batch(seeds, around, monkeypatch):

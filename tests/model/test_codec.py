@@ -53,7 +53,7 @@ def test_a_whole_plan_comes_back_from_its_json():
         seed=7,
     )
     assert from_json(TrialPlan, json.loads(json.dumps(to_json(plan)))) == plan
-    assert plan.metrics == ['write@1clients', 'read@1clients', 'write@2clients', 'read@2clients']
+    assert plan.metrics == ['write@1client', 'read@1client', 'write@2clients', 'read@2clients']
 
 
 @pytest.mark.parametrize(

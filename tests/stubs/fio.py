@@ -6,9 +6,10 @@ orders lie beside the program, in <program>.json:
     {"template": the JSON of a transcript, "version": what --version says,
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
 
-All orders whose expression is found in the job file's path count, the later ones first. The path ends with
-<case>/raw/<launch number>-<stage>-<operation>@<point>.fio. runtime_ms is taken in turn, by the launch's number; without
-it fio claims the seconds for which it slept.
+All orders whose expression is found in the end of the job file's path count, the later ones first; that is
+<case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes over
+the order's rate (B/s), and claims that time; or the runtime_ms of the order, taken in turn by the launch's number.
+Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
 
 import json
@@ -36,10 +37,14 @@ def main(arguments):
     report = next(a for a in arguments if a.startswith('--output='))[len('--output=') :]
     order = {}
     for expression, more in told['orders']:
-        if re.search(expression, job_file):
+        if re.search(expression, '/'.join(job_file.split('/')[-3:])):
             order.update(more)
     common, jobs = read_jobs(job_file)
     number = int(os.path.basename(job_file).split('-')[0])
+    with open(os.path.abspath(__file__) + '.log', 'a') as stream:
+        stream.write(f'{time.time()} {os.getpid()} {os.getcwd()} {job_file}\n')
+    if 'rate' in order:
+        order['seconds'] = max(int(options['io_size']) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
     if fault != 'no-report':
@@ -74,15 +79,21 @@ def carry_out(common, jobs, order):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(60)
+    if fault in ('hang-with-client', 'crash-with-client'):
+        with_client(fault)
     if fault == 'kill-runner':
         os.kill(os.getppid(), signal.SIGKILL)
     if fault == 'interrupt-runner':
         os.kill(os.getppid(), signal.SIGTERM)
     if 'fill' in order:
         fill(order['fill'])
+    if 'unlink' in order:
+        os.unlink(order['unlink'])
+    if fault == 'vanish':
+        os.unlink(__file__)
     for _, options in jobs:
         try:
-            touch_region(common, options)
+            touch_region(common, options, bytes if fault == 'zeros' else os.urandom)
         except OSError:
             sys.stderr.write(NO_SPACE.format(options['filename']))
             return 1
@@ -101,7 +112,7 @@ def carry_out(common, jobs, order):
     return 0
 
 
-def touch_region(common, options):
+def touch_region(common, options, data):
     offset, own, size = int(options['offset']), int(options['io_size']), int(common['bs'])
     operation, _, skip = options['rw'].partition(':')
     if 'read' in operation:
@@ -115,7 +126,19 @@ def touch_region(common, options):
             parts = [(place, length)] if length <= WHOLE_MOST else [(place, END), (place + length - END, END)]
             for start, count in parts:
                 stream.seek(start)
-                stream.write(os.urandom(count))
+                stream.write(data(count))
+
+
+def with_client(fault):
+    """What fio does: its clients are sessions of their own, and outlive it."""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(60)
+        os._exit(0)
+    if fault == 'crash-with-client':
+        os.kill(os.getpid(), signal.SIGKILL)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(60)
 
 
 def fill(path):
@@ -131,7 +154,7 @@ def fill(path):
 def said(template, common, jobs, order, number):
     """The report: the transcript's, with these jobs."""
     report, form = dict(template), template['jobs'][0]
-    claims = order.get('runtime_ms') or [max(1, int(1000 * order.get('seconds', 0.0)))]
+    claims = order.get('runtime_ms') or [max(1, round(1000 * order.get('seconds', 0.0)))]
     runtime = claims[number % len(claims)]
     report['global options'] = common
     report['jobs'] = []

@@ -1,6 +1,7 @@
 """`seatrial list`: what would run where, and what it costs."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -24,30 +25,49 @@ def list_(
     """Show what would run where, with which engine, and the most that it would take."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]
-    table = Table(title=f'{len(cases)} cases of {session.site.name}, profile {profile} ({session.profile.label})')
-    for heading in ('check', 'pattern', 'where', 'points', 'engine here', 'at least', 'budget'):
-        table.add_column(heading, overflow='fold')
-    memory = memory_bytes()
-    for plan in plans:
-        needed = peak(plan, least_bytes_per_client(plan, memory))['bytes']
+    screen = console()
+    screen.print(
+        f'{len(plans)} cases of {session.site.name}, profile {profile}', f'  {session.profile.label}', sep='\n'
+    )
+    table = Table(box=None, pad_edge=False)
+    for heading in ('check', 'pattern', 'where', 'points', 'engine', 'needs', 'budget'):
+        table.add_column(heading, overflow='fold', justify='right' if heading in ('needs', 'budget') else 'left')
+    memory, missing = memory_bytes(), dict[str, str]()
+    for group in _grouped(plans):
+        first = group[0]
+        chosen = choose(first.engines, first.workload, first.points, shutil.which)
+        if chosen.engine is None:
+            missing.setdefault(first.workload.name, '; '.join(chosen.passed_over))
         table.add_row(
-            plan.case.check,
-            plan.workload.name,
-            plan.case.name.partition('/')[2],
-            ' '.join(point.label for point in plan.points),
-            _engine(plan),
-            approximate_size(needed),
-            duration(plan.stopping.budget_s),
+            first.case.check,
+            first.workload.name,
+            _where(group),
+            f'{len(first.points)}: {first.points[0].label} .. {first.points[-1].label}',
+            chosen.engine.name if chosen.engine else 'none here',
+            approximate_size(peak(first, least_bytes_per_client(first, memory))['bytes']),
+            duration(sum(plan.stopping.budget_s for plan in group)),
         )
-    console().print(table)
-    total = sum(plan.stopping.budget_s for plan in plans)
-    most = max(plan.target.limits.bytes for plan in plans)
-    console().print(
-        f'At most {duration(total)} of measuring, at most {approximate_size(most)} on a file system at any time. '
-        "The engine is this host's view; the nodes decide for themselves."
+    screen.print(table)
+    for pattern, why in missing.items():
+        screen.print(f'no engine here for {pattern}: {why}', soft_wrap=True)
+    screen.print(
+        f'At most {duration(sum(plan.stopping.budget_s for plan in plans))} of measuring, and at most '
+        f'{approximate_size(max(plan.target.limits.bytes for plan in plans))} on a file system at any time. '
+        "Engine and needs are this host's view; the nodes look for themselves.",
+        soft_wrap=True,
     )
 
 
-def _engine(plan: TrialPlan) -> str:
-    chosen = choose(plan.engines, plan.workload, plan.points, shutil.which)
-    return chosen.engine.name if chosen.engine else f'none: {"; ".join(chosen.passed_over)}'
+def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
+    """Plans that differ in their layout alone, together."""
+    groups: dict[tuple[object, ...], list[TrialPlan]] = {}
+    for plan in plans:
+        case = plan.case
+        groups.setdefault((case.check, case.partition, case.file_system, case.nodes), []).append(plan)
+    return list(groups.values())
+
+
+def _where(group: list[TrialPlan]) -> str:
+    case = group[0].case
+    layouts = ', '.join(plan.case.layout for plan in group)
+    return f'{case.partition} {case.file_system} ({layouts}) {case.nodes} node{"s" if case.nodes > 1 else ""}'

@@ -9,8 +9,8 @@ from seatrial.job.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.plan import SCHEMA, TrialPlan
 
-USAGE, INTERNAL = 64, 70
-EXITS = {runner.FINISHED: 0, runner.REFUSED: 13, runner.INTERRUPTED: 13, runner.FAILED: 13}
+USAGE, UNFINISHED = 64, 13
+EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNFINISHED, runner.FAILED: UNFINISHED}
 
 
 def main(arguments: List[str]) -> int:
@@ -19,9 +19,15 @@ def main(arguments: List[str]) -> int:
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
         plan = read_plan(arguments[1])
-        return _run(plan) if arguments[0] == 'run' else _remove(plan)
-    except (OSError, ValueError, AlreadyRecorded) as error:
+    except (OSError, ValueError) as error:
         return _refuse(f'{arguments[1]}: {error}')
+    try:
+        return _run(plan) if arguments[0] == 'run' else _remove(plan)
+    except AlreadyRecorded as error:
+        return _refuse(str(error))
+    except OSError as error:
+        print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
+        return UNFINISHED
 
 
 def read_plan(path: str) -> TrialPlan:

@@ -68,6 +68,9 @@ def carry_out(
     for path, text in command.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
+    place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
+    if stopping():
+        raise LaunchGivenUp('the job was told to stop; it was not begun')
     started = time.monotonic()
     running = _start(argvs, raw, directory, started)
     ended: Dict[int, Tuple[float, int, int]] = {}
@@ -78,7 +81,7 @@ def carry_out(
         except queue.Empty:
             late = time.monotonic() - started > limit_s
             if late or stopping():
-                left = _end_by_force(running, ended)
+                left = _end_by_force(running, ended, place)
                 why = f'it did not end within {limit_s:.0f} s' if late else 'the job was told to stop'
                 survived = f' and process {left[0]} survived SIGKILL' if left else ''
                 raise LaunchGivenUp(f'{why}; it was ended{survived}') from None
@@ -90,6 +93,8 @@ def carry_out(
         tuple(_text(path) or '' for path in running.errs),
         tuple(_text(path) for path in command.outputs),
     )
+    if outcome.exit_status:
+        _kill_all(_working_in(place))  # clients that outlived the engine would disturb the next launch
     _drop_empty(running.outs + running.errs)
     return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
 
@@ -141,24 +146,57 @@ def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, float,
     ends.put((rank, end, code, usage.ru_inblock * RUSAGE_BLOCK))
 
 
-def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]]) -> List[int]:
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for rank, process in enumerate(running.processes):
-            if rank not in ended:
-                _signal_group(process.pid, number)
-        deadline = time.monotonic() + GRACE_S
-        while len(ended) < len(running.processes) and time.monotonic() < deadline:
-            try:
-                rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
-                ended[rank] = (end, status, read_bytes)
-            except queue.Empty:
+def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+    _signal_groups(running, ended, signal.SIGTERM)
+    if _wait_for_all(running, ended, place):
+        _signal_groups(running, ended, signal.SIGKILL)
+        _kill_all(_working_in(place))
+    return _wait_for_all(running, ended, place)
+
+
+def _signal_groups(running: _Running, ended: Dict[int, Tuple[float, int, int]], number: int) -> None:
+    for rank, process in enumerate(running.processes):
+        if rank not in ended:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.killpg(process.pid, number)
+
+
+def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+    """Wait until the processes and those that they started in `place` are gone; after GRACE_S, those that are not."""
+    deadline = time.monotonic() + GRACE_S
+    while True:
+        left = {process.pid for rank, process in enumerate(running.processes) if rank not in ended}
+        left.update(_working_in(place))
+        if not left or time.monotonic() > deadline:
+            return sorted(left)
+        with contextlib.suppress(queue.Empty):
+            rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
+            ended[rank] = (end, status, read_bytes)
+
+
+def _working_in(place: str) -> List[int]:
+    """This user's processes without a terminal whose working directory is `place`, the run's own data directory.
+
+    Neither a process group nor a session finds them: each client of fio is a session of its own (seen with 3.33), and
+    its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file system, which
+    may be dead. A shell in which somebody looks at the directory has a terminal.
+    """
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{name}/cwd') != place or os.stat(f'/proc/{name}').st_uid != os.geteuid():
                 continue
-    return [process.pid for rank, process in enumerate(running.processes) if rank not in ended]
+            with open(f'/proc/{name}/stat', 'rb') as stream:
+                terminal = int(stream.read().rpartition(b')')[2].split()[4])
+            if terminal == 0:
+                found.append(int(name))
+    return found
 
 
-def _signal_group(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it has just ended
-        os.killpg(pid, number)
+def _kill_all(pids: List[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, signal.SIGKILL)
 
 
 def _text(path: str) -> Optional[str]:

@@ -20,8 +20,8 @@ from seatrial.model.codec import from_json, to_json
 
 HEARTBEAT_S = 60.0
 STALE_S = 900.0
-"""Seconds without a heartbeat after which a lock is called stale: the longest recovery of a Lustre target, in which
-a node that keeps its state on such a file system cannot refresh it."""
+"""Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
+(VALIDITY P17), for the state directory may lie on another Lustre."""
 
 _LOCKS = 'locks'
 _SUFFIX = '.json'
@@ -56,9 +56,11 @@ class Held(NamedTuple):
         """Who holds it since when, and what can be done."""
         said = f'storage system {self.storage_system} is held by {self._by()}'
         beat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
-        if not self.stale:
-            return f'{said}; {beat}; wait until it ends'
-        return f'{said}; {beat}: it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
+        mend = '; wait until it ends'
+        if self.stale:
+            mend = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
+        sentence = f'{said}; {beat}{mend}'.encode('ascii', 'backslashreplace').decode('ascii')
+        return ''.join(c if c.isprintable() else '?' for c in sentence)
 
     def _by(self) -> str:
         if self.holder is None:
@@ -235,14 +237,14 @@ def _publish(path: str, content: bytes) -> bool:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        try:
-            return _linked(draft, path)
-        finally:
-            os.unlink(draft)
+        return _linked(draft, path)
     except OSError as error:
         raise LockError(
             f'{path}: {error.strerror}; whoever runs trials must be able to write and link there'
         ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
 
 
 def _linked(draft: str, path: str) -> bool:

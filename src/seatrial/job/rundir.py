@@ -168,7 +168,7 @@ def create(parent: str, session: str, case: str, entries: Tuple[str, ...]) -> Ru
 def inside(path: str, mount: str) -> Optional[str]:
     """Why `path` does not lie under the mount point `mount`, on what is mounted there, as a sentence; or None."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)  # an automounter mounts when it is opened
+        descriptor = _open_parent(path)
         try:
             device = os.fstat(descriptor).st_dev
         finally:
@@ -181,8 +181,8 @@ def inside(path: str, mount: str) -> Optional[str]:
             return f'{path} does not lie under the mount point {mount}: {way} to {real}'
         if device != os.stat(real_mount).st_dev:
             return f'{path} lies under the mount point {mount}, but another file system is mounted in between'
-    except OSError as error:
-        return f'{error.filename or path}: {_reason(error)}'
+    except (_Left, OSError) as error:
+        return f'{path}: {_reason(error)}'
     return None
 
 
@@ -596,13 +596,11 @@ def _make(parent_descriptor: int, name: str) -> Tuple[int, int]:
 
 def _open_parent(parent: str) -> int:
     try:
-        return os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+        return os.open(parent, os.O_RDONLY | os.O_DIRECTORY)  # which makes an automounter mount it
     except PermissionError:
         return os.open(parent, os.O_PATH | os.O_DIRECTORY)  # one may make entries where one may not list them
     except FileNotFoundError:
-        raise _Left(f'{_said(parent)} does not exist on {os.uname().nodename}; is the file system mounted?') from None
-    except NotADirectoryError:
-        raise _Left(f'{_said(parent)} is no directory') from None
+        raise _Left(f'no such directory on {os.uname().nodename}; is the file system mounted?') from None
 
 
 def _split(path: str) -> Tuple[str, str]:
@@ -657,10 +655,10 @@ def _reason(error: BaseException) -> str:
 
 
 def _said(text: str) -> str:
-    """A path as it can be printed and stored: no control characters, no broken encoding, not endless."""
+    """A path as it can be printed under every locale, and stored: printable ASCII, and not endless."""
     try:
-        readable = os.fsencode(text).decode('utf-8', 'backslashreplace')
-    except UnicodeEncodeError:
-        readable = text
-    readable = ''.join(c if c.isprintable() else c.encode('unicode_escape').decode('ascii') for c in readable)
+        ascii_ = os.fsencode(text).decode('ascii', 'backslashreplace')
+    except UnicodeEncodeError:  # half a surrogate pair, which no file name has
+        ascii_ = text.encode('ascii', 'backslashreplace').decode('ascii')
+    readable = ''.join(c if c.isprintable() else c.encode('unicode_escape').decode('ascii') for c in ascii_)
     return readable if len(readable) <= _TEXT_MOST else f'{readable[:120]}...{readable[-60:]}'

@@ -121,13 +121,14 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
     try:
         held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
     except lock.LockHeld as error:
-        _begin(plan, recorder, survey(plan, str(error)), '')
+        _begin(plan, recorder, _look(plan, str(error)), '')
         raise AssertionError('a held lock refuses the run') from error
     except lock.LockError as error:
         raise Refused(str(error)) from error
-    beating = beat(plan.state, plan.session)
+    beating: Optional[lock.Heartbeat] = None
     try:
-        seen = survey(plan, None)
+        beating = beat(plan.state, plan.session)
+        seen = _look(plan, None)
         _begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
         run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
         assert seen.chosen is not None
@@ -151,9 +152,18 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
     except rundir.RunDirectoryError as error:
         raise Refused(str(error)) from error
     finally:
-        beating.stop()
+        if beating is not None:
+            beating.stop()
         held.release()
     return FINISHED, 'every launch that the plan asks for was made'
+
+
+def _look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
+    try:
+        return survey(plan, lock_held)
+    except OSError as error:
+        where = error.filename or plan.target.path
+        raise Refused(f'{where}: {error.strerror} on {platform.node()}; is the file system mounted?') from error
 
 
 def _begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> None:
@@ -184,7 +194,7 @@ def _begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str
     )
     for each in found:
         if each.effect == 'refuse':
-            raise Refused(each.sentence)
+            raise Refused(f'{each.rule}: {each.sentence}')
 
 
 def _sized(trial: _Trial) -> Sized:

@@ -68,8 +68,10 @@ def least_bytes_per_client(plan: TrialPlan, memory: int) -> int:
     if not sizing.working_set or sizing.pinned_bytes is not None:
         return sizing.first_bytes
     shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
-    clients = 1 if shared_whole else min(point.tasks for point in plan.points)
-    return max(sizing.first_bytes, round_up(-(-working_set(plan, memory) // clients), sizing.granule))
+    wanted = max(
+        -(-working_set(plan, point, memory) // (1 if shared_whole else point.tasks)) for point in plan.points
+    )
+    return max(sizing.first_bytes, round_up(wanted, sizing.granule))
 
 
 def round_up(size: int, granule: int) -> int:

@@ -1,8 +1,39 @@
-"""What the literature found of a curve, declared by a check and judged on this system's figures."""
+"""What the literature found of a curve, declared by a check and judged on this system's figures.
 
-from dataclasses import dataclass
+An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
+It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md).
+"""
 
-from seatrial.judge.relations import Relation
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from seatrial.judge.relations import (
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    Points,
+    Relation,
+    at_least,
+    degrades,
+    does_not_degrade,
+    falls_with,
+    insensitive,
+    lies_between,
+    plateaus,
+    reaches,
+)
+from seatrial.judge.statistics import CONFIDENCE
+from seatrial.model.workload import AccessPattern, Sweep
+
+MARGIN_5 = 1.105
+MARGIN_10 = 1.222
+"""(1 + e) / (1 - e): two means that are each known to e = 5 or 10 % may differ by it without being different."""
+
+AXIS_WORDS = {'transfer_size': 'transfer sizes', 'objects': 'numbers of objects', 'clients': 'numbers of clients'}
+
+_HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'these samples cannot tell'}
 
 
 @dataclass(frozen=True)
@@ -10,8 +41,8 @@ class ExpectationResult:
     """One expectation and what became of it here.
 
     id:       of the source's own test, 'L09-01'
-    words:    what the source found, as a sentence
-    source:   where it is to be read
+    words:    what the source found, as a clause: 'reading does not depend on the transfer size'
+    source:   who found it, and on what
     subject:  what it was judged on: 'read over transfer sizes', or two checks
     relation: the verdict word (holds, fails, undecided), the estimate, its interval and one sentence
     enforced: whether the site has made it a criterion; else it is context and decides nothing
@@ -23,3 +54,282 @@ class ExpectationResult:
     subject: str
     relation: Relation
     enforced: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """For people: who found what, and whether it is so here."""
+        return f'{self.source} found that {self.words}: {_HERE[self.relation.verdict]}'
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What one case measured. check: its name; engine: that measured.
+
+    axis:    of the sweep; values: of the axis at each point by its label: bytes of a transfer, objects or clients
+    samples: of each operation, by the points' labels in the order of the sweep; none where they are not believed
+    """
+
+    check: str
+    engine: str
+    axis: str
+    values: Mapping[str, int]
+    samples: Mapping[str, Points]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expectation(ABC):
+    """What a check declares.
+
+    metric: the operation that it is about; empty: every operation of the check, each for itself
+    id, words, source: as in ExpectationResult
+    """
+
+    id: str
+    words: str
+    source: str
+    metric: str = ''
+
+    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
+        """Why a check with this pattern and sweep cannot be judged by it, or None."""
+        if self.metric and self.metric not in pattern.operations:
+            return f"there is no operation '{self.metric}' in {list(pattern.operations)}"
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCurve(Expectation):
+    """An expectation of the points of one curve."""
+
+    @abstractmethod
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        """What these points of one operation say of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insensitive(OfCurve):
+    """No point is more than `margin` times another; `to` is the axis of the sweep."""
+
+    to: str
+    margin: float = MARGIN_10
+
+    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
+        return super().fault(pattern, sweep) or _axis_fault(self.to, sweep)
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        return insensitive(points, self.margin, AXIS_WORDS[curves.axis])
+
+
+@dataclass(frozen=True, kw_only=True)
+class FallsWith(OfCurve):
+    """The more of `by`, the axis of the sweep, the less: a rank correlation up to `spearman`, and it ends lower."""
+
+    by: str
+    spearman: float = -0.8
+
+    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
+        return super().fault(pattern, sweep) or _axis_fault(self.by, sweep)
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        return falls_with(points, AXIS_WORDS[curves.axis], self.spearman)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plateaus(OfCurve):
+    """It rises or stays: no point is below its predecessor / margin, nor the last one below the best / margin."""
+
+    margin: float = MARGIN_10
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        return plateaus(points, self.margin, AXIS_WORDS[curves.axis])
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoesNotDegrade(OfCurve):
+    """The last point is at least the best one / margin."""
+
+    margin: float = MARGIN_10
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        return does_not_degrade(points, self.margin, AXIS_WORDS[curves.axis])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Degrades(OfCurve):
+    """The last point is below the best one / margin."""
+
+    margin: float = MARGIN_10
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        return degrades(points, self.margin, AXIS_WORDS[curves.axis])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reaches(OfCurve):
+    """The point at the value `at` of the axis is at least the best one / margin: the curve has stabilised there."""
+
+    at: int
+    margin: float = MARGIN_10
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        label = next((label for label in points if curves.values[label] == self.at), None)
+        if label is None:
+            return undecided(f'{self.at} is not among the {AXIS_WORDS[curves.axis]} that were planned')
+        return reaches(points, label, self.margin, AXIS_WORDS[curves.axis])
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfPair(Expectation):
+    """An expectation of the ratio of two curves, which is to hold at every point that they share.
+
+    than:  the operation below the line; empty: the same one
+    of:    the check that the curve below the line is taken from; empty: this one
+    least: points with a smaller value on the axis do not take part
+    """
+
+    than: str = ''
+    of: str = ''
+    least: int = 0
+
+    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
+        if not self.of and self.than not in pattern.operations:
+            return f"there is no operation '{self.than}' in {list(pattern.operations)}"
+        return super().fault(pattern, sweep)
+
+    @abstractmethod
+    def compared(
+        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
+    ) -> Relation:
+        """What the samples of one point say."""
+
+    @abstractmethod
+    def slack(self, ratio: float) -> float:
+        """How far a ratio is from breaking the expectation; below 0 it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLeast(OfPair):
+    """The one is at least `times` the other."""
+
+    times: float = 1.0
+
+    def compared(
+        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
+    ) -> Relation:
+        return at_least(over, under, self.times, names, confidence)
+
+    def slack(self, ratio: float) -> float:
+        return math.log(ratio / self.times)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Between(OfPair):
+    """The one is `lowest` to `highest` times the other."""
+
+    lowest: float
+    highest: float
+
+    def compared(
+        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
+    ) -> Relation:
+        return lies_between(over, under, self.lowest, self.highest, names, confidence)
+
+    def slack(self, ratio: float) -> float:
+        return min(math.log(ratio / self.lowest), math.log(self.highest / ratio))
+
+
+def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
+    """An expectation of one check on what a case of it measured, a result an operation.
+
+    A comparison with another check gives nothing here: see judge_pair.
+    """
+    results = []
+    for operation in _operations(expectation, curves):
+        if isinstance(expectation, OfCurve):
+            subject = f'{operation} over {AXIS_WORDS[curves.axis]}'
+            relation = expectation.relation(curves.samples[operation], curves)
+        elif isinstance(expectation, OfPair) and not expectation.of:
+            subject = f'{operation} against {expectation.than}'
+            relation = _everywhere(expectation, curves, curves, operation, (operation, expectation.than))
+        else:
+            continue
+        results.append(_result(expectation, subject, relation, enforced))
+    return results
+
+
+def judge_pair(
+    expectation: OfPair, curves: Curves, other: Curves | None, where: str, enforced: bool = False
+) -> list[ExpectationResult]:
+    """A comparison of two checks; `where` both were measured. Without the other, only an enforced one is said."""
+    results = []
+    for operation in _operations(expectation, curves):
+        than = expectation.than or operation
+        subject = f'{operation} of {curves.check} against {than} of {expectation.of}, {where}'
+        if other is None:
+            if not enforced:
+                continue
+            relation = undecided(f'{expectation.of} is not in this session')
+        elif curves.engine != other.engine:
+            relation = undecided(f'measured with {curves.engine or "nothing"} and {other.engine or "nothing"}')
+        else:
+            names = (f'{operation} of {curves.check}', f'{than} of {other.check}')
+            relation = _everywhere(expectation, curves, other, operation, names)
+        results.append(_result(expectation, subject, relation, enforced))
+    return results
+
+
+def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
+    """The result without a judgement, where figures are too few to decide anything: smoke tests."""
+    return replace(result, relation=Relation(UNDECIDED, None, None, None, CONFIDENCE, why), enforced=False)
+
+
+def undecided(why: str) -> Relation:
+    """A relation that cannot be judged, with the reason."""
+    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: cannot tell')
+
+
+def _axis_fault(axis: str, sweep: Sweep) -> str | None:
+    return None if axis == sweep.axis else f"'{axis}' is not the axis of its sweep, which is '{sweep.axis}'"
+
+
+def _operations(expectation: Expectation, curves: Curves) -> Iterator[str]:
+    return (each for each in curves.samples if expectation.metric in ('', each))
+
+
+def _result(expectation: Expectation, subject: str, relation: Relation, enforced: bool) -> ExpectationResult:
+    return ExpectationResult(expectation.id, expectation.words, expectation.source, subject, relation, enforced)
+
+
+def _everywhere(
+    expectation: OfPair, curves: Curves, other: Curves, operation: str, names: tuple[str, str]
+) -> Relation:
+    """The comparison at every point that both have, as one relation, told at the point that comes closest to failing.
+
+    It holds if it holds at each point (intersection-union: no correction is due). It fails if it fails at one with
+    the doubt shared between all (Bonferroni), because that point was picked after the fact.
+    """
+    over, under = curves.samples[operation], other.samples.get(expectation.than or operation, {})
+    labels = [label for label in over if label in under and curves.values[label] >= expectation.least]
+    if not labels:
+        return undecided('there is no point to compare at')
+    strict = 1 - (1 - CONFIDENCE) / len(labels)
+    surely = [(label, expectation.compared(over[label], under[label], names, strict)) for label in labels]
+    failing = [each for each in surely if each[1].verdict == FAILS]
+    if failing:
+        return _told(expectation, failing, len(labels))
+    plainly = [(label, expectation.compared(over[label], under[label], names, CONFIDENCE)) for label in labels]
+    doubtful = [each for each in plainly if each[1].verdict != HOLDS]
+    found = _told(expectation, doubtful or plainly, len(labels))
+    if found.verdict == FAILS:
+        said = found.sentence.rpartition(': ')[0]
+        return replace(found, verdict=UNDECIDED, sentence=f'{said}, which may be chance: cannot tell')
+    return found
+
+
+def _told(expectation: OfPair, found: Sequence[tuple[str, Relation]], count: int) -> Relation:
+    """The relation at the point that is closest to breaking the expectation; one without samples comes first."""
+
+    def slack(each: tuple[str, Relation]) -> float:
+        return -math.inf if each[1].estimate is None else expectation.slack(each[1].estimate)
+
+    label, relation = min(found, key=slack)
+    return replace(relation, sentence=f'at {label}, the closest of {count}: {relation.sentence}')

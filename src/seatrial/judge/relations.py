@@ -17,7 +17,7 @@ may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
@@ -56,6 +56,22 @@ def does_not_degrade(
 ) -> Relation:
     """The last point is at least the best one / margin."""
     return _bounded(points, _to_last(points), margin, f'largest drop from one of the {among} to the last', confidence)
+
+
+def degrades(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
+    """The last point is below the best one / margin: what `does_not_degrade` says, turned round."""
+    found = does_not_degrade(points, margin, among, confidence)
+    verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
+    said = found.sentence.rpartition(': ')[0]
+    return replace(found, verdict=verdict, sentence=f'{said}, a drop is expected: {_WORDS[verdict]}')
+
+
+def reaches(
+    points: Points, at: str, margin: float, among: str = 'points', confidence: float = CONFIDENCE
+) -> Relation:
+    """The point `at` is at least the best one / margin."""
+    pairs = [(label, at) for label in points if label != at]
+    return _bounded(points, pairs, margin, f'largest ratio of one of the {among} to {at}', confidence)
 
 
 def plateaus(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:

@@ -1,11 +1,13 @@
 """The verdict of a session, over every case that was planned."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from seatrial.judge.expectations import ExpectationResult
-from seatrial.judge.verdict import CaseResult, Verdict, worst
+from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
+from seatrial.judge.verdict import CaseResult, Criteria, Verdict, of_relation, worst
+from seatrial.model.plan import Case
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,35 @@ class SessionResult:
         return {verdict: seen[verdict] for verdict in Verdict if seen[verdict]}
 
 
-def judge_session(session: str, profile: str, cases: Sequence[CaseResult]) -> SessionResult:
-    """The completeness gate is in the cases: one without records is INCOMPLETE, so nothing is passed in silence."""
-    return SessionResult(session, profile, worst(case.verdict for case in cases), tuple(cases))
+def judge_session(
+    session: str,
+    profile: str,
+    cases: Sequence[CaseResult],
+    criteria: Mapping[Case, Criteria] = MappingProxyType({}),
+) -> SessionResult:
+    """The completeness gate is in the cases: one without records is INCOMPLETE, so nothing is passed in silence.
+
+    criteria: those that the cases were judged by; their comparisons of two checks are judged here, between cases of
+    the same partition, file system, layout and node count.
+    """
+    by_case = {each.case: each for each in cases}
+    relations = [result for each in cases if each.case in criteria for result in _beside(each, by_case, criteria)]
+    verdicts = [each.verdict for each in cases]
+    verdicts += [of_relation(each.relation) for each in relations if each.enforced]
+    return SessionResult(session, profile, worst(verdicts), tuple(cases), tuple(relations))
+
+
+def _beside(
+    one: CaseResult, by_case: Mapping[Case, CaseResult], criteria: Mapping[Case, Criteria]
+) -> list[ExpectationResult]:
+    """What a case's comparisons with other checks give."""
+    where = one.case.name.partition('/')[2]
+    own = criteria[one.case]
+    results: list[ExpectationResult] = []
+    for expectation in own.expectations:
+        if isinstance(expectation, OfPair) and expectation.of:
+            other = by_case.get(one.case._replace(check=expectation.of))
+            enforced = expectation.id in own.enforced
+            found = judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
+            results += [not_judged(each, one.unjudged) for each in found] if one.unjudged else found
+    return results

@@ -2,14 +2,24 @@
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
-from seatrial.judge.expectations import ExpectationResult
-from seatrial.judge.references import ReferenceResult
+from seatrial.judge.expectations import Curves, Expectation, ExpectationResult, judge_curves, not_judged
+from seatrial.judge.references import (
+    CONTRACT,
+    NOT_JUDGED,
+    OUTSIDE,
+    UNDECIDED,
+    Reference,
+    ReferenceResult,
+    judge_reference,
+)
+from seatrial.judge.relations import FAILS, HOLDS, Relation
 from seatrial.judge.statistics import Fairness, Summary, fairness, summary
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Finding, Records, Sample
+from seatrial.model.workload import Point
 from seatrial.rules.case import CaseSeen, measured
 from seatrial.rules.registry import CASE, findings
 
@@ -41,11 +51,24 @@ _WORST_FIRST = (Verdict.FAIL, Verdict.INVALID, Verdict.INCOMPLETE, Verdict.INCON
 
 
 @dataclass(frozen=True)
+class Criteria:
+    """What the figures of a case are held against. enforced: ids of expectations that the site has made criteria."""
+
+    expectations: tuple[Expectation, ...] = ()
+    enforced: frozenset[str] = frozenset()
+    references: tuple[Reference, ...] = ()
+
+
+_NO_CRITERIA = Criteria()
+_NO_CURVES = Curves('', '', '', {}, {})
+
+
+@dataclass(frozen=True)
 class MetricResult:
     """One metric. values: of the valid repetitions, in MiB/s, in their order; summary is None where there are none.
 
     fairness: the medians, over the repetitions, of how evenly the clients were served. cache: what every
-    repetition was, or 'mixed'; empty for a write.
+    repetition was, or 'mixed'; empty for a write. not_storage: why the figure says nothing about storage, or empty.
     """
 
     metric: str
@@ -58,11 +81,15 @@ class MetricResult:
     summary: Summary | None
     fairness: Fairness | None
     cache: str
+    not_storage: str = ''
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case. reasons: why it is not a PASS; labels: what must be said beside its figures."""
+    """One case. reasons: why it is not a PASS; labels: what must be said beside its figures.
+
+    curves: what expectations were judged on; unjudged: why the case is held against nothing, or empty.
+    """
 
     case: Case
     profile: str
@@ -78,6 +105,8 @@ class CaseResult:
     metrics: tuple[MetricResult, ...]
     expectations: tuple[ExpectationResult, ...] = ()
     references: tuple[ReferenceResult, ...] = ()
+    curves: Curves = _NO_CURVES
+    unjudged: str = ''
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -89,35 +118,54 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return next((verdict for verdict in _WORST_FIRST if verdict in present), Verdict.INCOMPLETE)
 
 
-def judge_case(plan: TrialPlan, records: Records) -> CaseResult:
-    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE."""
+def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
+    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE.
+
+    A smoke test is held against nothing: it has too few repetitions, and its expectations are only listed.
+    """
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     by_metric = measured(records)
-    not_storage = _sentence(found, 'P16')
+    start, end = records.start, records.end
+    engine = start.engine if start else ''
     metrics = tuple(
-        _judge_metric(plan, records, by_metric, point.label, operation, not_storage)
+        _judge_metric(plan, records, by_metric, point.label, operation, found)
         for point in plan.points
         for operation in plan.workload.operations
     )
-    start, end = records.start, records.end
+    unjudged = f'{plan.profile}: {plan.stopping.least} repetitions, not judged' if plan.stopping.fixed else ''
+    references: tuple[ReferenceResult, ...] = ()
+    if not unjudged:
+        references = tuple(_judge_reference(each, metrics, engine, plan.profile) for each in criteria.references)
+        metrics = tuple(_with_reference(each, references) for each in metrics)
+    curves = _curves(plan, metrics, engine)
+    expectations = _judge_expectations(curves, criteria, unjudged)
+    against = _against(found, metrics, references, expectations)
     before = start.findings if start else ()
-    verdict = worst([*(_EFFECTS[each.effect] for each in found if each.effect in _EFFECTS), *_verdicts(metrics)])
     labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
-    labels += _launch_labels(by_metric.values()) + _left_behind(records)
+    labels += _launch_labels(by_metric.values()) + _left_behind(records) + _unjudged(references)
     return CaseResult(
         case=plan.case,
         profile=plan.profile,
-        verdict=verdict,
-        reasons=tuple(_reasons(found, metrics)),
+        verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics)]),
+        reasons=tuple(said for _, said in against),
         labels=tuple(dict.fromkeys(labels)),
-        engine=start.engine if start else '',
+        engine=engine,
         version=start.version if start else '',
         passed_over=start.passed_over if start else (),
         host=start.host if start else '',
         bytes_per_client=records.sized.bytes_per_client if records.sized else None,
         duration_s=end.ended - start.started if start and end else None,
         metrics=metrics,
+        expectations=expectations,
+        references=references,
+        curves=curves,
+        unjudged=unjudged,
     )
+
+
+def of_relation(relation: Relation) -> Verdict:
+    """What an enforced expectation comes to."""
+    return {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(relation.verdict, Verdict.INCONCLUSIVE)
 
 
 _EFFECTS = {'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
@@ -129,7 +177,7 @@ def _judge_metric(
     by_metric: dict[str, list[Sample]],
     label: str,
     operation: str,
-    not_storage: str | None,
+    found: Sequence[Finding],
 ) -> MetricResult:
     name = metric(operation, label)
     samples = by_metric.get(name, [])
@@ -137,7 +185,8 @@ def _judge_metric(
     values = tuple(sample.measurement.bandwidth for sample in valid if sample.measurement)
     stopped = records.end.stopped.get(label, '') if records.end else ''
     cache = _cache(valid)
-    verdict, why = _decide(plan, samples, stopped, cache, not_storage)
+    not_storage = _not_storage(cache, found)
+    verdict, why = _decide(plan, samples, stopped, found, not_storage)
     return MetricResult(
         metric=name,
         operation=operation,
@@ -149,15 +198,23 @@ def _judge_metric(
         summary=summary(values, plan.stopping.confidence) if values else None,
         fairness=_fairness(valid),
         cache=cache,
+        not_storage=not_storage,
     )
 
 
+def _not_storage(cache: str, found: Sequence[Finding]) -> str:
+    if cache not in ('', 'cold'):
+        return f'the reads were {cache}, not cold: this says nothing about storage'
+    return next((each.sentence for each in found if each.rule == 'P16'), '')
+
+
 def _decide(
-    plan: TrialPlan, samples: Sequence[Sample], stopped: str, cache: str, not_storage: str | None
+    plan: TrialPlan, samples: Sequence[Sample], stopped: str, found: Sequence[Finding], not_storage: str
 ) -> tuple[Verdict, str]:
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
-    wrong = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
+    launches = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
+    wrong = launches + [finding for finding in found if finding.effect == 'invalid']
     if wrong:
         return Verdict.INVALID, f'{wrong[0].rule}: {wrong[0].sentence}'
     if stopped == 'invalid':
@@ -168,15 +225,87 @@ def _decide(
     if stopped in ('exhausted', 'budget', ''):
         ended = {'exhausted': '', 'budget': ' when the time budget ended', '': ' when the job ended'}[stopped]
         return Verdict.INCONCLUSIVE, f'not within {error:.0f} % after {len(samples)} repetitions{ended}'
-    if plan.profile == 'acceptance' and cache not in ('', 'cold'):
-        return Verdict.INCONCLUSIVE, f'the reads were {cache}, not cold: this says nothing about storage'
     if plan.profile == 'acceptance' and not_storage:
         return Verdict.INCONCLUSIVE, not_storage
     return Verdict.PASS, ''
 
 
-def _verdicts(metrics: Sequence[MetricResult]) -> list[Verdict]:
-    return [each.verdict for each in metrics]
+def _judge_reference(
+    reference: Reference, metrics: Sequence[MetricResult], engine: str, profile: str
+) -> ReferenceResult:
+    one = next((each for each in metrics if each.metric == reference.metric), None)
+    if one is None:
+        return judge_reference(reference, (), engine)
+    doubt = one.why if one.verdict is Verdict.INVALID else ''
+    if reference.origin == CONTRACT or profile == 'acceptance':
+        doubt = doubt or one.not_storage
+    return judge_reference(reference, one.values, engine, doubt)
+
+
+def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
+    """The metric with the verdict that its reference makes of it."""
+    reference = next((each for each in references if each.metric == one.metric), None)
+    verdict = _OF_INTERVAL.get(reference.interval, Verdict.PASS) if reference else Verdict.PASS
+    if reference is None or verdict is Verdict.PASS or worst([verdict, one.verdict]) is not verdict:
+        return one
+    also = f'{one.why}; ' if one.verdict is verdict and one.why not in reference.words else ''
+    return replace(one, verdict=verdict, why=also + reference.words)
+
+
+_OF_INTERVAL = {OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+
+
+def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
+    """What expectations may be judged on: samples that can be believed and, in acceptance, that speak of storage."""
+    samples: dict[str, dict[str, tuple[float, ...]]] = {operation: {} for operation in plan.workload.operations}
+    for each in metrics:
+        doubtful = each.verdict is Verdict.INVALID or (plan.profile == 'acceptance' and each.not_storage)
+        samples[each.operation][each.point] = () if doubtful else each.values
+    values = {point.label: _on_axis(plan.axis, point) for point in plan.points}
+    return Curves(plan.case.check, engine, plan.axis, values, samples)
+
+
+def _on_axis(axis: str, point: Point) -> int:
+    return {'transfer_size': point.transfer_size, 'objects': point.objects, 'clients': point.tasks}[axis]
+
+
+def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:
+    results = [
+        result
+        for each in criteria.expectations
+        for result in judge_curves(each, curves, each.id in criteria.enforced)
+    ]
+    return tuple(not_judged(result, unjudged) if unjudged else result for result in results)
+
+
+def _against(
+    found: Sequence[Finding],
+    metrics: Sequence[MetricResult],
+    references: Sequence[ReferenceResult],
+    expectations: Sequence[ExpectationResult],
+) -> list[tuple[Verdict, str]]:
+    """All that speaks against a PASS, the worst first; what follows from something else is not said again."""
+    reasons = [(_EFFECTS[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in _EFFECTS]
+    known = {said for _, said in reasons}
+    planned = {each.metric for each in metrics}
+    for each in metrics:
+        follows = each.why in known or (each.verdict is Verdict.INCOMPLETE and known)
+        if each.verdict is not Verdict.PASS and not follows:
+            reasons.append((each.verdict, f'{each.metric}: {each.verdict.value}: {each.why}'))
+    for one in references:
+        if one.metric not in planned:
+            reasons.append((Verdict.INCOMPLETE, f'{one.metric}: INCOMPLETE: it has a reference and was not planned'))
+    believed = not any(verdict in _EFFECTS.values() for verdict, _ in reasons)
+    for result in expectations:
+        verdict = of_relation(result.relation) if result.enforced else Verdict.PASS
+        if verdict is Verdict.FAIL or (verdict is Verdict.INCONCLUSIVE and believed):
+            reasons.append((verdict, f'{result.id}: {verdict.value}: {result.subject}: {result.relation.sentence}'))
+    return sorted(reasons, key=lambda reason: _WORST_FIRST.index(reason[0]))
+
+
+def _unjudged(references: Sequence[ReferenceResult]) -> list[str]:
+    unjudged = [each for each in references if each.interval == NOT_JUDGED]
+    return [f'references: {len(unjudged)} {unjudged[0].words.partition(";")[0]}'] if unjudged else []
 
 
 def _cache(samples: Sequence[Sample]) -> str:
@@ -198,19 +327,6 @@ def _fairness(samples: Sequence[Sample]) -> Fairness | None:
         time_cv=statistics.median(one.time_cv for one in each),
         jain=statistics.median(one.jain for one in each),
     )
-
-
-def _sentence(found: Sequence[Finding], rule: str) -> str | None:
-    return next((each.sentence for each in found if each.rule == rule), None)
-
-
-def _reasons(found: Sequence[Finding], metrics: Sequence[MetricResult]) -> list[str]:
-    """What is wrong, the case's own reasons first; metrics that were never measured are not repeated one by one."""
-    reasons = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'label']
-    for each in metrics:
-        if each.verdict is not Verdict.PASS and not (each.verdict is Verdict.INCOMPLETE and reasons):
-            reasons.append(f'{each.metric}: {each.verdict.value}: {each.why}')
-    return reasons
 
 
 def _launch_labels(samples: Iterable[Sequence[Sample]]) -> list[str]:

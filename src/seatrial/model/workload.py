@@ -210,7 +210,7 @@ def _points(sweep: Sweep, value: int, largest: Geometry, bytes_per_client: int) 
     else:
         objects = value if sweep.axis == 'objects' else sweep.objects
         transfer_size, rest = divmod(bytes_per_client, objects)
-        label = f'{value}{sweep.axis}'
+        label = f'{value}{sweep.axis if value > 1 else sweep.axis[:-1]}'
     if placed is None or rest or objects < 1 or transfer_size < 1:
         return []
     return [Point(label, placed.nodes, clients, placed.tasks_per_node, bytes_per_client, transfer_size, objects)]

@@ -5,7 +5,7 @@ from typing import Dict, List, NamedTuple, Optional
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
-from seatrial.model.workload import files_of, resized
+from seatrial.model.workload import Point, files_of, resized
 from seatrial.rules.registry import CASE, rule
 
 
@@ -94,24 +94,23 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
         return f'the shortest timed region lasted {min(seconds):.1f} s, less than {least:.0f} s'
     if plan.target.server_cache_bytes is None or plan.target.fast_tier_bytes is None:
         return 'server cache possible: its size is not declared'
-    needed = working_set(plan, records.start.memory_bytes)
-    used = min(
-        sum(file.size for file in files_of(plan.workload, resized(point, plan.axis, records.sized.bytes_per_client)))
-        for point in plan.points
-    )
-    if used < needed:
-        return f'the working set is {approximate_size(used)}, less than {approximate_size(needed)}'
+    for point in (resized(each, plan.axis, records.sized.bytes_per_client) for each in plan.points):
+        used = sum(file.size for file in files_of(plan.workload, point))
+        needed = working_set(plan, point, records.start.memory_bytes)
+        if used < needed:
+            return (
+                f'the working set of {point.label} is {approximate_size(used)}, less than {approximate_size(needed)}'
+            )
     return None
 
 
 STORAGE_MIN_S = 60.0
 
 
-def working_set(plan: TrialPlan, memory_bytes: int) -> int:
+def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:
     """Bytes that no cache between client and disk can hold: twice the clients' memory plus the declared tiers.
 
-    VALIDITY P16; memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so.
+    Rule P16; memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so.
     """
-    nodes = max(point.nodes for point in plan.points)
     tiers = (plan.target.server_cache_bytes or 0) + (plan.target.fast_tier_bytes or 0)
-    return 2 * nodes * memory_bytes + tiers
+    return 2 * point.nodes * memory_bytes + tiers

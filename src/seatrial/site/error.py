@@ -32,7 +32,7 @@ def key_path(keys: Iterable[str | int]) -> str:
     for key in keys:
         if isinstance(key, int):
             path += f'[{key}]'
-        elif all(character.isalnum() or character in '_-:' for character in key) and key:
+        elif all(character.isalnum() or character in '_-:$@' for character in key) and key:
             path += f'.{key}' if path else key
         else:
             path += f'[{show(key)}]'

@@ -66,25 +66,26 @@ def _trial_file(data: Any, home: Path) -> TrialFile:
         details = error.errors(include_url=False)
     # Another version has other keys: what is said of them would mislead.
     version = [detail for detail in details if detail['loc'] == ('version',)]
-    raise SiteError([_said(detail) for detail in (version or details)[: SHOWN_PROBLEMS + 1]])
+    raise SiteError([said(detail, TRIAL_FILE, TrialFile) for detail in (version or details)[: SHOWN_PROBLEMS + 1]])
 
 
-def _said(detail: ErrorDetails) -> str:
+def said(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[str, ...] = ()) -> str:
+    """What pydantic found, as a problem of a file; `root` is the model of the mapping at the keys `above`."""
     keys, kind, value = list(detail['loc']), detail['type'], detail['input']
     if kind == 'value_error':
         sentence = str(detail['ctx']['error'])
         if keys[-1] == '[key]':  # pydantic's mark that the key itself is meant, not its value
             keys.pop()
     elif kind == 'extra_forbidden':
-        sentence = f'there is no such key; {choice(keys[-1], _owner(keys[:-1]).model_fields)}'
+        sentence = f'there is no such key; {choice(keys[-1], _owner(root, keys[:-1]).model_fields)}'
     elif kind == 'missing':
-        example = _owner(keys[:-1]).model_fields[str(keys[-1])].examples
+        example = _owner(root, keys[:-1]).model_fields[str(keys[-1])].examples
         sentence = f'is missing; write {keys[-1]}: {example[0] if example else "a value"}'
     elif keys:
-        sentence = f'{show(value)} stands where a mapping is expected; write {_form(_owner(keys))}'
+        sentence = f'{show(value)} stands where a mapping is expected; write {_form(_owner(root, keys))}'
     else:
         sentence = f'{show(value)} stands where the keys of a site are expected; begin with version: {VERSION}'
-    return problem(TRIAL_FILE, keys, sentence)
+    return problem(file, [*above, *keys], sentence)
 
 
 def _form(model: type[BaseModel]) -> str:
@@ -93,9 +94,9 @@ def _form(model: type[BaseModel]) -> str:
     return '{' + ', '.join(f'{name}: {example}' for name, example in shown) + '}'
 
 
-def _owner(keys: list[str | int]) -> type[BaseModel]:
+def _owner(root: type[BaseModel], keys: list[str | int]) -> type[BaseModel]:
     """The model of the mapping at a place."""
-    model: type[BaseModel] = TrialFile
+    model = root
     rest = iter(keys)
     for key in rest:
         annotation = model.model_fields[str(key)].annotation

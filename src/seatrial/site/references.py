@@ -1,0 +1,286 @@
+"""references.yaml: what the metrics of a site should be, in ReFrame's own form, with its origin under `$seatrial`.
+
+ReFrame passes over a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part
+too many. Here each of these is a problem with its place and its mend, before ReFrame starts. docs/references.md
+describes the file.
+"""
+
+import datetime
+import math
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import yaml
+from pydantic import BeforeValidator, Field, ValidationError
+
+from seatrial.model.plan import Case
+from seatrial.site import strict_yaml
+from seatrial.site.error import SiteError, choice, problem, show
+from seatrial.site.load import said
+from seatrial.site.model import EngineName, Entry
+
+REFERENCES_FILE = 'references.yaml'
+INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
+ORIGINS = ('contract', 'baseline')
+UNIT = 'MiB/s'
+
+_SEATRIAL, _INDEX = '$seatrial', '$index'
+_LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
+_NODES = _LEVELS.index('node count')
+_FORM = f'[1000.0, -0.1, null, {UNIT}]: the reference, the lowest and the highest as fractions of it, the unit'
+_WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
+_DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
+
+
+class Measured(NamedTuple):
+    """A metric that some trial of the site measures, in a profile that judges."""
+
+    profile: str
+    partition: str
+    file_system: str
+    layout: str
+    nodes: int
+    metric: str
+
+
+class Reference(NamedTuple):
+    """What one metric of one case should be under a profile. low, high: fractions of the value; None is no bound."""
+
+    profile: str
+    case: Case
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    unit: str
+    origin: str
+    date: str
+    engine: str
+
+
+def _origin(value: Any) -> str:
+    if value not in ORIGINS:
+        raise ValueError(f'{show(value)} is no origin; {choice(value, ORIGINS)}')
+    return str(value)
+
+
+def _date(value: Any) -> str:
+    if type(value) is datetime.date:
+        return value.isoformat()
+    try:
+        return datetime.date.fromisoformat(value).isoformat()
+    except (TypeError, ValueError):
+        raise ValueError(f'{show(value)} is not a date; write year, month and day: 2026-11-20') from None
+
+
+class Origin(Entry):
+    """Where the references of a check under a profile come from, and the engine that they are for."""
+
+    origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
+    date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
+    engine: EngineName | None = None
+
+
+def load_references(
+    folder: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True
+) -> list[Reference]:
+    """The references of a site; none without a file. Raises SiteError with every problem found.
+
+    measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
+    that it does not have are passed over.
+    """
+    file = folder / REFERENCES_FILE
+    if not os.path.lexists(file):
+        return []
+    reading = _Reading(measured, complete)
+    found = reading.document(_as_reframe_reads(file))
+    if reading.problems:
+        raise SiteError(reading.problems)
+    return found
+
+
+class _Reading:
+    """One walk over the file: the references, and the problems met on the way."""
+
+    def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
+        self.measured = measured
+        self.complete = complete
+        self.problems: list[str] = []
+
+    def document(self, data: Any) -> list[Reference]:
+        if not isinstance(data, dict):
+            self.note((), f'{show(data)} stands where class names of checks are expected; see docs/references.md')
+            return []
+        origins = self.origins(data.get(_SEATRIAL, {}), data)
+        found = []
+        for check, entry in data.items():
+            if check in self.measured:
+                found += self.check(check, entry, origins)
+            elif check != _SEATRIAL and (self.complete or str(check).startswith('$')):
+                self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
+        return found
+
+    def origins(self, data: Any, checks: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
+        """By check and profile; None for one that has problems of its own."""
+        found: dict[tuple[str, str], Origin | None] = {}
+        for check, profiles in self.mapping((_SEATRIAL,), data, 'class names of checks'):
+            if check not in self.measured and not self.complete:
+                continue
+            for profile, entry in self.mapping((_SEATRIAL, check), profiles, 'profiles'):
+                keys = (_SEATRIAL, check, profile)
+                if not isinstance(checks.get(check), dict) or profile not in checks[check]:
+                    self.note(keys, 'speaks of references that are not there; correct its name, or take it out')
+                found[check, profile] = self.origin(keys, entry)
+        return found
+
+    def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
+        if not isinstance(entry, dict):
+            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_example()}')
+            return None
+        try:
+            return Origin.model_validate({str(key): value for key, value in entry.items()})
+        except ValidationError as error:
+            above = tuple(str(key) for key in keys)
+            self.problems += [
+                said(detail, REFERENCES_FILE, Origin, above) for detail in error.errors(include_url=False)
+            ]
+            return None
+
+    def check(self, check: str, entry: Any, origins: Mapping[tuple[str, str], Origin | None]) -> Iterator[Reference]:
+        rows = list(self.measured[check])
+        profiles = dict(self.mapping((check,), entry, 'profiles'))
+        if profiles and profiles.pop(_INDEX, None) != list(INDEX):
+            self.note((check, _INDEX), f'is another one than Seatrial measures by; write [{", ".join(INDEX)}]')
+        for profile in profiles:
+            if (check, profile) not in origins:
+                keys = (_SEATRIAL, check, profile)
+                self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
+        for path, value in self.leaves(check, (), rows, profiles):
+            amount = self.amount((check, *path), value)
+            origin = origins.get((check, path[0]))
+            if amount and origin:
+                case = Case(check, *path[1:5])
+                yield Reference(
+                    path[0], case, path[5], *amount, UNIT, origin.origin, origin.date, origin.engine or ''
+                )
+
+    def leaves(
+        self, check: str, path: tuple[Any, ...], rows: Sequence[Measured], value: Any
+    ) -> Iterator[tuple[Any, Any]]:
+        """Every path that a trial measures, with what stands there; the others are problems."""
+        depth = len(path)
+        if depth == len(_LEVELS):
+            yield path, value
+            return
+        known = {row[depth]: type(row[depth]) for row in rows}
+        for key, item in self.mapping((check, *path), value, f'{_LEVELS[depth]}s'):
+            if known.get(key) is type(key):
+                yield from self.leaves(check, (*path, key), [row for row in rows if row[depth] == key], item)
+            elif depth == _NODES:
+                quoted = f'{show(key)} in quotes is text, which ReFrame does not find' if isinstance(key, str) else ''
+                mend = f'write {" or ".join(str(count) for count in sorted(known))}'
+                self.note(
+                    (check, *path, key), f'{quoted or f"{show(key)} is no node count that is judged here"}; {mend}'
+                )
+            else:
+                sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {choice(key, known)}'
+                self.note((check, *path, key), sentence)
+
+    def amount(self, keys: tuple[Any, ...], value: Any) -> tuple[float, float | None, float | None] | None:
+        """Value, low and high of a reference; None for one with problems."""
+        before = len(self.problems)
+        if not isinstance(value, list) or len(value) != 4:
+            count = f'{len(value)} parts' if isinstance(value, list) else show(value)
+            self.note(keys, f'{count} where 4 are expected; write {_FORM}')
+            return None
+        reference, low, high, unit = value
+        if not _is_number(reference) or reference <= 0:
+            self.note((*keys, 0), f'{show(reference)} is no reference; write a number above 0: 1000.0')
+        if low is not None and not (_is_number(low) and -1 < low <= 0):
+            self.note((*keys, 1), f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less, or null')
+        if high is not None and not (_is_number(high) and high >= 0):
+            self.note((*keys, 2), f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null')
+        if (low, high) in ((None, None), (0, 0)):
+            never = 'fail it' if low is None else 'meet it'
+            self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less, or 0.1 for at most 10 % more')
+        if unit != UNIT:
+            self.note((*keys, 3), f'{show(unit)} is not the unit of the metric; write {UNIT}')
+        if len(self.problems) > before:
+            return None
+        return float(reference), *(None if each is None else float(each) for each in (low, high))
+
+    def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
+        if isinstance(value, dict) and (value or not keys[1:]):
+            return list(value.items())
+        self.note(keys, f'{show(value)} stands where {what} are expected; write them, indented')
+        return []
+
+    def note(self, keys: tuple[Any, ...], sentence: str) -> None:
+        places = [key if type(key) in (str, int) else str(key) for key in keys]
+        self.problems.append(problem(REFERENCES_FILE, places, sentence))
+
+
+def _as_reframe_reads(file: Path) -> Any:
+    """The plain values of the file by the rules of YAML 1.1, as ReFrame has them. Raises SiteError.
+
+    What those rules turn into something that does not stand there (010 is 8, 1:30 is 90) is a problem.
+    """
+    text = strict_yaml.read_text(file)
+    strict_yaml.parse(text, file.name)
+    problems = [
+        problem(file.name, [], f'line {node.start_mark.line + 1}: {sentence}')
+        for node, is_key in _scalars(yaml.compose(text, Loader=yaml.SafeLoader), set())
+        if (sentence := _misread(node.tag.rpartition(':')[2], node.value, is_key))
+    ]
+    if problems:
+        raise SiteError(problems)
+    return yaml.safe_load(text)
+
+
+def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[tuple[yaml.ScalarNode, bool]]:
+    """Every scalar below the node once, with whether it is a key."""
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalars(item, seen) if not isinstance(item, yaml.ScalarNode) else [(item, False)]
+    elif isinstance(node, yaml.MappingNode):
+        for key, item in node.value:
+            yield key, True
+            yield from _scalars(item, seen) if not isinstance(item, yaml.ScalarNode) else [(item, False)]
+    else:
+        yield node, False
+
+
+def _misread(kind: str, text: str, is_key: bool) -> str:
+    """Why a scalar does not mean what it looks like, or nothing."""
+    if kind == 'str' or (kind == 'int' and _WHOLE.match(text)):
+        return ''
+    if is_key:
+        return f'{show(text)} is no name and no whole number to ReFrame; put a name in quotes'
+    if kind in ('int', 'float'):
+        plain = _DECIMAL.match(text) and math.isfinite(float(text))
+        return '' if plain else f'{show(text)} is another number to ReFrame, or none; write plain digits: 1000.0'
+    if kind == 'timestamp':
+        try:
+            datetime.date.fromisoformat(text)
+        except ValueError:
+            return f'{show(text)} is not a date; write year, month and day: 2026-11-20'
+        return ''
+    return '' if kind in ('bool', 'null') else f'{show(text)} has a meaning of its own in YAML; put it in quotes'
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def _shown(value: Any) -> str:
+    return f'{value:g}' if _is_number(value) else show(value)
+
+
+def _example() -> str:
+    return '{origin: contract, date: 2026-11-20, engine: ior}'
