@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def repository() -> Path:
     """The checkout that the tests belong to."""
     return REPOSITORY

@@ -3,6 +3,8 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.literature import BOITO_2009, READ_AGAINST_WRITE
+from seatrial.judge.expectations import Insensitive, Plateaus
 from seatrial.model.units import GIB
 from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
 
@@ -13,6 +15,15 @@ class MultipleFilesObjects(AccessPatternCheck):
 
     pattern = AccessPattern(files='multiple', extent='whole')
     sweep = Sweep('objects', powers_of_two(2, 2048), bytes_per_client=2 * GIB)
+    expectations = (
+        Insensitive(
+            to='objects',
+            id='L09-02',
+            words='a large contiguous file may as well be accessed in one request as in many',
+            source=BOITO_2009,
+        ),
+        *READ_AGAINST_WRITE,
+    )
 
 
 @trial
@@ -21,3 +32,11 @@ class MultipleFilesClients(AccessPatternCheck):
 
     pattern = AccessPattern(files='multiple', extent='whole')
     sweep = Sweep('clients', (1, 2, 4, 8, 16, 24, 32, 40), bytes_per_client=2 * GIB, objects=32)
+    expectations = (
+        Plateaus(
+            id='L09-03',
+            words='a file a client becomes stable and does not degrade with more clients',
+            source=BOITO_2009,
+        ),
+        *READ_AGAINST_WRITE,
+    )

@@ -3,6 +3,8 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.literature import BOITO_2009
+from seatrial.judge.expectations import MARGIN_5, Insensitive
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
 
@@ -14,6 +16,16 @@ class SingleFileWholeAccess(AccessPatternCheck):
     pattern = AccessPattern(files='single', extent='whole', operations=('read',))
     sweep = Sweep('transfer_size', powers_of_two(1 * KIB, 4 * MIB), bytes_per_client=2 * GIB)
     max_relative_error = 0.05
+    expectations = (
+        Insensitive(
+            metric='read',
+            to='transfer_size',
+            margin=MARGIN_5,
+            id='L09-01',
+            words='reading one file by all clients is not sensitive to the transfer size',
+            source=BOITO_2009,
+        ),
+    )
 
 
 @trial

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from seatrial.job import lock
 from seatrial.job.lock import (
+    HEARTBEAT_S,
     STALE_S,
     Heartbeat,
     LockError,
@@ -403,9 +404,20 @@ def test_a_lock_that_is_not_stale_is_not_removed(state):
 
 
 def test_a_lock_of_a_process_that_just_ended_is_not_even_moved(state, ended, monkeypatch):
-    aged(abandoned(state, ended), STALE_S - 60)
+    aged(abandoned(state, ended), 3 * HEARTBEAT_S - 60)
     monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
     assert break_stale(state) == []
+
+
+def test_a_lock_whose_process_is_seen_to_have_ended_is_stale_after_three_missed_beats(state, ended):
+    aged(abandoned(state, ended), 3 * HEARTBEAT_S + 60)
+    assert [held.holder.session for held in break_stale(state)] == ['dead']
+
+
+def test_a_lock_of_a_process_that_runs_is_stale_only_after_the_longest_recovery(state):
+    with acquire(state, STORAGE, 'a') as held:
+        aged(held, 3 * HEARTBEAT_S + 60)
+        assert [each.stale for each in list_locks(state)] == [False]
 
 
 def test_a_stale_lock_whose_process_still_runs_is_not_removed(state):

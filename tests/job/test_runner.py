@@ -120,8 +120,8 @@ def test_nothing_is_left_in_the_data_directory_when_the_run_has_ended(lab, stub_
 
 def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@4objects', NOISY))
-    ran = lab.run(lab.plan(fio, workload=WRITES, values=(1, 2, 4), stopping=UNTIL_SHORT))
-    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['1objects', '2objects', '4objects']] + 2 * [
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4, 8), stopping=UNTIL_SHORT))
+    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['2objects', '4objects', '8objects']] + 2 * [
         ['4objects']
     ]
     assert all(len(each) == len(set(each)) for each in blocks_of(ran))
@@ -320,7 +320,7 @@ def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stu
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
     plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), values=(2,), workload=WRITES)
-    zipapp, path = str(write_runner(tmp_path))(plan)
+    zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
     done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
     assert [each.returncode for each in done] == [0, 0]

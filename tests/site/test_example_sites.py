@@ -86,7 +86,7 @@ def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile
 
 @pytest.mark.parametrize('profile', list(PROFILES))
 def test_the_example_has_cases_in_every_profile(profile: str) -> None:
-    assert load(EXAMPLE).cases('SharedFile', 'access', profile)
+    assert load(EXAMPLE).cases('MultipleFilesObjects', 'access', profile)
 
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly'])

@@ -139,4 +139,4 @@ def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder: 
 
 def test_the_unchanged_example_gives_cases(example: Path) -> None:
     (example / 'trial.yaml').write_text(TEXT)
-    assert load(example).cases('SharedFile', 'access', 'acceptance')
+    assert load(example).cases('MultipleFilesObjects', 'access', 'acceptance')

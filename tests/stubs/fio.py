@@ -7,9 +7,9 @@ orders lie beside the program, in <program>.json:
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
 
 All orders whose expression is found in the end of the job file's path count, the later ones first; that is
-<case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes over
-the order's rate (B/s), and claims that time; or the runtime_ms of the order, taken in turn by the launch's number.
-Each launch adds a line to <program>.log: time, pid, directory, job file.
+<case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes
+over the order's rate (B/s), and claims that time; or the runtime_ms of the order, taken in turn by the launch's
+number. Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
 
 import json
@@ -165,7 +165,9 @@ def said(template, common, jobs, order, number):
         operation = 'read' if 'read' in options['rw'] else 'write'
         rate = moved * 1000 // runtime
         done = dict(form[operation], io_bytes=moved, io_kbytes=moved >> 10, runtime=runtime, bw_bytes=rate)
-        report['jobs'].append(dict(form, jobname=name, **{'job options': options, 'write': form['read'], operation: done}))
+        job = dict(form, jobname=name, write=form['read'])
+        job.update({'job options': options, operation: done})
+        report['jobs'].append(job)
     return report
 
 

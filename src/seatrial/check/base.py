@@ -1,6 +1,7 @@
 """The ReFrame side of a check: what one class body and fifteen declarative lines do not say."""
 
 import inspect
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +9,21 @@ import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import PerformanceError, SanityError
+from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
-from seatrial.check.declared import declare
+from seatrial.check.criteria import criteria_of, with_references
+from seatrial.check.declared import declare, declared
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session, current
 from seatrial.check.staging import job_lines, write_plan, write_runner
 from seatrial.job.recorder import records_in
+from seatrial.judge.expectations import Expectation
+from seatrial.judge.references import NOT_JUDGED
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
 from seatrial.model.plan import TrialPlan
+from seatrial.site.error import SiteError
+from seatrial.site.references import REFERENCES_FILE
 
 REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
 
@@ -28,6 +34,9 @@ class Trial(rfm.RunOnlyRegressionTest):
     The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
     failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures. They are raised
     after the performance stage, so that the measured values stay in ReFrame's report.
+
+    ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
+    it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
     """
 
     case = parameter(loggable=True, fmt=lambda case: case.name)
@@ -37,6 +46,8 @@ class Trial(rfm.RunOnlyRegressionTest):
     profile = variable(str, value='', loggable=True)
     verdict = variable(str, value='', loggable=True)
     valid_prog_environs = ['*']
+    strict_check = False
+    expectations: tuple[Expectation, ...] = ()
 
     @run_after('init')
     def take_case(self) -> None:
@@ -52,6 +63,8 @@ class Trial(rfm.RunOnlyRegressionTest):
 
     @run_before('run')
     def stage(self) -> None:
+        # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
+        self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
         plan = write_plan(self.trial_plan)
         runner = write_runner(plan.parent)
         python = self.trial_session.site.partition(self.case.partition).python
@@ -63,7 +76,7 @@ class Trial(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def judge(self) -> Any:
-        self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records))
+        self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records), self.trial_criteria)
         self.verdict = self.result.verdict.value
         return sn.assert_true(True)
 
@@ -74,6 +87,8 @@ class Trial(rfm.RunOnlyRegressionTest):
             for each in self.result.metrics
             if each.summary is not None
         }
+        if any(each.interval != NOT_JUDGED for each in self.result.references):
+            self.reference = {'$ref': str(self.trial_session.site.folder / REFERENCES_FILE)}
 
     @run_after('performance')
     def raise_verdict(self) -> None:
@@ -81,7 +96,10 @@ class Trial(rfm.RunOnlyRegressionTest):
 
 
 class AccessPatternCheck(Trial):
-    """A sweep over one access pattern. A check declares pattern, sweep and, if it is not 10 %, the relative error."""
+    """A sweep over one access pattern.
+
+    A check declares pattern, sweep, expectations and, if it is not 10 %, the relative error.
+    """
 
     max_relative_error = 0.10
 
@@ -111,6 +129,14 @@ def _session() -> Session:
     session = current()
     assert session is not None, 'a check with cases belongs to a session'
     return session
+
+
+@cache
+def _checked_session() -> Session:
+    try:
+        return with_references(_session(), declared(), complete=False)
+    except SiteError as error:
+        raise ReframeError('; '.join(error.problems)) from None
 
 
 def _raise(result: CaseResult) -> None:

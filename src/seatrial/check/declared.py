@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seatrial.judge.expectations import Expectation, OfPair
 from seatrial.model.workload import AccessPattern, Sweep, pattern_fault
 
 
@@ -19,6 +20,7 @@ class Declared:
     """One check: its ReFrame class's name, its family (the folder of its file) and what it sweeps.
 
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
+    expectations:       what the literature found of it.
     """
 
     name: str
@@ -27,20 +29,37 @@ class Declared:
     pattern: AccessPattern
     sweep: Sweep
     max_relative_error: float
+    expectations: tuple[Expectation, ...] = ()
 
 
 _declared: dict[str, Declared] = {}
 
 
 def declare(cls: type[Any], file: Path) -> Declared:
-    """Register what a check class declares. Raises CheckError for a pattern that contradicts itself."""
+    """Register what a check class declares. Raises CheckError for what contradicts itself."""
     fault = pattern_fault(cls.pattern)
     if fault:
         raise CheckError(f'{file}: {cls.__name__}.pattern: {fault}')
-    title = (cls.__doc__ or cls.__name__).strip().splitlines()[0]
-    new = Declared(cls.__name__, file.parent.name, title, cls.pattern, cls.sweep, cls.max_relative_error)
+    for expectation in cls.expectations:
+        fault = expectation.fault(cls.pattern, cls.sweep)
+        if fault:
+            raise CheckError(f'{file}: {cls.__name__}.expectations: {expectation.id}: {fault}')
+    new = Declared(
+        name=cls.__name__,
+        family=file.parent.name,
+        title=(cls.__doc__ or cls.__name__).strip().splitlines()[0],
+        pattern=cls.pattern,
+        sweep=cls.sweep,
+        max_relative_error=cls.max_relative_error,
+        expectations=tuple(cls.expectations),
+    )
     _declared[new.name] = new
     return new
+
+
+def declared() -> dict[str, Declared]:
+    """What the check files declare that ReFrame has imported so far."""
+    return dict(_declared)
 
 
 def load(folder: Path) -> dict[str, Declared]:
@@ -72,7 +91,22 @@ def load(folder: Path) -> dict[str, Declared]:
         found.update(_declared)
         _declared.clear()
         _declared.update({**before, **found})
+    for each in found.values():
+        for expectation in each.expectations:
+            if isinstance(expectation, OfPair) and expectation.of:
+                _check_pair(each, expectation, found.get(expectation.of))
     return found
+
+
+def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
+    """Raise CheckError for a comparison with a check that is not there or that sweeps something else."""
+    fault = None
+    if other is None:
+        fault = f"there is no check '{expectation.of}'"
+    elif other.sweep.axis != one.sweep.axis:
+        fault = f'{other.name} sweeps {other.sweep.axis}, not {one.sweep.axis}'
+    if fault:
+        raise CheckError(f'{one.name}.expectations: {expectation.id}: {fault}')
 
 
 def _check_files(folder: Path) -> Iterator[Path]:

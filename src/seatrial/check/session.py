@@ -15,6 +15,7 @@ from seatrial.model.plan import EngineChoice
 from seatrial.site.load import load
 from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES, Profile
+from seatrial.site.references import Reference
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
@@ -24,7 +25,10 @@ FILE = 'session.json'
 
 @dataclass(frozen=True)
 class Session:
-    """One session. only: names of checks or families that it is restricted to; empty: all."""
+    """One session. only: names of checks or families that it is restricted to; empty: all.
+
+    references: of the site, in all profiles, once they have been checked (criteria.with_references).
+    """
 
     id: str
     folder: Path
@@ -33,6 +37,7 @@ class Session:
     engines: tuple[EngineChoice, ...]
     only: tuple[str, ...] = ()
     system: str | None = None
+    references: tuple[Reference, ...] = ()
 
 
 def new_id() -> str:

@@ -35,7 +35,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     if found:
         screen.print(_table(found))
     for held in stale:
-        screen.print(f'stale lock: {held.sentence}')
+        screen.print(f'stale lock: {held.sentence()}')
     removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
     if not yes:
         if removable or stale:
@@ -76,11 +76,7 @@ def _table(found: list[Orphan]) -> Table:
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:
-    try:
-        removal = rundir.remove(orphan.path, orphan.session)
-    except rundir.RunDirectoryError as error:
-        screen.print(f'not removed: {error}')
-        return False
+    removal = rundir.remove(orphan.path, orphan.session)
     for left in removal.left:
         screen.print(f'left in {orphan.path}: {left}')
     if not removal.left:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
+from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
@@ -83,7 +84,7 @@ def open_session(
         )
     if not cases:
         raise click.UsageError(f'{site_folder}/trial.yaml: no trial has cases for the profile {profile} here')
-    return replace(session, system=systems[0]), cases
+    return with_references(replace(session, system=systems[0]), declared), cases
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:

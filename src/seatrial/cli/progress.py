@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.live import Live
@@ -10,8 +10,8 @@ from rich.text import Text
 
 from seatrial.cli.terminal import MARKS, duration
 from seatrial.job.recorder import records_in
-from seatrial.judge.verdict import CaseResult, judge_case
-from seatrial.model.plan import TrialPlan, metric
+from seatrial.judge.verdict import CaseResult, Criteria, judge_case
+from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
 from seatrial.rules.case import measured
 from seatrial.rules.stopping import t_interval
@@ -22,8 +22,9 @@ PLAIN_EVERY_S = 15.0
 class Progress:
     """Follows the records of the cases. On a terminal the running case's line changes in place."""
 
-    def __init__(self, console: Console, plans: Sequence[TrialPlan]) -> None:
+    def __init__(self, console: Console, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self._console = console
+        self._criteria = criteria
         self._waiting = list(plans)
         self._count = len(plans)
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
@@ -45,7 +46,7 @@ class Progress:
             records = records_in(plan.records)
             if records.end is not None:
                 self._waiting.remove(plan)
-                self._console.print(self._ended(judge_case(plan, records)))
+                self._console.print(self._ended(judge_case(plan, records, self._criteria[plan.case])))
             elif records.start is not None:
                 running.append(running_line(plan, records, time.time()))
         if self._live:

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from rich.text import Text
 
 from seatrial.check.session import Session
 from seatrial.cli.terminal import MARKS, duration
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
-from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.units import approximate_size
 
 RESULTS = 'results.json'
@@ -29,6 +33,8 @@ def write_results(session: Session, result: SessionResult) -> Path:
         'label': session.profile.label,
         'verdict': result.verdict.value,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
+        'references': _references(session, result),
+        'relations': [_plain_expectation(each) for each in result.relations],
         'cases': [_plain(case) for case in result.cases],
     }
     temporary = file.with_suffix('.tmp')
@@ -42,6 +48,8 @@ def show(console: Console, session: Session, result: SessionResult, file: Path) 
     console.print(_table(result))
     _say_reasons(console, result)
     _say_labels(console, result)
+    _say_expectations(console, result)
+    console.print(_references(session, result))
     style, mark = MARKS[result.verdict]
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     console.print(Text(f'{mark} {result.verdict.value}', style).append(f'  {counts}', 'default'))
@@ -98,12 +106,55 @@ def _say_labels(console: Console, result: SessionResult) -> None:
         console.print(f'note ({where}{more}): {seen[0][1]}', soft_wrap=True)
 
 
+def _say_expectations(console: Console, result: SessionResult) -> None:
+    """A line for each that was enforced, unless it is among the reasons above; the others are only counted."""
+    of_cases = [(case.case.name, each) for case in result.cases for each in case.expectations]
+    said = [f'{where}: {each.id}: {_line(each)}' for where, each in of_cases if each.enforced and _holds(each)]
+    said += [f'{each.id}: {_line(each)}' for each in result.relations if each.enforced]
+    for line in said:
+        console.print(line, soft_wrap=True)
+    context = [each for each in (*(each for _, each in of_cases), *result.relations) if not each.enforced]
+    if not context:
+        return
+    unjudged = {case.unjudged for case in result.cases if case.unjudged}
+    counts = Counter(each.relation.verdict for each in context)
+    found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} cannot be told'
+    console.print(
+        f'expectations of the literature: {unjudged.pop() if unjudged else found}; '
+        f'{len(context)} in {RESULTS} as context, which decides nothing',
+        soft_wrap=True,
+    )
+
+
+def _line(expectation: ExpectationResult) -> str:
+    return f'{of_relation(expectation.relation).value}: {expectation.subject}: {expectation.relation.sentence}'
+
+
+def _holds(expectation: ExpectationResult) -> bool:
+    return expectation.relation.verdict == HOLDS
+
+
+def _references(session: Session, result: SessionResult) -> str:
+    """How many references are met, in one line."""
+    counts = Counter(each.interval for case in result.cases for each in case.references)
+    if not counts:
+        which = 'no references for these cases' if session.references else 'no references'
+        return f'{which}: figures are reported, not judged'
+    return f'references: {", ".join(f"{count} {word}" for word, count in counts.items())}'
+
+
 def _plain(case: CaseResult) -> dict[str, Any]:
     data = dataclasses.asdict(case)
+    del data['curves']
+    data['expectations'] = [_plain_expectation(each) for each in case.expectations]
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(each) for each in case.metrics]
     return data
+
+
+def _plain_expectation(expectation: ExpectationResult) -> dict[str, Any]:
+    return {**dataclasses.asdict(expectation), 'sentence': expectation.sentence}
 
 
 def _plain_metric(metric: MetricResult) -> dict[str, Any]:
@@ -111,5 +162,6 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     data['verdict'] = metric.verdict.value
     if metric.summary is not None:
         interval = metric.summary.interval
-        data['summary']['interval'] = {'low': interval.low, 'high': interval.high, 'confidence': interval.confidence}
+        low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+        data['summary']['interval'] = {'low': low, 'high': high, 'confidence': interval.confidence}
     return data

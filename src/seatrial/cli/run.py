@@ -5,13 +5,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from seatrial.check.criteria import criteria_of
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, Session, save
 from seatrial.check.staging import write_plan
@@ -23,8 +24,8 @@ from seatrial.job import lock
 from seatrial.job.orphans import beat
 from seatrial.job.recorder import records_in
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import EXIT_CODES, Verdict, judge_case
-from seatrial.model.plan import TrialPlan
+from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, judge_case
+from seatrial.model.plan import Case, TrialPlan
 
 POLL_S = 0.5
 
@@ -37,6 +38,7 @@ def run(
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]
+    criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
     screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
@@ -45,12 +47,13 @@ def run(
     try:
         beating = beat(session.site.state, session.id)
         with _locked(session, plans):
-            _reframe(session, checks, plans, screen)
+            _reframe(session, checks, plans, criteria, screen)
         beating.stop()
     except lock.LockError as error:
         screen.print(f'{Verdict.INCOMPLETE.value}: {error}')
         return EXIT_CODES[Verdict.INCOMPLETE]
-    result = judge_session(session.id, profile, [judge_case(plan, records_in(plan.records)) for plan in plans])
+    results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
+    result = judge_session(session.id, profile, results, criteria)
     file = write_results(session, result)
     show(screen, session, result, file)
     return EXIT_CODES[result.verdict]
@@ -65,12 +68,14 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
-def _reframe(session: Session, checks: Path, plans: list[TrialPlan], screen: Console) -> None:
+def _reframe(
+    session: Session, checks: Path, plans: list[TrialPlan], criteria: Mapping[Case, Criteria], screen: Console
+) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing."""
     for plan in plans:
         write_plan(plan)
     environment = {**os.environ, ENVIRONMENT: str(save(session))}
-    with (session.folder / 'reframe.out').open('wb') as output, Progress(screen, plans) as progress:
+    with (session.folder / 'reframe.out').open('wb') as output, Progress(screen, plans, criteria) as progress:
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started

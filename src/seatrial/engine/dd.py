@@ -1,6 +1,6 @@
 """dd of GNU coreutils: one process a client. It reads, as the source of SFWA did (Boito et al. 2009).
 
-A measured write is refused: dd has no incompressible data faster than /dev/urandom gives it (VALIDITY P4).
+A measured write is refused: dd has no incompressible data faster than /dev/urandom gives it (rule P4).
 It can still prepare the files that are read.
 """
 

@@ -25,7 +25,7 @@ class Region(NamedTuple):
 
     size: how far from the offset the job goes before it begins again at its start. Where that is too short fio
     reports no error (seen with 3.33): the client's own bytes as the size of a strided job fill half of the file,
-    some of it twice, with the right bytes counted if io_size is given and with too few if not (VALIDITY T18).
+    some of it twice, with the right bytes counted if io_size is given and with too few if not (rule T18).
     """
 
     offset: int
@@ -81,7 +81,7 @@ class Fio(Engine):
         """One fio process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
 
         What it writes is a function of `seed` and of the last part of `raw`: other data for every launch and
-        every client, and the same again for the same plan (VALIDITY P4).
+        every client, and the same again for the same plan (rule P4).
         """
         job_file, report = raw + '.fio', raw + '.json'
         return Command(

@@ -275,7 +275,7 @@ def setup_of(pattern: AccessPattern, operation: str, point: Point) -> Setup:
     the whole of one file (read):    as a file a client, over a link a client to the one file, for IOR has no form of
     its own; its links would be unlinked by a write.
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
-    nothing (VALIDITY T3), and a file that all share has nothing to shift.
+    nothing (rule T3), and a file that all share has nothing to shift.
     """
     alone = pattern.extent == 'whole'
     linked = alone and pattern.files == 'single'

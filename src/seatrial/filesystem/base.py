@@ -31,7 +31,7 @@ class FileSystem:
         raise NotImplementedError
 
     def reads_are_counted(self, path: str) -> bool:
-        """Whether the kernel counts a process's reads from storage for files under this path (VALIDITY P2)."""
+        """Whether the kernel counts a process's reads from storage for files under this path (rule P2)."""
         raise NotImplementedError
 
     def forget(self, path: str) -> None:

@@ -53,10 +53,7 @@ def _remove(plan: TrialPlan) -> int:
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
-    try:
-        removal = rundir.remove(records.start.run_directory, plan.session)
-    except rundir.RunDirectoryError as error:
-        return _refuse(str(error))
+    removal = rundir.remove(records.start.run_directory, plan.session)
     append(plan.records, removal)
     for left in removal.left:
         print(f'seatrial: left in {records.start.run_directory}: {left}')

@@ -72,7 +72,7 @@ def carry_out(
     if stopping():
         raise LaunchGivenUp('the job was told to stop; it was not begun')
     started = time.monotonic()
-    running = _start(argvs, raw, directory, started)
+    running = _start(argvs, raw, place, started)
     ended: Dict[int, Tuple[float, int, int]] = {}
     while len(ended) < len(running.processes):
         try:
@@ -107,20 +107,23 @@ class _Running(NamedTuple):
     errs: List[str]
 
 
-def _start(argvs: List[List[str]], raw: str, directory: str, zero: float) -> _Running:
+def _start(argvs: List[List[str]], raw: str, place: str, zero: float) -> _Running:
     environment = dict(os.environ, LC_ALL='C')
-    many = len(argvs) > 1
     running = _Running([], [], queue.Queue(), [], [])
-    for rank, argv in enumerate(argvs):
-        suffix = f'.{rank}' if many else ''
-        out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
-        with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
-            running.starts.append(time.monotonic() - zero)
-            running.processes.append(_process(argv, directory, environment, stdout, stderr))
-        running.outs.append(out)
-        running.errs.append(err)
-        process = running.processes[rank]
-        threading.Thread(target=_wait, args=(process.pid, rank, zero, running.ends), daemon=True).start()
+    try:
+        for rank, argv in enumerate(argvs):
+            suffix = f'.{rank}' if len(argvs) > 1 else ''
+            out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
+            with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
+                running.starts.append(time.monotonic() - zero)
+                process = _process(argv, place, environment, stdout, stderr)
+            running.processes.append(process)
+            running.outs.append(out)
+            running.errs.append(err)
+            threading.Thread(target=_wait, args=(process.pid, rank, zero, running.ends), daemon=True).start()
+    except OSError:
+        _end_by_force(running, {}, place)
+        raise
     return running
 
 

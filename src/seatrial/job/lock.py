@@ -1,4 +1,4 @@
-"""One trial at a time per storage system (VALIDITY P6): a lock file in the site's state directory.
+"""One trial at a time per storage system (rule P6): a lock file in the site's state directory.
 
 The file is written whole under a name of its own and then linked to its place: link(2) is atomic on every file
 system that nodes share, NFS among them, and needs no lock service (open(2), "O_EXCL"). Its mtime is the heartbeat of
@@ -21,7 +21,7 @@ from seatrial.model.codec import from_json, to_json
 HEARTBEAT_S = 60.0
 STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
-(VALIDITY P17), for the state directory may lie on another Lustre."""
+(rule P17), for the state directory may lie on another Lustre."""
 
 _LOCKS = 'locks'
 _SUFFIX = '.json'
@@ -49,8 +49,17 @@ class Held(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether the holder has been silent for so long that it may be gone."""
-        return self.heartbeat_age_s > STALE_S
+        """Whether it has been silent for so long that the holder may be gone."""
+        return self.heartbeat_age_s > self.patience_s
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds of silence after which it is stale: few where the holder's process is seen to have ended.
+
+        Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
+        """
+        ended = self.holder is not None and running(self.holder) is False
+        return 3 * HEARTBEAT_S if ended else STALE_S
 
     def sentence(self) -> str:
         """Who holds it since when, and what can be done."""
@@ -167,7 +176,7 @@ def break_stale(state: str) -> List[Held]:
         if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
             continue
         with contextlib.suppress(OSError):  # what cannot be looked at stays
-            if _take_down(held.path, content, STALE_S):
+            if _take_down(held.path, content, held.patience_s):
                 removed.append(held)
     return removed
 

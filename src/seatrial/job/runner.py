@@ -205,6 +205,7 @@ def _sized(trial: _Trial) -> Sized:
     size = min(sizing.first_bytes, round_up(WARM_BYTES, sizing.granule)) if _fixed(sizing) else sizing.first_bytes
     trial.run.make(WARM)
     for round_ in range(SIZING_ROUNDS):
+        trial.run.empty(WARM)
         warm = resized(point, plan.axis, size)
         shortest = min(_warm_up(trial, warm, round_))
         wanted = round_up(int(size * sizing.target_s / shortest), sizing.granule)

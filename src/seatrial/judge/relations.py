@@ -1,6 +1,6 @@
 """Relations between measured points: does it hold, does it fail, or can these samples not tell?
 
-A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (VALIDITY P19), so
+A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so
 every relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
 
 One comparison. The logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method), which is what the

@@ -41,7 +41,7 @@ class Target(NamedTuple):
     path:              an existing directory; the run directory is made in it
     mount:             the mount point that `path` must lie under, where the site names one
     storage_system:    what the lock is taken on: two mounts may share their servers
-    records_on_target: whether records may lie on this file system too (VALIDITY P18)
+    records_on_target: whether records may lie on this file system too (rule P18)
     recovery_limit_s:  how long a healthy failover may block I/O; no launch is ended before it
     compresses:        whether the back end compresses or deduplicates; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
@@ -99,7 +99,7 @@ class Sizing(NamedTuple):
     first_bytes:  bytes a client of the first warm-up
     granule:      bytes a client are a multiple of it
     target_s:     seconds that the shortest timed region should last; 0: first_bytes are used as they are
-    min_s:        a timed region shorter than this cannot be believed (VALIDITY T19, P16)
+    min_s:        a timed region shorter than this cannot be believed (rule T19, P16)
     working_set:  whether twice the clients' memory and the declared caches must be exceeded (P16)
     pinned_bytes: bytes a client that the site has fixed, or None
     """

@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 
     stage:  'prepare', 'warmup' or 'measured'; block: the randomised block it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count
-    cache:  'cold', 'cached' or 'unknown' for a read (VALIDITY P2); empty for a write
+    cache:  'cold', 'cached' or 'unknown' for a read (rule P2); empty for a write
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
     """

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -331,10 +331,24 @@ class Trial(Entry):
     bytes_per_client: Annotated[int | None, BeforeValidator(_size(1))] = None
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
     max_clients: Annotated[int | None, BeforeValidator(_count('number of clients'))] = None
+    enforce: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Distinct] = ()
 
     def covers(self, check: str, family: str, profile: str) -> bool:
         """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
-        return profile in self.profiles and not {check, family, '*'}.isdisjoint(self.checks)
+        return profile in self.profiles and self.asks_for(check, family)
+
+    def asks_for(self, check: str, family: str) -> bool:
+        """Whether the trial asks for this check under any profile."""
+        return not {check, family, '*'}.isdisjoint(self.checks)
+
+    def gives(self, case: Case) -> bool:
+        """Whether the case is among those of its check."""
+        return (
+            case.partition in self.partitions
+            and case.file_system in self.file_systems
+            and case.layout in self.layouts
+            and case.nodes in self.nodes
+        )
 
     def cases(self, check: str) -> list[Case]:
         """Every case of the check, in the order in which the lists name them."""
@@ -367,11 +381,15 @@ class TrialFile(Entry):
 
 
 class Overrides(NamedTuple):
-    """What a trial fixes for its cases; None leaves it to the profile, the source or the allocation."""
+    """What a trial fixes for its cases; None leaves it to the profile, the source or the allocation.
+
+    enforce: ids of the expectations that it makes criteria.
+    """
 
     bytes_per_client: int | None = None
     budget_s: float | None = None
     max_clients: int | None = None
+    enforce: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -399,8 +417,8 @@ class Site:
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
         """What is fixed for a case by the first trial of the file that asks for it."""
         for trial in self._trials(case.check, family, profile):
-            if case in trial.cases(case.check):
-                return Overrides(trial.bytes_per_client, trial.budget, trial.max_clients)
+            if trial.gives(case):
+                return Overrides(trial.bytes_per_client, trial.budget, trial.max_clients, trial.enforce)
         return Overrides()
 
     def geometry(self, case: Case, max_clients: int | None = None) -> Geometry:
@@ -457,6 +475,27 @@ class Site:
             for k, name in enumerate(trial.checks)
             if name != '*' and name not in names
         ]
+        if problems:
+            raise SiteError(problems)
+
+    def check_enforced(self, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
+        """Raise SiteError for ids in trials[].enforce that no check of the trial has.
+
+        known: by the name of every check its family and the ids of its expectations.
+        """
+        problems = []
+        for i, trial in enumerate(self.trial_file.trials):
+            covered = [ids for check, (family, ids) in known.items() if trial.asks_for(check, family)]
+            expected = sorted({id for ids in covered for id in ids})
+            problems += [
+                problem(
+                    TRIAL_FILE,
+                    ['trials', i, 'enforce', k],
+                    f'{show(id)} is no expectation of the checks of this trial; {choice(id, expected)}',
+                )
+                for k, id in enumerate(trial.enforce)
+                if id not in expected
+            ]
         if problems:
             raise SiteError(problems)
 

@@ -25,7 +25,7 @@ class Profile:
                   bytes, used as they are
     target_s:     what the shortest timed region should last; 0: bytes are not adapted
     min_s:        a timed region below it is not believed
-    working_set:  whether twice the clients' memory and the declared caches must be exceeded (VALIDITY P16)
+    working_set:  whether twice the clients' memory and the declared caches must be exceeded (rule P16)
     repetitions:  fixed number of repetitions; 0: the stopping rule decides
     """
 
@@ -82,7 +82,7 @@ SMOKE = Profile(
     # Eight cases in three minutes; every point is measured once whatever the budget says.
     budget_s=20.0,
     first_bytes=128 * MIB,
-    # fio's clock has whole milliseconds (VALIDITY T19): 0.5 s is the least, and 0.8 s leaves room for the scatter.
+    # fio's clock has whole milliseconds (rule T19): 0.5 s is the least, and 0.8 s leaves room for the scatter.
     target_s=0.8,
     min_s=0.5,
     # The least that the stopping rule of Boito et al. (2009) asks for.
@@ -100,12 +100,12 @@ NIGHTLY = Profile(
 )
 ACCEPTANCE = Profile(
     'acceptance',
-    'acceptance: timed regions of 5 minutes over more data than the caches hold (VALIDITY P16)',
+    'acceptance: timed regions of 5 minutes over more data than the caches hold (rule P16)',
     points=5,
     # 5 points x 2 operations x 6 repetitions x 330 s are 5.5 hours.
     budget_s=8 * 3600.0,
     first_bytes=GIB,
-    # IO500 and VALIDITY P16 ask for 300 s; 10 % more, so that a faster repetition still lasts as long.
+    # IO500 and rule P16 ask for 300 s; 10 % more, so that a faster repetition still lasts as long.
     target_s=330.0,
     min_s=300.0,
     working_set=True,

@@ -1,7 +1,7 @@
 """references.yaml: what the metrics of a site should be, in ReFrame's own form, with its origin under `$seatrial`.
 
-ReFrame passes over a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part
-too many. Here each of these is a problem with its place and its mend, before ReFrame starts. docs/references.md
+ReFrame passes over a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a
+part too many. Here each of these is a problem with its place and its mend, before ReFrame starts. docs/references.md
 describes the file.
 """
 
@@ -84,17 +84,20 @@ class Origin(Entry):
     engine: EngineName | None = None
 
 
+def references_file(folder: Path) -> Path | None:
+    """The file of the site in this folder, if it has one; a link that leads nowhere is one."""
+    file = folder / REFERENCES_FILE
+    return file if os.path.lexists(file) else None
+
+
 def load_references(
-    folder: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True
+    file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True
 ) -> list[Reference]:
-    """The references of a site; none without a file. Raises SiteError with every problem found.
+    """The references in a file. Raises SiteError with every problem found.
 
     measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
     that it does not have are passed over.
     """
-    file = folder / REFERENCES_FILE
-    if not os.path.lexists(file):
-        return []
     reading = _Reading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
     if reading.problems:
@@ -114,8 +117,8 @@ class _Reading:
         if not isinstance(data, dict):
             self.note((), f'{show(data)} stands where class names of checks are expected; see docs/references.md')
             return []
-        origins = self.origins(data.get(_SEATRIAL, {}), data)
-        found = []
+        origins = self.origins(data)
+        found: list[Reference] = []
         for check, entry in data.items():
             if check in self.measured:
                 found += self.check(check, entry, origins)
@@ -123,15 +126,17 @@ class _Reading:
                 self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
         return found
 
-    def origins(self, data: Any, checks: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
+    def origins(self, data: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
         """By check and profile; None for one that has problems of its own."""
         found: dict[tuple[str, str], Origin | None] = {}
-        for check, profiles in self.mapping((_SEATRIAL,), data, 'class names of checks'):
+        if _SEATRIAL not in data:
+            return found
+        for check, profiles in self.mapping((_SEATRIAL,), data[_SEATRIAL], 'class names of checks'):
             if check not in self.measured and not self.complete:
                 continue
             for profile, entry in self.mapping((_SEATRIAL, check), profiles, 'profiles'):
                 keys = (_SEATRIAL, check, profile)
-                if not isinstance(checks.get(check), dict) or profile not in checks[check]:
+                if not isinstance(data.get(check), dict) or profile not in data[check]:
                     self.note(keys, 'speaks of references that are not there; correct its name, or take it out')
                 found[check, profile] = self.origin(keys, entry)
         return found
@@ -175,19 +180,16 @@ class _Reading:
         if depth == len(_LEVELS):
             yield path, value
             return
-        known = {row[depth]: type(row[depth]) for row in rows}
+        known = list(dict.fromkeys(row[depth] for row in rows))
         for key, item in self.mapping((check, *path), value, f'{_LEVELS[depth]}s'):
-            if known.get(key) is type(key):
+            if key in known and type(key) in (str, int):
                 yield from self.leaves(check, (*path, key), [row for row in rows if row[depth] == key], item)
-            elif depth == _NODES:
-                quoted = f'{show(key)} in quotes is text, which ReFrame does not find' if isinstance(key, str) else ''
-                mend = f'write {" or ".join(str(count) for count in sorted(known))}'
-                self.note(
-                    (check, *path, key), f'{quoted or f"{show(key)} is no node count that is judged here"}; {mend}'
-                )
-            else:
-                sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {choice(key, known)}'
-                self.note((check, *path, key), sentence)
+                continue
+            mend = choice(key, map(str, known))
+            sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {mend}'
+            if depth == _NODES and isinstance(key, str):
+                sentence = f'{show(key)} is text, which ReFrame does not find; write {", ".join(map(str, known))}'
+            self.note((check, *path, key), sentence)
 
     def amount(self, keys: tuple[Any, ...], value: Any) -> tuple[float, float | None, float | None] | None:
         """Value, low and high of a reference; None for one with problems."""
@@ -210,10 +212,10 @@ class _Reading:
             self.note((*keys, 3), f'{show(unit)} is not the unit of the metric; write {UNIT}')
         if len(self.problems) > before:
             return None
-        return float(reference), *(None if each is None else float(each) for each in (low, high))
+        return float(reference), None if low is None else float(low), None if high is None else float(high)
 
     def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
-        if isinstance(value, dict) and (value or not keys[1:]):
+        if isinstance(value, dict) and value:
             return list(value.items())
         self.note(keys, f'{show(value)} stands where {what} are expected; write them, indented')
         return []
@@ -240,20 +242,16 @@ def _as_reframe_reads(file: Path) -> Any:
     return yaml.safe_load(text)
 
 
-def _scalars(node: yaml.Node, seen: set[int]) -> Iterator[tuple[yaml.ScalarNode, bool]]:
+def _scalars(node: yaml.Node | None, seen: set[int], is_key: bool = False) -> Iterator[tuple[yaml.Node, bool]]:
     """Every scalar below the node once, with whether it is a key."""
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
+    if isinstance(node, yaml.ScalarNode):
+        yield node, is_key
+    elif node is not None and id(node) not in seen:
+        seen.add(id(node))
         for item in node.value:
-            yield from _scalars(item, seen) if not isinstance(item, yaml.ScalarNode) else [(item, False)]
-    elif isinstance(node, yaml.MappingNode):
-        for key, item in node.value:
-            yield key, True
-            yield from _scalars(item, seen) if not isinstance(item, yaml.ScalarNode) else [(item, False)]
-    else:
-        yield node, False
+            pair = item if isinstance(node, yaml.MappingNode) else (None, item)
+            yield from _scalars(pair[0], seen, is_key=True)
+            yield from _scalars(pair[1], seen)
 
 
 def _misread(kind: str, text: str, is_key: bool) -> str:

@@ -1,0 +1,1 @@
+"""What earlier sessions measured: one Parquet file a session."""

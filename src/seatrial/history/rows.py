@@ -1,0 +1,160 @@
+"""The rows of the history: one a measured launch, as a table that any reader of Parquet understands."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import polars as pl
+
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Records, Sample
+from seatrial.model.workload import resized
+
+SCHEMA = 1
+"""The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
+
+COLUMNS: dict[str, Any] = {
+    'schema': pl.Int32,
+    'seatrial': pl.String,
+    'session': pl.String,
+    'session_started': pl.Datetime('us', 'UTC'),
+    'session_verdict': pl.String,
+    'site': pl.String,
+    'profile': pl.String,
+    'check': pl.String,
+    'partition': pl.String,
+    'file_system': pl.String,
+    'file_system_type': pl.String,
+    'layout': pl.String,
+    'nodes': pl.Int64,
+    'case_verdict': pl.String,
+    'engine': pl.String,
+    'engine_version': pl.String,
+    'host': pl.String,
+    'hosts': pl.String,
+    'kernel': pl.String,
+    'metric': pl.String,
+    'metric_verdict': pl.String,
+    'metric_why': pl.String,
+    'operation': pl.String,
+    'point': pl.String,
+    'axis': pl.String,
+    'tasks': pl.Int64,
+    'transfer_size': pl.Int64,
+    'bytes_per_client': pl.Int64,
+    'repetition': pl.Int64,
+    'block': pl.Int64,
+    'started': pl.Datetime('us', 'UTC'),
+    'seconds': pl.Float64,
+    'bytes_moved': pl.Int64,
+    'bandwidth_mib_s': pl.Float64,
+    'cache': pl.String,
+    'valid': pl.Boolean,
+    'rules': pl.String,
+}
+"""Every column in its order, with its type; docs/report.md says what they mean."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the history keeps of one case.
+
+    samples: the measured launches that count, by metric; verdict, metrics: the verdict words of the case and of each
+    of its metrics, the latter with the reason
+    """
+
+    plan: TrialPlan
+    records: Records
+    samples: Mapping[str, Sequence[Sample]]
+    verdict: str
+    metrics: Mapping[str, tuple[str, str]]
+
+
+def table(session: str, started: datetime, site: str, verdict: str, cases: Sequence[Kept]) -> pl.DataFrame:
+    """The rows of a session; started: its beginning, with a time zone; verdict: the session's.
+
+    A planned metric without a launch has one row without figures, so that what is missing is seen here too.
+    """
+    common = {
+        'schema': SCHEMA,
+        'session': session,
+        'session_started': started.astimezone(timezone.utc),
+        'session_verdict': verdict,
+        'site': site,
+    }
+    rows = [{**common, **row} for case in cases for row in _case_rows(case)]
+    return pl.DataFrame([[row[name] for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
+
+
+def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
+    plan, start = kept.plan, kept.records.start
+    case = {
+        'seatrial': plan.seatrial,
+        'profile': plan.profile,
+        'check': plan.case.check,
+        'partition': plan.case.partition,
+        'file_system': plan.case.file_system,
+        'file_system_type': plan.target.type,
+        'layout': plan.case.layout,
+        'nodes': plan.case.nodes,
+        'case_verdict': kept.verdict,
+        'engine': start.engine if start else None,
+        'engine_version': start.version if start else None,
+        'host': start.host if start else None,
+        'kernel': start.kernel if start else None,
+        'axis': plan.axis,
+    }
+    points = {point.label: point for point in plan.points}
+    for name in plan.metrics:
+        operation, _, label = name.partition('@')
+        verdict, why = kept.metrics[name]
+        metric = {
+            'metric': name,
+            'metric_verdict': verdict,
+            'metric_why': why,
+            'operation': operation,
+            'point': label,
+            'tasks': points[label].tasks,
+        }
+        for sample in kept.samples.get(name, ()):
+            point = resized(points[label], plan.axis, sample.bytes_per_client)
+            yield {**case, **metric, 'transfer_size': point.transfer_size, **_launch(sample)}
+        if not kept.samples.get(name):
+            yield {**case, **metric, 'transfer_size': None, **_NO_LAUNCH}
+
+
+def _launch(sample: Sample) -> dict[str, Any]:
+    measurement = sample.measurement
+    return {
+        'bytes_per_client': sample.bytes_per_client,
+        'repetition': sample.repetition,
+        'block': sample.block,
+        'started': datetime.fromtimestamp(sample.started, timezone.utc),
+        'seconds': measurement.seconds if measurement else None,
+        'bytes_moved': measurement.bytes_moved if measurement else None,
+        'bandwidth_mib_s': measurement.bandwidth if measurement else None,
+        'hosts': ' '.join(measurement.hosts) if measurement else None,
+        'cache': sample.cache,
+        'valid': sample.valid,
+        'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
+    }
+
+
+_NO_LAUNCH: dict[str, Any] = {
+    **dict.fromkeys(
+        (
+            'bytes_per_client',
+            'repetition',
+            'block',
+            'started',
+            'seconds',
+            'bytes_moved',
+            'bandwidth_mib_s',
+            'hosts',
+            'cache',
+        )
+    ),
+    'valid': False,
+    'rules': '',
+}

@@ -1,0 +1,91 @@
+"""The folder of the history. Safe on a shared file system without a server or a lock.
+
+A file is written whole under another name and renamed into place (rename(2) is atomic), and never changed afterwards:
+who reads while another session is written sees all of it or nothing.
+"""
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from seatrial.history.rows import COLUMNS, SCHEMA
+
+SUFFIX = '.parquet'
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A file in the folder that is no history, or is damaged; it is left as it is."""
+
+    file: Path
+    why: str
+
+
+@dataclass(frozen=True)
+class History:
+    """Every session that could be read, oldest first, and the files that could not."""
+
+    rows: pl.DataFrame
+    skipped: tuple[Skipped, ...]
+
+
+def folder_of(state: str | Path) -> Path:
+    """Where the history lies in a site's state directory."""
+    return Path(state) / 'history'
+
+
+def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
+    """Write the rows of one session into the folder, which is made; returns the file. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f'{session}{SUFFIX}'
+    temporary = folder / f'.{session}.{os.getpid()}.tmp'
+    content = io.BytesIO()
+    rows.write_parquet(content)
+    try:
+        with temporary.open('wb') as stream:
+            stream.write(content.getbuffer())
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    return file
+
+
+def read(folder: Path) -> History:
+    """All sessions in the folder; one that is not there is empty. Raises OSError where it may not be read."""
+    tables, skipped = [], []
+    for file in sorted(folder.glob(f'*{SUFFIX}')) if folder.is_dir() else []:
+        found = _table_in(file)
+        if isinstance(found, pl.DataFrame):
+            tables.append(found)
+        else:
+            skipped.append(Skipped(file, found))
+    return History(pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), tuple(skipped))
+
+
+def _table_in(file: Path) -> pl.DataFrame | str:
+    """The rows of one file, or why it has none."""
+    if not file.is_file():
+        return 'it is no regular file'
+    try:
+        # Read first: a mapped file that another host replaces or truncates would end this process.
+        rows = pl.read_parquet(io.BytesIO(file.read_bytes()))
+    except OSError as error:
+        return f'it cannot be read: {error.strerror or error}'
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return 'it is cut short or damaged, or no Parquet'
+    if rows.schema.get('schema') != COLUMNS['schema'] or not rows.height:
+        return 'it is not of Seatrial'
+    newest = rows['schema'].max()
+    if newest != SCHEMA or rows['schema'].min() != SCHEMA:
+        return f'it has schema {newest}, and this Seatrial knows {SCHEMA}; use a newer one'
+    if rows.schema != pl.Schema(COLUMNS):
+        return f'its columns are not those of schema {SCHEMA}'
+    if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:
+        return 'it does not hold the one session that its name says'
+    return rows
