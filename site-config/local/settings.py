@@ -19,6 +19,8 @@ site_configuration = {
             ],
         },
     ],
+    # Else ReFrame asks less and less often, and notices the end of a long case up to 10 s late.
+    'general': [{'poll_rate_min': 5}],
     'logging': [
         {
             # Not debug, where ReFrame spends about half of its time on formatting.

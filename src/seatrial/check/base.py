@@ -69,6 +69,9 @@ class Trial(rfm.RunOnlyRegressionTest):
         runner = write_runner(plan.parent)
         python = self.trial_session.site.partition(self.case.partition).python
         carry_out, remove = job_lines(python, runner, plan)
+        # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
+        # leaves the launch in hand running.
+        self.prerun_cmds = ['trap : TERM INT']
         self.executable = carry_out
         self.postrun_cmds = [remove]
         # The runner starts every launch itself: its geometry changes from point to point.

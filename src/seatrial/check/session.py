@@ -5,6 +5,7 @@ import os
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
@@ -43,6 +44,11 @@ class Session:
 def new_id() -> str:
     """A name for a session that sorts by time and does not collide: 20261121T020638-9f3a1c."""
     return f'{time.strftime("%Y%m%dT%H%M%S", time.gmtime())}-{secrets.token_hex(3)}'
+
+
+def began(session_id: str) -> datetime:
+    """When a session of this name was begun, in UTC. Raises ValueError for what new_id never made."""
+    return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
 def folder_of(site: Site, session_id: str) -> Path:

@@ -9,7 +9,9 @@ from seatrial.check.declared import CheckError
 from seatrial.check.planning import NothingFits
 from seatrial.cli.clean import clean
 from seatrial.cli.doctor import doctor
+from seatrial.cli.history import history
 from seatrial.cli.list import list_
+from seatrial.cli.report import report
 from seatrial.cli.run import run
 from seatrial.site.error import SiteError
 
@@ -26,7 +28,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, doctor, clean):
+for command in (run, list_, report, history, doctor, clean):
     main.add_command(command)
 
 

@@ -33,6 +33,17 @@ def site_option(function: F) -> F:
     )(function)
 
 
+def checks_option(function: F) -> F:
+    """--checks: the folder of the check files."""
+    return click.option(
+        '--checks',
+        type=click.Path(path_type=Path),
+        default=Path('checks'),
+        show_default=True,
+        help='Folder of the check files.',
+    )(function)
+
+
 def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
@@ -41,13 +52,7 @@ def session_options(function: F) -> F:
             '--engine', type=click.Choice([each.name for each in ENGINES]), help='Measure with this engine.'
         ),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
-        click.option(
-            '--checks',
-            type=click.Path(path_type=Path),
-            default=Path('checks'),
-            show_default=True,
-            help='Folder of the check files.',
-        ),
+        checks_option,
         click.option(
             '--profile',
             type=click.Choice(list(PROFILES)),

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from seatrial.check.criteria import criteria_of
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, Session, save
 from seatrial.check.staging import write_plan
+from seatrial.cli.afterwards import leave
 from seatrial.cli.options import open_session, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show, write_results
@@ -46,16 +48,16 @@ def run(
     session.folder.mkdir(parents=True)
     try:
         beating = beat(session.site.state, session.id)
-        with _locked(session, plans):
-            _reframe(session, checks, plans, criteria, screen)
+        with _told_to_stop() as told, _locked(session, plans):
+            _reframe(session, checks, plans, criteria, screen, told)
         beating.stop()
     except lock.LockError as error:
-        screen.print(f'{Verdict.INCOMPLETE.value}: {error}')
-        return EXIT_CODES[Verdict.INCOMPLETE]
+        screen.print(f'nothing was measured: {error}', soft_wrap=True)
     results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
     result = judge_session(session.id, profile, results, criteria)
     file = write_results(session, result)
     show(screen, session, result, file)
+    leave(screen, session, plans, result)
     return EXIT_CODES[result.verdict]
 
 
@@ -68,10 +70,34 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _told_to_stop() -> Iterator[list[int]]:
+    """The signals that tell this session to stop, as they come. What the caller ignores stays ignored (nohup)."""
+    told: list[int] = []
+    before = {
+        number: signal.signal(number, lambda received, _: told.append(received))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def _reframe(
-    session: Session, checks: Path, plans: list[TrialPlan], criteria: Mapping[Case, Criteria], screen: Console
+    session: Session,
+    checks: Path,
+    plans: list[TrialPlan],
+    criteria: Mapping[Case, Criteria],
+    screen: Console,
+    told: list[int],
 ) -> None:
-    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing."""
+    """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
+
+    Once it is `told` to stop, ReFrame is: it cancels its job, whose runner ends the launch in hand and leaves the rest.
+    """
     for plan in plans:
         write_plan(plan)
     environment = {**os.environ, ENVIRONMENT: str(save(session))}
@@ -83,8 +109,14 @@ def _reframe(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
+            start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
         )
+        passed_on = False
         while process.poll() is None:
+            if told and not passed_on:
+                screen.print(f'{signal.Signals(told[0]).name}: no more launches; waiting for ReFrame to end its job')
+                process.terminate()
+                passed_on = True
             time.sleep(POLL_S)
             progress.look()
         progress.look()

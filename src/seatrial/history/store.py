@@ -81,9 +81,9 @@ def _table_in(file: Path) -> pl.DataFrame | str:
         return 'it is cut short or damaged, or no Parquet'
     if rows.schema.get('schema') != COLUMNS['schema'] or not rows.height:
         return 'it is not of Seatrial'
-    newest = rows['schema'].max()
-    if newest != SCHEMA or rows['schema'].min() != SCHEMA:
-        return f'it has schema {newest}, and this Seatrial knows {SCHEMA}; use a newer one'
+    versions = rows['schema'].unique().to_list()
+    if versions != [SCHEMA]:
+        return f'it has schema {versions[-1]}, and this Seatrial knows {SCHEMA}; use a newer one'
     if rows.schema != pl.Schema(COLUMNS):
         return f'its columns are not those of schema {SCHEMA}'
     if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:

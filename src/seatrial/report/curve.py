@@ -7,17 +7,23 @@ cannot decide has its own form.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import pairwise
 
 from seatrial.judge.references import ReferenceResult
+from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.plan import TrialPlan
 from seatrial.report import words
-
-LOG_BEYOND = 20.0
-"""A linear axis from zero shows a value that is less than a twentieth of the largest as nothing."""
+from seatrial.report.scale import Scale, Tick, scale_of
 
 FULL, OPEN, STRUCK = 'full', 'open', 'struck'
+
+MARGIN = 0.06
+"""Of the width of the axes: free before the first and after the last point."""
+
+ASIDE = 5.0
+"""px that the markers of an operation stand beside their point, where two were measured."""
+
 CHARACTER_WIDTH = 0.58
 """Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
 
@@ -40,19 +46,12 @@ NARROW = Paper(330, 280, left=52, right=10, font=12.0)
 
 
 @dataclass(frozen=True)
-class Tick:
-    """A mark on an axis. label is empty where it would touch its neighbour's."""
-
-    at: float
-    label: str
-
-
-@dataclass(frozen=True)
 class Mark:
     """One metric. low, high: the ends of its interval, None where it has none; cut: those ends lie outside.
 
-    form: 'full', 'open' (it cannot decide) or 'struck' (it cannot be believed)
-    bounds: the places of its reference's bounds
+    form:   'full', 'open' (it cannot decide) or 'struck' (it cannot be believed)
+    dots:   its samples
+    bounds: the places of its reference's bounds, each with the side that is allowed: 1 above, -1 below
     """
 
     x: float
@@ -63,7 +62,7 @@ class Mark:
     low_cut: bool
     high_cut: bool
     dots: tuple[tuple[float, float], ...]
-    bounds: tuple[float, ...]
+    bounds: tuple[tuple[float, int], ...]
     words: str
 
 
@@ -78,26 +77,24 @@ class Line:
 
 @dataclass(frozen=True)
 class Curve:
-    """Everything that there is to draw. logarithmic: whether the upright axis is; words: all of it in words."""
+    """Everything that there is to draw. words: all of it in words."""
 
     paper: Paper
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     x_label: str
     y_label: str
-    logarithmic: bool
     lines: tuple[Line, ...]
-    words: str
 
     @property
-    def forms(self) -> frozenset[str]:
-        """The forms of marks that occur."""
-        return frozenset(mark.form for line in self.lines for mark in line.marks)
+    def marks(self) -> tuple[Mark, ...]:
+        """Those of all lines."""
+        return tuple(mark for line in self.lines for mark in line.marks)
 
     @property
-    def has_bounds(self) -> bool:
-        """Whether a reference's bound is drawn."""
-        return any(mark.bounds for line in self.lines for mark in line.marks)
+    def words(self) -> str:
+        """All of it in words."""
+        return '; '.join(mark.words for mark in self.marks)
 
 
 def curve(plan: TrialPlan, case: CaseResult, paper: Paper) -> Curve | None:
@@ -106,129 +103,87 @@ def curve(plan: TrialPlan, case: CaseResult, paper: Paper) -> Curve | None:
     if not metrics:
         return None
     references = {reference.metric: reference for reference in case.references}
-    across = _Across([case.curves.values[point.label] for point in plan.points], paper)
+    across = _across(case.curves.values, paper)
     up = _up(metrics, references, paper)
-    operations = [operation for operation, _ in groupby(sorted(metrics, key=_order(plan)), lambda m: m.operation)]
-    lines = tuple(_line(operation, metrics, case, across, up, references, operations) for operation in operations)
+    operations = [each for each in plan.workload.operations if any(metric.operation == each for metric in metrics)]
     return Curve(
         paper=paper,
-        x_ticks=_x_ticks(plan, case, across, paper),
-        y_ticks=up.ticks,
-        x_label=f'{words.AXIS_LABELS[plan.axis]}{" (log scale)" if across.spread else ""}',
+        x_ticks=_x_ticks(plan, across, paper),
+        y_ticks=up.ticks(),
+        x_label=f'{words.AXIS_LABELS[plan.axis]}{" (log scale)" if len(across) > 1 else ""}',
         y_label=f'{metrics[0].unit}{" (log scale)" if up.logarithmic else ""}',
-        logarithmic=up.logarithmic,
-        lines=lines,
-        words='; '.join(mark.words for line in lines for mark in line.marks),
+        lines=tuple(_line(each, operations, case, across, up, references) for each in operations),
     )
 
 
-def nice_ticks(most: float, count: int) -> list[float]:
-    """0 and multiples of 1, 2 or 5 x 10^k up to the first at or above `most`, at most about `count` of them."""
-    rough = most / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
-    return [step * i for i in range(math.ceil(most / step - 1e-9) + 1)]
+def _across(values: Mapping[str, int], paper: Paper) -> dict[str, float]:
+    """Places on the lying axis by label. The values of a sweep double, or nearly so: the axis is logarithmic."""
+    low, high = math.log2(min(values.values())), math.log2(max(values.values()))
+    width = paper.width - paper.left - paper.right
+    if low == high:
+        return dict.fromkeys(values, paper.left + width / 2)
+    margin = MARGIN * width
+    scale = (width - 2 * margin) / (high - low)
+    return {label: paper.left + margin + (math.log2(value) - low) * scale for label, value in values.items()}
 
 
-def log_ticks(least: float, most: float) -> list[float]:
-    """1, 2 and 5 x 10^k from the last at or below `least` to the first at or above `most`; only 10^k if many."""
-    first, last = math.floor(math.log10(least)), math.ceil(math.log10(most))
-    every = [factor * 10.0**power for power in range(first, last + 1) for factor in (1, 2, 5)]
-    low = max(tick for tick in every if tick <= least * (1 + 1e-9))
-    high = min([tick for tick in every if tick >= most * (1 - 1e-9)] or [10.0**last])
-    inside = [tick for tick in every if low <= tick <= high]
-    return inside if len(inside) <= 8 else [10.0**power for power in range(first, last + 1)]
-
-
-class _Across:
-    """Places on the lying axis. The values of a sweep double, or nearly so: the axis is logarithmic."""
-
-    def __init__(self, values: Sequence[int], paper: Paper) -> None:
-        self._low, high = math.log2(min(values)), math.log2(max(values))
-        self.spread = high - self._low
-        self._margin = 0.06 * (paper.width - paper.left - paper.right) if self.spread else 0.0
-        self._from = paper.left + self._margin
-        self._width = paper.width - paper.left - paper.right - 2 * self._margin
-
-    def __call__(self, value: float) -> float:
-        share = (math.log2(value) - self._low) / self.spread if self.spread else 0.5
-        return self._from + share * self._width
-
-
-@dataclass(frozen=True)
-class _Up:
-    """Places on the upright axis."""
-
-    least: float
-    most: float
-    logarithmic: bool
-    paper: Paper
-
-    def __call__(self, value: float) -> float:
-        height = self.paper.height - self.paper.top - self.paper.bottom
-        return self.paper.height - self.paper.bottom - height * max(0.0, min(1.0, self._share(value)))
-
-    def _share(self, value: float) -> float:
-        if not self.logarithmic:
-            return (value - self.least) / (self.most - self.least)
-        if value <= 0:
-            return 0.0
-        return math.log(value / self.least) / math.log(self.most / self.least)
-
-    @property
-    def ticks(self) -> tuple[Tick, ...]:
-        if self.logarithmic:
-            values = log_ticks(self.least, self.most)
-        else:
-            values = nice_ticks(self.most, 5)
-        return tuple(Tick(self(value), words.figure(value) if value else '0') for value in values)
-
-
-def _up(metrics: Sequence[MetricResult], references: Mapping[str, ReferenceResult], paper: Paper) -> _Up:
-    """The upright axis: linear from zero, unless that would press something flat."""
+def _up(metrics: Sequence[MetricResult], references: Mapping[str, ReferenceResult], paper: Paper) -> Scale:
+    """The upright axis. It need not hold all of an interval of three samples, nor a reference far above."""
     summaries = [metric.summary for metric in metrics if metric.summary]
     greatest = max(each.maximum for each in summaries)
-    bounds = [bound for metric in metrics for bound in _bounds(references.get(metric.metric)) if bound > 0]
-    # An interval of three samples can be wider than everything else together; it is cut then, and shown so.
-    ends = [min(each.interval.high, 1.25 * greatest) for each in summaries if math.isfinite(each.interval.high)]
-    most = max([greatest, *ends, *(bound for bound in bounds if bound <= 3 * greatest)])
-    means = [each.mean for each in summaries]
-    if most <= 0:
-        return _Up(0.0, 1.0, False, paper)
-    if min(means) > 0 and max(means) / min(means) > LOG_BEYOND:
-        ticks = log_ticks(min(each.minimum for each in summaries if each.minimum > 0), most)
-        return _Up(ticks[0], ticks[-1], True, paper)
-    return _Up(0.0, nice_ticks(most, 5)[-1], False, paper)
+    ends = [min(each.interval.high, 1.25 * greatest) for each in summaries if math.isfinite(each.interval.half_width)]
+    bounds = [bound for metric in metrics for bound, _ in _bounds(references.get(metric.metric))]
+    others = [
+        *(each.minimum for each in summaries),
+        *(each.maximum for each in summaries),
+        *ends,
+        *(bound for bound in bounds if bound <= 3 * greatest),
+    ]
+    return scale_of([each.mean for each in summaries], others, paper.height - paper.bottom, paper.top)
+
+
+def _x_ticks(plan: TrialPlan, across: Mapping[str, float], paper: Paper) -> tuple[Tick, ...]:
+    """A tick at every point. The last has its label, and before it every second or third if all would touch."""
+    places = sorted(((across[point.label], words.point_value(plan, point)) for point in plan.points), reverse=True)
+    every = next(step for step in range(1, len(places) + 1) if _apart(places[::step], paper))
+    return tuple(Tick(x, '' if i % every else label) for i, (x, label) in enumerate(places))[::-1]
+
+
+def _apart(places: Sequence[tuple[float, str]], paper: Paper) -> bool:
+    """Whether these labels, from right to left, stand clear of each other."""
+    return all(
+        right - left > paper.font * (CHARACTER_WIDTH * (len(one) + len(other)) / 2 + 0.5)
+        for (right, one), (left, other) in pairwise(places)
+    )
 
 
 def _line(
     operation: str,
-    metrics: Sequence[MetricResult],
-    case: CaseResult,
-    across: _Across,
-    up: _Up,
-    references: Mapping[str, ReferenceResult],
     operations: Sequence[str],
+    case: CaseResult,
+    across: Mapping[str, float],
+    up: Scale,
+    references: Mapping[str, ReferenceResult],
 ) -> Line:
     # Intervals of two operations at one point would hide each other: each stands a little to its side.
-    aside = 5.0 * (2 * operations.index(operation) - len(operations) + 1)
-    own = [metric for metric in metrics if metric.operation == operation]
-    marks = [_mark(metric, across(case.curves.values[metric.point]) + aside, up, references) for metric in own]
-    order = [metric.point for metric in case.metrics if metric.operation == operation]
+    aside = ASIDE * (2 * operations.index(operation) - len(operations) + 1)
+    marks: list[Mark] = []
     strokes: list[list[tuple[float, float]]] = [[]]
-    by_point = dict(zip((metric.point for metric in own), marks, strict=True))
-    for label in order:
-        mark = by_point.get(label)
-        if mark is None or mark.form == STRUCK:
+    for metric in case.metrics:
+        if metric.operation != operation:
+            continue
+        if metric.summary is not None:
+            marks.append(_mark(metric, metric.summary, across[metric.point] + aside, up, references))
+        if metric.summary is None or marks[-1].form == STRUCK:
             strokes.append([])
         else:
-            strokes[-1].append((mark.x, mark.y))
+            strokes[-1].append((marks[-1].x, marks[-1].y))
     return Line(operation, tuple(tuple(each) for each in strokes if len(each) > 1), tuple(marks))
 
 
-def _mark(metric: MetricResult, x: float, up: _Up, references: Mapping[str, ReferenceResult]) -> Mark:
-    summary = metric.summary
-    assert summary is not None
+def _mark(
+    metric: MetricResult, summary: Summary, x: float, up: Scale, references: Mapping[str, ReferenceResult]
+) -> Mark:
     form = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}.get(metric.verdict, FULL)
     interval = summary.interval
     has_interval = form != STRUCK and math.isfinite(interval.half_width)
@@ -243,35 +198,25 @@ def _mark(metric: MetricResult, x: float, up: _Up, references: Mapping[str, Refe
         low_cut=interval.low < up.least,
         high_cut=interval.high > up.most,
         dots=() if form == STRUCK else _dots(metric.values, x, up),
-        bounds=tuple(up(bound) for bound in _bounds(references.get(metric.metric)) if up.least <= bound <= up.most),
+        bounds=tuple(
+            (up(bound), side)
+            for bound, side in _bounds(references.get(metric.metric))
+            if up.least <= bound <= up.most
+        ),
         words=f'{metric.metric}: {believed}mean {words.figure(summary.mean)} {metric.unit}'
         f'{span if has_interval else ""}, n = {summary.n}, {metric.verdict.value}',
     )
 
 
-def _dots(values: Sequence[float], x: float, up: _Up) -> tuple[tuple[float, float], ...]:
+def _dots(values: Sequence[float], x: float, up: Scale) -> tuple[tuple[float, float], ...]:
     """The samples from left to right in the order in which they were taken, so that a drift is seen."""
+    if len(values) < 2:
+        return ()
     step = min(1.6, 10.0 / len(values))
     return tuple((x + step * (i - (len(values) - 1) / 2), up(value)) for i, value in enumerate(values))
 
 
-def _bounds(reference: ReferenceResult | None) -> list[float]:
-    return [bound for bound in (reference.low, reference.high) if bound is not None] if reference else []
-
-
-def _x_ticks(plan: TrialPlan, case: CaseResult, across: _Across, paper: Paper) -> tuple[Tick, ...]:
-    """A tick at every point; the last label always stands, and from the left each that does not touch another."""
-    places = [(across(case.curves.values[point.label]), words.point_value(plan, point)) for point in plan.points]
-    widths = [CHARACTER_WIDTH * paper.font * len(label) for _, label in places]
-    last_start = places[-1][0] - widths[-1] / 2
-    ticks, free_from = [], -math.inf
-    for i, (x, label) in enumerate(places):
-        start, end = x - widths[i] / 2, x + widths[i] / 2
-        shown = i == len(places) - 1 or (start > free_from and end + paper.font / 2 < last_start)
-        free_from = end + paper.font / 2 if shown else free_from
-        ticks.append(Tick(x, label if shown else ''))
-    return tuple(ticks)
-
-
-def _order(plan: TrialPlan) -> 'callable':  # type: ignore[valid-type]
-    return lambda metric: plan.workload.operations.index(metric.operation)
+def _bounds(reference: ReferenceResult | None) -> list[tuple[float, int]]:
+    if reference is None:
+        return []
+    return [(bound, side) for bound, side in ((reference.low, 1), (reference.high, -1)) if bound is not None]

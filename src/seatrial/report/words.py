@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from seatrial.judge.expectations import AXIS_WORDS, ExpectationResult
-from seatrial.judge.references import NOT_JUDGED
+from seatrial.judge.references import NOT_JUDGED, ReferenceResult
 from seatrial.judge.session import SessionResult
+from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
-from seatrial.model.plan import TrialPlan
-from seatrial.model.units import format_size
+from seatrial.model.plan import Limits, Target, TrialPlan
+from seatrial.model.units import approximate_size, format_size
 from seatrial.model.workload import AccessPattern, Point
 from seatrial.report.evidence import SessionEvidence
 
@@ -24,7 +25,7 @@ AXIS_LABELS = {
 
 STOPPED = {
     'converged': 'precise enough',
-    'exhausted': 'repetitions used up',
+    'exhausted': 'limit reached',
     'budget': 'time used up',
     'invalid': 'not believable',
     'fixed': 'fixed number',
@@ -103,7 +104,9 @@ def verdict_sentence(session: SessionResult) -> str:
     """What the verdict of a session means, for somebody who reads nothing else."""
     total = len(session.cases)
     hit = sum(case.verdict is session.verdict for case in session.cases)
-    of_all = f'{hit} of {count(total, "case")}' if hit < total else 'The only case' if total == 1 else f'All {total} cases'
+    of_all = (
+        f'{hit} of {count(total, "case")}' if hit < total else 'The only case' if total == 1 else f'All {total} cases'
+    )
     verb = 's' if hit == 1 else ''
     if session.verdict is Verdict.PASS:
         return f'{of_all} ran as planned and can be believed. {_held_against(session)}'
@@ -128,7 +131,7 @@ def counts(session: SessionResult) -> str:
 
 def engines(session: SessionResult) -> list[tuple[str, str]]:
     """Which engines measured, each with the number of its cases: ('fio 3.33', '8 cases')."""
-    names = [f'{case.engine} {case.version}'.strip() or 'none' for case in session.cases]
+    names = [f'{case.engine} {case.version}'.strip() or 'no engine' for case in session.cases]
     return [(name, count(names.count(name), 'case')) for name in dict.fromkeys(names)]
 
 
@@ -153,11 +156,55 @@ def machines(evidence: SessionEvidence) -> list[str]:
     return [*jobs, *others]
 
 
+def memories(evidence: SessionEvidence) -> list[str]:
+    """The memory of the hosts that ran a job."""
+    starts = [case.records.start for case in evidence.cases if case.records.start]
+    return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in starts))
+
+
+def targets(evidence: SessionEvidence) -> list[Target]:
+    """Every file system and layout under test, each once."""
+    return list(dict.fromkeys(case.plan.target._replace(limits=Limits(0, 0)) for case in evidence.cases))
+
+
 def lasted(evidence: SessionEvidence) -> timedelta | None:
     """From the start of the first job to the end of the last one; None where none has both."""
     begins = [case.records.start.started for case in evidence.cases if case.records.start]
     ends = [case.records.end.ended for case in evidence.cases if case.records.end]
     return timedelta(seconds=max(ends) - min(begins)) if begins and ends else None
+
+
+def largest(plan: TrialPlan) -> str:
+    """The largest launch of a case: '8 clients on 2 nodes'."""
+    point = max(plan.points, key=lambda point: point.tasks)
+    return f'{count(point.tasks, "client")} on {count(point.nodes, "node")}'
+
+
+def stopping(plan: TrialPlan) -> str:
+    """When the repetitions of a point end."""
+    rule = plan.stopping
+    if rule.fixed:
+        return f'{rule.least} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
+    return (
+        f'{rule.least} to {rule.most} of each point, until the {100 * rule.confidence:g} % interval is within '
+        f'{percent(rule.max_relative_error)}, then {rule.extra} more'
+    )
+
+
+def bounds(reference: ReferenceResult) -> str:
+    """What a reference allows: 'at least 900', '900 \u2013 1100'."""
+    low, high = reference.low, reference.high
+    if low is not None and high is not None:
+        return f'{figure(low)} \u2013 {figure(high)}'
+    if low is None and high is None:
+        return 'none'
+    return f'at least {figure(low)}' if low is not None else f'at most {figure(high or 0.0)}'
+
+
+def confidence(session: SessionResult) -> str:
+    """Of the intervals, in per cent: '90'."""
+    summaries = [metric.summary for case in session.cases for metric in case.metrics if metric.summary]
+    return f'{100 * (summaries[0].interval.confidence if summaries else CONFIDENCE):g}'
 
 
 def shared_labels(session: SessionResult) -> list[str]:
@@ -183,7 +230,9 @@ def _what(pattern: AccessPattern) -> str:
         return 'a file of its own'
     if pattern.extent == 'whole':
         return 'the whole of one shared file'
-    return {'strided': 'objects of one shared file, dealt in turn'}.get(pattern.order, 'its segment of one shared file')
+    return {'strided': 'objects of one shared file, dealt in turn'}.get(
+        pattern.order, 'its segment of one shared file'
+    )
 
 
 def _held_against(session: SessionResult) -> str:

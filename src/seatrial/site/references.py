@@ -68,7 +68,7 @@ def _origin(value: Any) -> str:
 
 
 def _date(value: Any) -> str:
-    if type(value) is datetime.date:
+    if isinstance(value, datetime.date):
         return value.isoformat()
     try:
         return datetime.date.fromisoformat(value).isoformat()
@@ -200,16 +200,16 @@ class _Reading:
             return None
         reference, low, high, unit = value
         if not _is_number(reference) or reference <= 0:
-            self.note((*keys, 0), f'{show(reference)} is no reference; write a number above 0: 1000.0')
+            self.note(keys, f'{_shown(reference)} is no reference; write a number above 0: 1000.0', 0)
         if low is not None and not (_is_number(low) and -1 < low <= 0):
-            self.note((*keys, 1), f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less, or null')
+            self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less, or null', 1)
         if high is not None and not (_is_number(high) and high >= 0):
-            self.note((*keys, 2), f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null')
+            self.note(keys, f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null', 2)
         if (low, high) in ((None, None), (0, 0)):
             never = 'fail it' if low is None else 'meet it'
             self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less, or 0.1 for at most 10 % more')
         if unit != UNIT:
-            self.note((*keys, 3), f'{show(unit)} is not the unit of the metric; write {UNIT}')
+            self.note(keys, f'{show(unit)} is not the unit of the metric; write {UNIT}', 3)
         if len(self.problems) > before:
             return None
         return float(reference), None if low is None else float(low), None if high is None else float(high)
@@ -220,8 +220,8 @@ class _Reading:
         self.note(keys, f'{show(value)} stands where {what} are expected; write them, indented')
         return []
 
-    def note(self, keys: tuple[Any, ...], sentence: str) -> None:
-        places = [key if type(key) in (str, int) else str(key) for key in keys]
+    def note(self, keys: tuple[Any, ...], sentence: str, part: int | None = None) -> None:
+        places = [*(str(key) for key in keys), *(() if part is None else (part,))]
         self.problems.append(problem(REFERENCES_FILE, places, sentence))
 
 

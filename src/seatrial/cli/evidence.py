@@ -1,0 +1,176 @@
+"""From the folder of a session to what a report and the history are made from."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+
+import seatrial
+from seatrial.check.criteria import criteria_of, with_references
+from seatrial.check.declared import Declared
+from seatrial.check.planning import cases_of
+from seatrial.check.session import Session, began
+from seatrial.cli.results import RESULTS
+from seatrial.engine.base import EngineError
+from seatrial.engine.catalogue import by_name
+from seatrial.job.recorder import records_in
+from seatrial.job.runner import DATA
+from seatrial.judge.session import SessionResult, judge_session
+from seatrial.judge.verdict import CaseResult, Criteria, judge_case
+from seatrial.model.codec import FormError, from_json
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.record import PLAN, Records, Sample, Start
+from seatrial.model.workload import preparation, resized
+from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.rules.case import measured
+from seatrial.site.model import Site
+from seatrial.site.profile import PROFILES
+
+RAW = 'raw'
+
+
+def sessions_of(site: Site) -> list[str]:
+    """The sessions of a site that have plans, oldest first."""
+    folder = Path(site.state) / 'sessions'
+    return sorted({file.parents[2].name for file in folder.glob(f'*/cases/*/{PLAN}')})
+
+
+def named(known: Sequence[str], wanted: str, where: str) -> str:
+    """The one session whose name is or begins with `wanted`. Raises UsageError."""
+    found = [name for name in known if name == wanted] or [name for name in known if name.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise click.UsageError(f"'{wanted}' is the beginning of {len(found)} sessions: {', '.join(found[-3:])}, ...")
+    newest = f'; the newest are {", ".join(known[-3:])}' if known else ''
+    raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
+
+
+def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
+    """A session from its plans and records, judged by the checks and references of today.
+
+    A notice says where that gives another verdict than the one in results.json. Raises UsageError for a plan that
+    cannot be read, SiteError for the site's references.
+    """
+    plans = [_plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
+    session = Session(folder.name, folder, site, PROFILES[plans[0].profile], plans[0].engines)
+    session = with_references(session, checks)
+    order = [case for declared in checks.values() for case in cases_of(session, declared)]
+    plans.sort(key=lambda plan: order.index(plan.case) if plan.case in order else len(order))
+    criteria = {
+        plan.case: criteria_of(session, checks[plan.case.check], plan.case)
+        for plan in plans
+        if plan.case.check in checks
+    }
+    results = [judge_case(plan, _records(folder, plan), criteria.get(plan.case, Criteria())) for plan in plans]
+    result = judge_session(session.id, session.profile.name, results, criteria)
+    gone = sorted({plan.case.check for plan in plans} - set(checks))
+    notices = [
+        *_changed(folder, result),
+        *(f'{check} is no check any more; it is held against nothing' for check in gone),
+    ]
+    return evidence_of(session, plans, result, notices)
+
+
+def evidence_of(
+    session: Session, plans: Sequence[TrialPlan], result: SessionResult, notices: Sequence[str] = ()
+) -> SessionEvidence:
+    """A session that has been judged, with its records and raw output."""
+    by_case = {each.case: each for each in result.cases}
+    return SessionEvidence(
+        result=result,
+        site=session.site.name,
+        label=session.profile.label,
+        began=began(session.id),
+        seatrial=seatrial.__version__,
+        cases=[_case(session.folder, plan, by_case[plan.case]) for plan in plans],
+        notices=notices,
+    )
+
+
+def _plan_in(file: Path) -> TrialPlan:
+    try:
+        return from_json(TrialPlan, json.loads(file.read_text()))
+    except FormError as error:
+        raise click.UsageError(f'{file}: {error}; it is of another version of Seatrial') from None
+    except ValueError as error:
+        raise click.UsageError(f'{file} is no JSON: {error}') from None
+
+
+def _changed(folder: Path, result: SessionResult) -> list[str]:
+    try:
+        was = json.loads((folder / RESULTS).read_text())['verdict']
+    except FileNotFoundError:
+        return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
+    except (ValueError, KeyError, TypeError):
+        return [f'{RESULTS} cannot be read']
+    if was == result.verdict.value:
+        return []
+    return [
+        f'on the day this session was {was}; judged by the checks, references and rules of today it is '
+        f'{result.verdict.value}'
+    ]
+
+
+def _records(folder: Path, plan: TrialPlan) -> Records:
+    """From the session's own folder, wherever it lies now."""
+    return records_in(str(folder / 'cases' / plan.case.slug))
+
+
+def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
+    records = _records(folder, plan)
+    start, samples = records.start, measured(records)
+    raw = folder / 'cases' / plan.case.slug / RAW
+    return CaseEvidence(
+        plan=plan,
+        records=records,
+        result=result,
+        samples=samples,
+        steps=_steps(plan, records, samples, raw),
+        raw=f'{plan.records}/{RAW}',
+        data=f'{start.run_directory}/{DATA}' if start and start.run_directory else '',
+    )
+
+
+def _steps(
+    plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
+) -> dict[str, list[Step]]:
+    """The first repetition of every point that has one, with the preparation that it needed."""
+    steps: dict[str, list[Step]] = {}
+    for point in plan.points:
+        first = [samples.get(metric(operation, point.label), ())[:1] for operation in plan.workload.operations]
+        launches = [sample for each in first for sample in each if sample.command]
+        prepared = [
+            sample
+            for sample in records.samples
+            if launches and sample.stage == 'prepare' and sample.command and sample.started <= launches[0].started
+        ]
+        if launches:
+            steps[point.label] = [_step(plan, records, each, raw) for each in (*prepared[-1:], *launches)]
+    return steps
+
+
+def _step(plan: TrialPlan, records: Records, sample: Sample, raw: Path) -> Step:
+    """A launch with the files and links that its engine asks for; a file's text is the one that was used."""
+    assert records.start is not None and records.sized is not None, 'a sample that counts follows both'
+    start, point = records.start, next(point for point in plan.points if point.label == sample.point)
+    try:
+        point = resized(point, plan.axis, records.sized.bytes_per_client)
+        prepares = sample.stage == 'prepare'
+        pattern, point = preparation(plan.workload, point) if prepares else (plan.workload, point)
+        prefix = f'{plan.records}/{RAW}/{sample.raw}'
+        seed = plan.seed + sample.block
+        command = by_name(start.engine).command(start.program, pattern, sample.operation, point, prefix, seed)
+    except (EngineError, ValueError):  # this Seatrial would not measure it so any more
+        return Step(sample, {}, ())
+    inputs = {Path(path).name: text for path, text in command.inputs.items()}
+    return Step(sample, {name: _text(raw / name) or text for name, text in inputs.items()}, command.links)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding='utf-8', errors='replace')
+    except OSError:
+        return ''

@@ -1,0 +1,162 @@
+"""`seatrial history`: what earlier sessions measured."""
+
+from pathlib import Path
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.cli.evidence import named
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import MARKS, console
+from seatrial.history.rows import Kept, table
+from seatrial.history.store import folder_of, read, write
+from seatrial.judge.statistics import summary
+from seatrial.judge.verdict import Verdict
+from seatrial.report.evidence import SessionEvidence
+from seatrial.site.load import load as load_site
+
+FORMATS = ('.csv', '.parquet')
+CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
+
+
+@click.group()
+def history() -> None:
+    """List, show and export what earlier sessions measured."""
+
+
+@history.command('list')
+@site_option
+def list_(site_folder: Path) -> None:
+    """List the sessions, oldest first, with their verdicts."""
+    screen = console()
+    rows = _rows(site_folder, screen)
+    shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS', '#launches')
+    for (session,), own in rows.group_by('session', maintain_order=True):
+        cases = own.unique(CASE)
+        shown.add_row(
+            _verdict(own['session_verdict'][0]),
+            str(session),
+            f'{own["session_started"][0]:%Y-%m-%d %H:%M}',
+            own['profile'][0],
+            ', '.join(_engines(own)) or '-',
+            str(cases.height),
+            str(cases.filter(pl.col('case_verdict') != Verdict.PASS.value).height),
+            str(own['started'].is_not_null().sum()),
+        )
+    screen.print(shown if rows.height else 'The history is empty; seatrial run adds to it.')
+
+
+@history.command()
+@click.argument('session', required=False)
+@click.option('--check', help='Only this check.')
+@click.option('--metric', help='Only this metric, as in write@64objects.')
+@site_option
+def show(session: str | None, check: str | None, metric: str | None, site_folder: Path) -> None:
+    """Show the metrics of SESSION, or with --check or --metric those of every session, one below the other."""
+    if not (session or check or metric):
+        raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
+    screen = console()
+    rows = _rows(site_folder, screen)
+    wanted = rows
+    if session:
+        known = rows['session'].unique(maintain_order=True).to_list()
+        wanted = wanted.filter(pl.col('session') == named(known, session, 'the history'))
+    for column, value in (('check', check), ('metric', metric)):
+        if value is not None:
+            wanted = wanted.filter(pl.col(column) == value)
+            if not wanted.height:
+                raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
+    shown = _table('session', 'case', 'metric', 'verdict', '#mean MiB/s', '#90 % interval', '#n', 'why')
+    for _, own in wanted.group_by(*CASE, 'metric', 'session', maintain_order=True):
+        shown.add_row(*_metric(own))
+    screen.print(shown)
+
+
+@history.command()
+@click.option(
+    '--output',
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help='File to write; its end decides the form: .csv or .parquet.',
+)
+@site_option
+def export(output: Path, site_folder: Path) -> None:
+    """Write every measured launch of all sessions to one file that is not there yet."""
+    if output.suffix not in FORMATS:
+        raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
+    screen = console()
+    rows = _rows(site_folder, screen)
+    try:
+        with output.open('xb') as stream:
+            if output.suffix == '.csv':
+                rows.write_csv(stream)
+            else:
+                rows.write_parquet(stream)
+    except FileExistsError:
+        raise click.UsageError(f'{output} is there already; name another file') from None
+    screen.print(f'{rows.height} rows of {rows["session"].n_unique()} sessions in {output}', soft_wrap=True)
+
+
+def remember(evidence: SessionEvidence, state: str) -> Path:
+    """Write a session into the history of its site; returns the file. Raises OSError."""
+    kept = [
+        Kept(
+            plan=case.plan,
+            records=case.records,
+            samples=case.samples,
+            verdict=case.result.verdict.value,
+            metrics={each.metric: (each.verdict.value, each.why) for each in case.result.metrics},
+        )
+        for case in evidence.cases
+    ]
+    result = evidence.result
+    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept)
+    return write(folder_of(state), result.session, rows)
+
+
+def _rows(site_folder: Path, screen: Console) -> pl.DataFrame:
+    """All rows of the site's history; what is skipped is said."""
+    found = read(folder_of(load_site(site_folder).state))
+    for each in found.skipped:
+        screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
+    return found.rows
+
+
+def _metric(own: pl.DataFrame) -> tuple[str | Text, ...]:
+    """The line of one metric of one session."""
+    first = own.row(0, named=True)
+    values = own.filter(pl.col('valid'))['bandwidth_mib_s'].drop_nulls().to_list()
+    found = summary(values) if values else None
+    return (
+        first['session'],
+        f'{first["check"]}/{first["partition"]}/{first["file_system"]}/{first["layout"]}/{first["nodes"]}n',
+        first['metric'],
+        _verdict(first['metric_verdict']),
+        f'{found.mean:.4g}' if found else '-',
+        f'{found.interval.low:.4g}..{found.interval.high:.4g}' if found and found.n > 2 else '-',
+        str(found.n if found else 0),
+        first['metric_why'],
+    )
+
+
+def _engines(own: pl.DataFrame) -> list[str]:
+    pairs = own.select('engine', 'engine_version').drop_nulls().unique(maintain_order=True)
+    return [f'{engine} {version}'.strip() for engine, version in pairs.iter_rows() if engine]
+
+
+def _verdict(word: str) -> Text:
+    style, mark = MARKS[Verdict(word)]
+    return Text(f'{mark} {word}', style)
+
+
+def _table(*headings: str) -> Table:
+    """An empty table; a heading that begins with # is of figures."""
+    made = Table(box=None, pad_edge=False)
+    for heading in headings:
+        made.add_column(
+            heading.removeprefix('#'), justify='right' if heading.startswith('#') else 'left', overflow='fold'
+        )
+    return made

@@ -1,0 +1,60 @@
+"""`seatrial report`: a session for people: a page, JUnit XML and a summary in Markdown."""
+
+import os
+from pathlib import Path
+
+import click
+
+from seatrial.check.declared import load as load_checks
+from seatrial.check.session import folder_of
+from seatrial.cli.evidence import judged_anew, named, sessions_of
+from seatrial.cli.options import checks_option, site_option
+from seatrial.cli.terminal import MARKS, console
+from seatrial.report.evidence import SessionEvidence
+from seatrial.report.junit import junit
+from seatrial.report.markdown import markdown
+from seatrial.report.page import page
+from seatrial.site.load import load as load_site
+
+FOLDER = 'report'
+PAGE = 'index.html'
+
+
+@click.command()
+@click.argument('session', required=False)
+@click.option(
+    '--output',
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for the report; in the session's own folder without it.",
+)
+@checks_option
+@site_option
+def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> None:
+    """Write index.html, junit.xml and summary.md of SESSION, by its name or the beginning of it; of the newest without.
+
+    The session is judged anew from its records, by the checks and references of today.
+    """
+    site = load_site(site_folder)
+    known = sessions_of(site)
+    if not known:
+        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
+    name = named(known, session, site.state) if session else known[-1]
+    folder = folder_of(site, name)
+    evidence = judged_anew(site, load_checks(checks), folder)
+    file = write_report(evidence, output or folder / FOLDER)
+    screen = console()
+    for notice in evidence.notices:
+        screen.print(f'note: {notice}', soft_wrap=True)
+    mark = MARKS[evidence.result.verdict][1]
+    screen.print(f'{mark} {evidence.result.verdict.value}  session {name}, report: {file}', soft_wrap=True)
+
+
+def write_report(evidence: SessionEvidence, folder: Path) -> Path:
+    """Write the three files, each whole and then renamed, into the folder, which is made; returns the page."""
+    texts = {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        temporary = folder / f'.{name}.{os.getpid()}.tmp'
+        temporary.write_text(text, encoding='utf-8')
+        temporary.replace(folder / name)
+    return folder / PAGE

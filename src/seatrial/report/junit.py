@@ -1,0 +1,107 @@
+"""JUnit XML for continuous integration: one test case a planned case.
+
+FAIL is a failure. INVALID and INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is
+a failure of that type and not 'skipped', which every reader shows as green: what could not decide is no success. The
+test cases are all green if and only if the session is a PASS.
+"""
+
+from xml.etree import ElementTree
+
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
+from seatrial.report import words
+from seatrial.report.evidence import SessionEvidence
+
+_ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
+_BAD = ('failure', 'error')
+
+
+def junit(evidence: SessionEvidence) -> str:
+    """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
+    result = evidence.result
+    cases = [_case(case) for case in result.cases]
+    cases += [_relation(each) for each in result.relations if each.enforced]
+    if result.verdict is not Verdict.PASS and not any(case.find(kind) is not None for case in cases for kind in _BAD):
+        cases.append(_session(evidence))
+    failures = sum(case.find('failure') is not None for case in cases)
+    errors = sum(case.find('error') is not None for case in cases)
+    lasted = words.lasted(evidence)
+    totals = {
+        'tests': str(len(cases)),
+        'failures': str(failures),
+        'errors': str(errors),
+        'skipped': '0',
+        'time': f'{lasted.total_seconds() if lasted else 0:.3f}',
+    }
+    root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
+    began = evidence.began.replace(tzinfo=None).isoformat(timespec='seconds')
+    suite = ElementTree.SubElement(
+        root, 'testsuite', {'name': f'seatrial {words.clean(evidence.site)}', **totals, 'timestamp': began}
+    )
+    properties = ElementTree.SubElement(suite, 'properties')
+    for name, value in (
+        ('session', result.session),
+        ('site', evidence.site),
+        ('profile', evidence.label),
+        ('verdict', result.verdict.value),
+        ('counts', words.counts(result)),
+        ('seatrial', evidence.seatrial),
+        *(('notice', notice) for notice in evidence.notices),
+        *(('relation', f'{each.id}: {each.sentence}') for each in result.relations if not each.enforced),
+    ):
+        _property(properties, name, value)
+    suite.extend(cases)
+    ElementTree.indent(root)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"
+
+
+def _case(case: CaseResult) -> ElementTree.Element:
+    element = _testcase(case.case.name, case.case.check, case.duration_s)
+    properties = ElementTree.SubElement(element, 'properties')
+    engine = f'{case.engine} {case.version}'.strip() or 'none'
+    for name, value in (('verdict', case.verdict.value), ('engine', engine), ('host', case.host)):
+        _property(properties, name, value)
+    for metric in case.metrics:
+        _property(properties, metric.metric, _figures(metric))
+    _outcome(element, case.verdict, case.reasons)
+    if case.labels:
+        ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(case.labels))
+    return element
+
+
+def _relation(relation: ExpectationResult) -> ElementTree.Element:
+    element = _testcase(f'{relation.id}: {relation.subject}', 'relations', None)
+    _outcome(element, of_relation(relation.relation), (relation.relation.sentence,))
+    return element
+
+
+def _session(evidence: SessionEvidence) -> ElementTree.Element:
+    element = _testcase('session', 'session', None)
+    _outcome(element, evidence.result.verdict, (words.verdict_sentence(evidence.result),))
+    return element
+
+
+def _testcase(name: str, classname: str, duration_s: float | None) -> ElementTree.Element:
+    return ElementTree.Element(
+        'testcase',
+        {'name': words.clean(name), 'classname': words.clean(classname), 'time': f'{duration_s or 0:.3f}'},
+    )
+
+
+def _property(properties: ElementTree.Element, name: str, value: str) -> None:
+    ElementTree.SubElement(properties, 'property', {'name': words.clean(name), 'value': words.clean(value)})
+
+
+def _figures(metric: MetricResult) -> str:
+    summary = metric.summary
+    if summary is None:
+        return f'{metric.verdict.value}: not measured'
+    return f'{metric.verdict.value}: mean {summary.mean:.6g} {metric.unit}, n = {summary.n}'
+
+
+def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str, ...]) -> None:
+    if verdict is Verdict.PASS:
+        return
+    kind = 'error' if verdict in _ERRORS else 'failure'
+    said = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}
+    ElementTree.SubElement(element, kind, said).text = words.clean('\n'.join(reasons))

@@ -1,0 +1,181 @@
+"""What the cases of the sites and checks that come with Seatrial are held against."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.criteria import criteria_of, with_references
+from seatrial.check.declared import CheckError, load
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session
+from seatrial.judge.expectations import OfPair
+from seatrial.site.error import SiteError
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
+from seatrial.site.references import INDEX
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / 'site-config' / 'example-lustre'
+CHECKS = load(ROOT / 'checks')
+EXPECTATIONS = [(check, each) for check in CHECKS.values() for each in check.expectations]
+DOCUMENTED = re.findall(r'^\| (L09-\w+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE)
+
+CHECK = """
+import reframe
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.judge.expectations import AtLeast, Insensitive
+from seatrial.model.workload import AccessPattern, Sweep
+
+@trial
+class Objects(AccessPatternCheck):
+    pattern = AccessPattern(files='multiple', extent='whole')
+    sweep = Sweep('objects', (2, 4), bytes_per_client=1024)
+    expectations = ({},)
+
+@trial
+class Clients(AccessPatternCheck):
+    pattern = AccessPattern(files='multiple', extent='whole')
+    sweep = Sweep('clients', (1, 2), bytes_per_client=1024, objects=2)
+"""
+
+
+def session_of(folder=EXAMPLE, profile='nightly'):
+    site = load_site(folder)
+    return Session('s', Path('/state/s'), site, PROFILES[profile], site.engine_choices())
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """The session of the example after replacing a text in one of its files."""
+
+    def change(name, old, new):
+        for file in EXAMPLE.iterdir():
+            if file.is_file():
+                (tmp_path / file.name).write_text(file.read_text())
+        text = (EXAMPLE / name).read_text()
+        assert old in text
+        (tmp_path / name).write_text(text.replace(old, new, 1))
+        return session_of(tmp_path)
+
+    return change
+
+
+@pytest.fixture
+def declaring(tmp_path):
+    """Load a check file with this expectation."""
+
+    def declare(expectation):
+        (tmp_path / 'access').mkdir()
+        (tmp_path / 'access' / 'check.py').write_text(CHECK.format(expectation))
+        return load(tmp_path)
+
+    return declare
+
+
+def test_the_references_of_the_example_are_valid():
+    found = with_references(session_of(), CHECKS).references
+    assert len(found) == 11
+    assert {each.origin for each in found} == {'contract', 'baseline'}
+
+
+@pytest.mark.parametrize(('profile', 'count'), [('nightly', 5), ('acceptance', 6), ('paper', 0), ('smoke', 0)])
+def test_every_reference_of_the_example_is_held_against_a_metric_that_is_planned(profile, count):
+    session = with_references(session_of(profile=profile), CHECKS)
+    held = 0
+    for check in CHECKS.values():
+        for case in cases_of(session, check):
+            references = criteria_of(session, check, case).references
+            held += len(references)
+            if references:
+                assert {each.metric for each in references} <= set(plan_of(session, check, case).metrics)
+    assert held == count
+
+
+def test_the_trials_of_the_example_enforce_what_they_name():
+    session = session_of(profile='acceptance')
+    check = CHECKS['MultipleFilesObjects']
+    enforced = {criteria_of(session, check, case).enforced for case in cases_of(session, check)}
+    assert enforced == {frozenset({'L09-02', 'L09-04'})}
+
+
+def test_a_trial_enforces_nothing_by_itself():
+    session = session_of()
+    for check in CHECKS.values():
+        assert not any(criteria_of(session, check, case).enforced for case in cases_of(session, check))
+
+
+@pytest.mark.parametrize(('id', 'mend'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-01, L09-02')])
+def test_an_id_that_no_check_of_the_trial_has_is_refused(changed, id, mend):
+    with pytest.raises(SiteError) as caught:
+        with_references(changed('trial.yaml', 'enforce: [L09-02', f'enforce: [{id}'), CHECKS)
+    assert caught.value.problems[0].startswith(
+        f"trial.yaml: trials[2].enforce[0]: '{id}' is no expectation of the checks of this trial; {mend}"
+    )
+
+
+def test_an_id_of_a_check_that_the_trial_leaves_out_is_refused(changed):
+    with pytest.raises(SiteError, match='L09-03'):
+        with_references(changed('trial.yaml', 'enforce: [L09-02', 'enforce: [L09-03'), CHECKS)
+
+
+def test_a_point_that_the_profile_leaves_out_can_have_no_reference(changed):
+    session = changed('references.yaml', 'write@2objects: [57000.0', 'write@4objects: [57000.0')
+    with pytest.raises(SiteError, match="'write@4objects' is no metric that is judged here"):
+        with_references(session, CHECKS)
+
+
+def test_a_smoke_test_can_have_no_reference(changed):
+    session = changed('references.yaml', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:')
+    with pytest.raises(SiteError, match="'smoke' is no profile that is judged here; write one of nightly"):
+        with_references(session, CHECKS)
+
+
+def test_a_site_without_the_file_has_no_references():
+    session = session_of(ROOT / 'site-config' / 'local')
+    assert with_references(session, CHECKS).references == ()
+
+
+def test_references_of_a_system_that_this_session_leaves_out_are_valid():
+    session = session_of()
+    narrow = Session('s', session.folder, session.site, session.profile, session.engines, ('metadata',), 'elsewhere')
+    assert len(with_references(narrow, CHECKS).references) == 11
+
+
+def test_the_index_of_the_references_are_attributes_of_a_check():
+    base = (ROOT / 'src' / 'seatrial' / 'check' / 'base.py').read_text()
+    for name in INDEX:
+        assert name == '$partition' or re.search(rf'^    {name} = variable\(', base, re.MULTILINE)
+
+
+def test_every_test_of_the_source_is_declared_and_documented():
+    declared = {each.id for _, each in EXPECTATIONS}
+    assert declared == set(DOCUMENTED)
+    assert {id[:6] for id in declared} == {f'L09-0{number}' for number in range(1, 9)}
+
+
+@pytest.mark.parametrize(('check', 'expectation'), EXPECTATIONS, ids=lambda value: getattr(value, 'id', None))
+def test_an_expectation_says_what_was_found_and_where(check, expectation):
+    assert 'Boito' in expectation.source and '2009' in expectation.source
+    assert expectation.words[0].islower() and not expectation.words.endswith('.')
+
+
+def test_every_class_that_writes_and_reads_compares_the_two():
+    for check in CHECKS.values():
+        compares = any(isinstance(each, OfPair) and each.than == 'write' for each in check.expectations)
+        assert compares == (check.pattern.operations == ('write', 'read'))
+
+
+def test_an_expectation_of_another_axis_is_refused(declaring):
+    with pytest.raises(CheckError, match=r"Objects.expectations: X: 'clients' is not the axis of its sweep"):
+        declaring("Insensitive(to='clients', id='X', words='w', source='s')")
+
+
+def test_a_comparison_with_a_check_that_is_not_there_is_refused(declaring):
+    with pytest.raises(CheckError, match="Objects.expectations: X: there is no check 'Objcts'"):
+        declaring("AtLeast(of='Objcts', id='X', words='w', source='s')")
+
+
+def test_a_comparison_with_a_check_that_sweeps_something_else_is_refused(declaring):
+    with pytest.raises(CheckError, match='Objects.expectations: X: Clients sweeps clients, not objects'):
+        declaring("AtLeast(of='Clients', id='X', words='w', source='s')")

@@ -1,0 +1,190 @@
+"""References under `seatrial run` and under plain ReFrame: the same verdicts, and nothing passes that fails here."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKS = """
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Sweep
+
+
+class Write(AccessPatternCheck):
+    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
+    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+"""
+TRIAL = """
+version: 1
+state: state
+engines: [{{name: fio, program: {fio}}}]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2, python: {python}}}
+trials:
+  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+"""
+# The runner, but launches of milliseconds count: what rule T19 says of them is tested by itself.
+PYTHON = """#!{python}
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import seatrial.rules.launch
+
+seatrial.rules.launch.CLOCK_MIN_S = 0.0
+from seatrial.job.__main__ import main
+
+sys.exit(main(sys.argv[2:]))
+"""
+# Two clients move 1 MiB each in 20 and 22 ms by turns: the mean of six launches is 95.5 MiB/s, and its interval about
+# 4.5 wide to each side.
+REFERENCES = {
+    'Inside': ('[95.0, -0.3, null, MiB/s]', ''),
+    'Outside': ('[999.0, -0.1, null, MiB/s]', ''),
+    'StraddlingInside': ('[100.0, -0.05, null, MiB/s]', ''),
+    'StraddlingOutside': ('[102.0, -0.05, null, MiB/s]', ''),
+    'OtherEngine': ('[999.0, -0.1, null, MiB/s]', ', engine: ior'),
+}
+VERDICTS = {
+    'Inside': 'PASS',
+    'Outside': 'FAIL',
+    'StraddlingInside': 'INCONCLUSIVE',
+    'StraddlingOutside': 'INCONCLUSIVE',
+    'OtherEngine': 'PASS',
+    'Unreferenced': 'PASS',
+}
+POINTS = {'Inside': 'pass', 'Outside': 'fail', 'StraddlingInside': 'pass', 'StraddlingOutside': 'fail'}
+
+
+@pytest.fixture(scope='module')
+def site(tmp_path_factory, make_stub_fio, repository):
+    """A site with references, the checks beside it, and a benchmark that claims what the test wants."""
+    home = tmp_path_factory.mktemp('site')
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
+    fio = make_stub_fio(home / 'stubs', ('.', {'seconds': 0.03, 'runtime_ms': [20, 22]}))
+    python = home / 'stubs' / 'python'
+    python.write_text(PYTHON.format(python=sys.executable))
+    python.chmod(0o755)
+    (home / 'trial.yaml').write_text(TRIAL.format(fio=fio, python=python))
+    classes = [f'\n\n@trial\nclass {name}(Write):\n    """{name}."""\n' for name in VERDICTS]
+    (home / 'checks' / 'access').mkdir(parents=True)
+    (home / 'checks' / 'access' / 'write.py').write_text(CHECKS + ''.join(classes))
+    origins = [f'  {c}: {{nightly: {{origin: baseline, date: 2026-11-20{e}}}}}\n' for c, (_, e) in REFERENCES.items()]
+    entries = [
+        f'{check}:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
+        f'  nightly: {{local:default: {{scratch: {{default: {{1: {{write@2objects: {parts}}}}}}}}}}}\n'
+        for check, (parts, _) in REFERENCES.items()
+    ]
+    (home / 'references.yaml').write_text(f'$seatrial:\n{"".join(origins)}{"".join(entries)}')
+    return home
+
+
+def run_reframe(site, folder):
+    """The exit status, and ReFrame's own result of each check by its name."""
+    report = folder / 'report.json'
+    argv = [
+        str(Path(sys.executable).with_name('reframe')),
+        f'--config-file={site / "settings.py"}',
+        f'--checkpath={site / "checks"}',
+        '--recursive',
+        '--run',
+        f'--prefix={folder}',
+        f'--report-file={report}',
+    ]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(('RFM_', 'SEATRIAL_'))}
+    environment['SEATRIAL_PROFILE'] = 'nightly'
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, timeout=300)
+    cases = json.loads(report.read_text())['runs'][0]['testcases']
+    return done.returncode, {case['unique_name'].split(' ')[0].split('_')[0]: case for case in cases}
+
+
+@pytest.fixture(scope='module')
+def plain(site, tmp_path_factory):
+    status, cases = run_reframe(site, tmp_path_factory.mktemp('reframe'))
+    assert status == 1
+    return cases
+
+
+@pytest.fixture(scope='module')
+def session(site):
+    """Exit status and results of `seatrial run`."""
+    argv = [str(Path(sys.executable).with_name('seatrial')), 'run', f'--site={site}', f'--checks={site / "checks"}']
+    done = subprocess.run([*argv, '--profile=nightly'], capture_output=True, text=True, timeout=300)
+    (folder,) = [each for each in (site / 'state' / 'sessions').iterdir() if (each / 'results.json').exists()]
+    return done, json.loads((folder / 'results.json').read_text())
+
+
+def test_plain_reframe_runs_every_check_with_and_without_references(plain):
+    assert set(plain) == set(VERDICTS)
+
+
+@pytest.mark.parametrize('check', VERDICTS)
+def test_plain_reframe_passes_what_passes_here_and_nothing_else(plain, check):
+    assert (plain[check]['result'] == 'pass') == (VERDICTS[check] == 'PASS')
+
+
+@pytest.mark.parametrize('check', [check for check, verdict in VERDICTS.items() if verdict != 'PASS'])
+def test_plain_reframe_fails_in_the_performance_stage_with_the_verdict_in_front(plain, check):
+    assert plain[check]['fail_phase'] == 'performance'
+    assert str(plain[check]['fail_info']['exc_value']).startswith(f'{VERDICTS[check]}: write@2objects: ')
+
+
+@pytest.mark.parametrize('check', POINTS)
+def test_reframes_report_has_the_reference_and_what_the_mean_says(plain, check):
+    (value,) = plain[check]['perfvalues'].values()
+    assert value[1] == float(REFERENCES[check][0].strip('[').split(',')[0]) and value[-1] == POINTS[check]
+
+
+@pytest.mark.parametrize('check', ['OtherEngine', 'Unreferenced'])
+def test_reframe_has_no_reference_where_none_is_judged(plain, check):
+    (value,) = plain[check]['perfvalues'].values()
+    assert value[1:4] == [0, None, None]
+
+
+def test_seatrial_gives_the_same_verdicts(session):
+    done, results = session
+    assert {case['case']['check']: case['verdict'] for case in results['cases']} == VERDICTS
+    assert done.returncode == 10
+
+
+def test_the_results_count_the_references_and_show_point_and_interval(session):
+    done, results = session
+    assert results['references'] == 'references: 1 inside, 1 outside, 2 undecided, 1 not judged'
+    assert results['references'] in done.stdout
+    by_check = {case['case']['check']: case['references'] for case in results['cases']}
+    assert by_check['Unreferenced'] == []
+    (straddling,) = by_check['StraddlingOutside']
+    assert (straddling['point'], straddling['interval']) == ('outside', 'undecided')
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'),
+    [('{1: ', "{'1': "), ('write@2objects: [999', 'write:2objects: [999'), ('origin: baseline, ', '')],
+)
+def test_a_file_that_reframe_would_pass_over_stops_both_before_anything_runs(site, tmp_path, old, new):
+    broken = tmp_path / 'site'
+    shutil.copytree(site, broken, ignore=shutil.ignore_patterns('state'))
+    file = broken / 'references.yaml'
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    argv = [
+        str(Path(sys.executable).with_name('seatrial')),
+        'run',
+        f'--site={broken}',
+        f'--checks={broken / "checks"}',
+    ]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 64 and done.stderr.startswith('seatrial: references.yaml: ')
+    assert not (broken / 'state').exists()
+    status, cases = run_reframe(broken, tmp_path)
+    assert status == 1 and {case['result'] for case in cases.values()} == {'fail'}
+    assert all('references.yaml: ' in str(case['fail_info']['exc_value']) for case in cases.values())
+    assert list((broken / 'state' / 'trials').iterdir()) == []

@@ -1,0 +1,293 @@
+"""What the literature expects of curves, on curves that were made up to be like it or not."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.judge.expectations import (
+    MARGIN_5,
+    MARGIN_10,
+    AtLeast,
+    Between,
+    Curves,
+    Degrades,
+    DoesNotDegrade,
+    ExpectationResult,
+    FallsWith,
+    Insensitive,
+    Plateaus,
+    Reaches,
+    judge_curves,
+    judge_pair,
+    not_judged,
+)
+from seatrial.judge.relations import Relation
+from seatrial.model.workload import AccessPattern, Sweep
+
+SOURCE = {'id': 'X', 'words': 'it is so', 'source': 'Somebody'}
+SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+PATTERN = AccessPattern('multiple', 'whole')
+OBJECTS = Sweep('objects', (2, 4), 1024)
+
+
+def samples(mean, spread=0.01, count=6):
+    return [mean * (1 + spread * each) for each in SHAPE[:count]]
+
+
+def curves(check='Check', engine='ior', axis='clients', spread=0.01, **means):
+    """A curve of each operation: read={1: 100.0, 2: 200.0} by the value on the axis."""
+    values = {f'p{value}': value for each in means.values() for value in each}
+    by_operation = {
+        operation: {f'p{value}': samples(mean, spread) for value, mean in each.items()}
+        for operation, each in means.items()
+    }
+    return Curves(check, engine, axis, values, by_operation)
+
+
+def verdict(expectation, measured):
+    (result,) = judge_curves(expectation, measured)
+    return result.relation.verdict
+
+
+FLAT = {1: 100.0, 2: 101.0, 8: 100.0, 40: 99.0}
+RISING = {1: 20.0, 2: 40.0, 8: 98.0, 40: 100.0}
+SLOWLY_RISING = {1: 20.0, 2: 40.0, 8: 60.0, 40: 100.0}
+COLLAPSING = {1: 20.0, 2: 40.0, 8: 100.0, 40: 60.0}
+FALLING = {1: 100.0, 2: 90.0, 8: 70.0, 40: 50.0}
+
+
+@pytest.mark.parametrize(
+    ('expectation', 'curve', 'expected'),
+    [
+        (Insensitive(to='clients', margin=MARGIN_5, **SOURCE), FLAT, 'holds'),
+        (Insensitive(to='clients', margin=MARGIN_5, **SOURCE), FALLING, 'fails'),
+        (FallsWith(by='clients', **SOURCE), FALLING, 'holds'),
+        (FallsWith(by='clients', **SOURCE), RISING, 'fails'),
+        (Plateaus(**SOURCE), RISING, 'holds'),
+        (Plateaus(**SOURCE), COLLAPSING, 'fails'),
+        (DoesNotDegrade(**SOURCE), RISING, 'holds'),
+        (DoesNotDegrade(**SOURCE), COLLAPSING, 'fails'),
+        (Degrades(**SOURCE), COLLAPSING, 'holds'),
+        (Degrades(**SOURCE), RISING, 'fails'),
+        (Reaches(at=8, **SOURCE), RISING, 'holds'),
+        (Reaches(at=8, **SOURCE), SLOWLY_RISING, 'fails'),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, 'id') else str(value),
+)
+def test_each_kind_knows_a_curve_that_is_like_it_from_one_that_is_not(expectation, curve, expected):
+    assert verdict(expectation, curves(read=curve)) == expected
+
+
+@pytest.mark.parametrize(
+    'expectation',
+    [
+        Insensitive(to='clients', **SOURCE),
+        FallsWith(by='clients', **SOURCE),
+        Plateaus(**SOURCE),
+        DoesNotDegrade(**SOURCE),
+        Degrades(**SOURCE),
+        Reaches(at=8, **SOURCE),
+        AtLeast(metric='read', than='write', **SOURCE),
+        Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+class TestEveryKind:
+    def test_cannot_tell_from_five_samples(self, expectation):
+        measured = curves(read=COLLAPSING, write=FLAT)
+        few = {
+            operation: {p: each[:5] for p, each in points.items()} for operation, points in measured.samples.items()
+        }
+        results = judge_curves(expectation, Curves('Check', 'ior', 'clients', measured.values, few))
+        assert {each.relation.verdict for each in results} == {'undecided'}
+
+    def test_never_holds_where_a_point_has_no_samples_that_are_believed(self, expectation):
+        for curve in (FLAT, RISING, COLLAPSING, FALLING):
+            measured = curves(read={v: 1.2 * mean for v, mean in curve.items()}, write=curve)
+            for points in measured.samples.values():
+                points['p8'] = ()
+            results = judge_curves(expectation, measured)
+            assert {each.relation.verdict for each in results} == {'undecided'}
+
+    def test_says_what_it_was_judged_on(self, expectation):
+        for result in judge_curves(expectation, curves(read=FLAT, write=FLAT)):
+            assert result.subject.split()[0] in ('read', 'write') and result.relation.sentence
+
+    def test_decides_nothing_unless_it_is_enforced(self, expectation):
+        measured = curves(read=FLAT, write=FLAT)
+        assert not any(each.enforced for each in judge_curves(expectation, measured))
+        assert all(each.enforced for each in judge_curves(expectation, measured, enforced=True))
+
+
+def test_the_margins_are_what_two_means_may_differ_by_that_are_known_to_5_and_10_per_cent():
+    assert (round(1.05 / 0.95, 3), round(1.10 / 0.90, 3)) == (MARGIN_5, MARGIN_10)
+
+
+def test_without_a_metric_every_operation_is_judged_for_itself():
+    results = judge_curves(Insensitive(to='clients', **SOURCE), curves(write=FALLING, read=FLAT))
+    assert [(each.subject.split()[0], each.relation.verdict) for each in results] == [
+        ('write', 'fails'),
+        ('read', 'holds'),
+    ]
+
+
+def test_a_point_that_was_not_planned_cannot_be_reached():
+    assert verdict(Reaches(at=16, **SOURCE), curves(read=RISING)) == 'undecided'
+
+
+def test_reading_must_be_faster_at_every_point():
+    at_least = AtLeast(metric='read', than='write', **SOURCE)
+    write = dict.fromkeys(FLAT, 80.0)
+    assert verdict(at_least, curves(read=FLAT, write=write)) == 'holds'
+    (result,) = judge_curves(at_least, curves(read=FLAT, write={**write, 8: 150.0}))
+    assert result.relation.verdict == 'fails'
+    assert result.relation.sentence.startswith('at p8, the closest of 4: read over write is 0.6667')
+
+
+def test_the_closest_point_of_a_band_is_the_one_nearest_to_either_end():
+    between = Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE)
+    write = dict.fromkeys(FLAT, 100.0)
+    (result,) = judge_curves(between, curves(read={1: 110.0, 2: 120.0, 8: 133.0, 40: 120.0}, write=write))
+    assert (result.relation.verdict, result.relation.sentence.split(',')[0]) == ('holds', 'at p8')
+
+
+def test_one_of_many_points_that_is_barely_below_may_be_chance():
+    at_least = AtLeast(metric='read', than='write', **SOURCE)
+    assert verdict(at_least, curves(read={7: 97.0}, write={7: 100.0}, spread=0.03)) == 'fails'
+    read = {**dict.fromkeys(range(1, 21), 130.0), 7: 97.0}
+    (result,) = judge_curves(at_least, curves(read=read, write=dict.fromkeys(read, 100.0), spread=0.03))
+    assert result.relation.verdict == 'undecided'
+    assert result.relation.sentence.endswith('which may be chance: cannot tell')
+
+
+def test_a_point_that_is_too_noisy_keeps_all_from_holding_even_if_another_is_closer():
+    measured = curves(read={1: 105.0, 2: 130.0}, write={1: 100.0, 2: 100.0})
+    measured.samples['read']['p2'] = samples(130.0, 0.8)
+    (result,) = judge_curves(AtLeast(metric='read', than='write', **SOURCE), measured)
+    assert result.relation.verdict == 'undecided'
+    assert result.relation.sentence.startswith('at p2, ')
+
+
+def test_two_checks_are_compared_where_both_have_points_of_the_size_asked_for():
+    at_least = AtLeast(metric='read', of='Strided', least=2, **SOURCE)
+    one = curves('Contiguous', read={1: 50.0, 2: 100.0, 8: 100.0})
+    other = curves('Strided', read={1: 100.0, 2: 80.0, 40: 500.0})
+    (result,) = judge_pair(at_least, one, other, 'lab:io/scratch/default/1n')
+    assert result.relation.verdict == 'holds'
+    assert result.relation.sentence.startswith(
+        'at p2, the closest of 1: read of Contiguous over read of Strided is 1.25'
+    )
+    assert result.subject == 'read of Contiguous against read of Strided, lab:io/scratch/default/1n'
+
+
+def test_two_checks_without_a_point_in_common_cannot_be_compared():
+    at_least = AtLeast(metric='read', of='Strided', **SOURCE)
+    (result,) = judge_pair(at_least, curves(read={1: 1.0}), curves('Strided', read={2: 1.0}), 'here')
+    assert result.relation.verdict == 'undecided'
+
+
+def test_two_checks_that_were_measured_with_different_engines_are_not_compared():
+    at_least = AtLeast(metric='read', of='Strided', **SOURCE)
+    (result,) = judge_pair(at_least, curves(read=FLAT), curves('Strided', 'fio', read=RISING), 'here')
+    assert (result.relation.verdict, result.relation.sentence) == (
+        'undecided',
+        'measured with ior and fio: cannot tell',
+    )
+
+
+def test_a_check_that_is_not_in_the_session_is_missed_only_if_the_comparison_is_enforced():
+    at_least = AtLeast(metric='read', of='Strided', **SOURCE)
+    assert judge_pair(at_least, curves(read=FLAT), None, 'here') == []
+    (result,) = judge_pair(at_least, curves(read=FLAT), None, 'here', enforced=True)
+    assert (result.relation.verdict, result.enforced) == ('undecided', True)
+
+
+def test_a_comparison_of_two_checks_says_nothing_of_one_alone():
+    assert judge_curves(AtLeast(metric='read', of='Strided', **SOURCE), curves(read=FLAT)) == []
+
+
+@pytest.mark.parametrize(
+    ('expectation', 'fault'),
+    [
+        (Insensitive(to='clients', **SOURCE), "'clients' is not the axis of its sweep, which is 'objects'"),
+        (FallsWith(by='transfer_size', **SOURCE), "'transfer_size' is not the axis of its sweep, which is 'objects'"),
+        (Plateaus(metric='stat', **SOURCE), "there is no operation 'stat' in ['write', 'read']"),
+        (AtLeast(metric='read', than='stat', **SOURCE), "there is no operation 'stat' in ['write', 'read']"),
+        (AtLeast(metric='read', **SOURCE), "there is no operation '' in ['write', 'read']"),
+    ],
+)
+def test_a_check_cannot_declare_what_it_does_not_measure(expectation, fault):
+    assert expectation.fault(PATTERN, OBJECTS) == fault
+
+
+@pytest.mark.parametrize(
+    'expectation',
+    [
+        Insensitive(to='objects', **SOURCE),
+        Plateaus(metric='write', **SOURCE),
+        AtLeast(metric='read', than='write', **SOURCE),
+        AtLeast(metric='read', of='Other', **SOURCE),
+    ],
+)
+def test_a_check_can_declare_what_it_measures(expectation):
+    assert expectation.fault(PATTERN, OBJECTS) is None
+
+
+@pytest.mark.parametrize(
+    ('word', 'sentence'),
+    [
+        ('holds', 'Somebody found that it is so: here it holds'),
+        ('fails', 'Somebody found that it is so: here it does not hold'),
+        ('undecided', 'Somebody found that it is so: these samples cannot tell'),
+    ],
+)
+def test_the_sentence_is_about_what_the_source_found_and_whether_it_is_so_here(word, sentence):
+    relation = Relation(word, None, None, None, 0.9, '')
+    assert ExpectationResult('X', 'it is so', 'Somebody', 'read', relation).sentence == sentence
+
+
+def test_what_is_not_judged_is_undecided_and_enforced_by_nobody():
+    (result,) = judge_curves(Plateaus(**SOURCE), curves(read=COLLAPSING), enforced=True)
+    unjudged = not_judged(result, 'smoke: 4 repetitions, not judged')
+    assert (unjudged.relation.verdict, unjudged.relation.sentence) == (
+        'undecided',
+        'smoke: 4 repetitions, not judged',
+    )
+    assert not unjudged.enforced
+
+
+means = st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0), min_size=1)
+
+
+@given(means, st.lists(st.floats(50.0, 200.0), min_size=5, max_size=5), st.floats(0.0, 0.2))
+def test_reading_is_never_judged_against_the_means(read, under, spread):
+    write = dict(zip(read, under, strict=False))
+    found = verdict(AtLeast(metric='read', than='write', **SOURCE), curves(read=read, write=write, spread=spread))
+    lowest = min(read[value] / write[value] for value in read)
+    assert found == 'undecided' or (found == 'holds') == (lowest >= 1)
+
+
+@given(st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0), min_size=2), st.floats(0.0, 0.2))
+def test_a_curve_degrades_exactly_where_it_does_not_not_degrade(read, spread):
+    opposite = {'holds': 'fails', 'fails': 'holds', 'undecided': 'undecided'}
+    measured = curves(read=read, spread=spread)
+    assert verdict(Degrades(**SOURCE), measured) == opposite[verdict(DoesNotDegrade(**SOURCE), measured)]
+
+
+@given(means, st.floats(0.0, 0.2), st.floats(1.01, 2.0))
+def test_a_margin_that_is_wider_never_turns_what_holds_into_a_failure(read, spread, margin):
+    measured = curves(read={**read, 32: 100.0}, spread=spread)
+    rank = {'fails': 0, 'undecided': 1, 'holds': 2}
+    narrow = verdict(Insensitive(to='clients', margin=margin, **SOURCE), measured)
+    wide = verdict(Insensitive(to='clients', margin=margin * 1.1, **SOURCE), measured)
+    assert rank[wide] >= rank[narrow]
+
+
+def test_the_figures_of_a_pair_are_those_of_the_comparison_itself():
+    (result,) = judge_curves(
+        AtLeast(metric='read', than='write', **SOURCE), curves(read={1: 120.0}, write={1: 100.0})
+    )
+    assert result.relation.estimate == pytest.approx(1.2)
+    assert math.log(result.relation.high / 1.2) == pytest.approx(math.log(1.2 / result.relation.low))

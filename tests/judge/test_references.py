@@ -1,0 +1,125 @@
+"""References: the interval decides, the point stands beside it, and both agree with what ReFrame would say."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from reframe.utility.sanity import reference_bounds
+
+from seatrial.judge.references import Reference, judge_reference
+from seatrial.judge.statistics import verdict_interval
+
+CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
+BASELINE = Reference('read@2objects', 100.0, -0.1, 0.2, 'MiB/s', 'baseline', '2026-11-20', 'ior')
+
+fractions = st.none() | st.floats(0.0, 0.9)
+bounded = st.tuples(st.floats(1.0, 1e6), fractions, fractions).filter(lambda each: each[1:] != (None, None))
+
+
+def made(parts):
+    value, low, high = parts
+    return Reference('m', value, None if low is None else -low, high, 'MiB/s', 'baseline', '2026-11-20')
+
+
+def test_an_interval_within_the_bounds_is_inside(around):
+    result = judge_reference(CONTRACT, around(100.0), 'fio')
+    assert (result.point, result.interval) == ('inside', 'inside')
+    assert result.words == (
+        'wanted at least 90 MiB/s (contract of 2026-11-20): the mean 100 is inside, '
+        'and so is its 90 % interval 99.326 to 100.67'
+    )
+
+
+def test_an_interval_beyond_a_bound_is_outside(around):
+    result = judge_reference(CONTRACT, around(80.0), 'fio')
+    assert (result.point, result.interval) == ('outside', 'outside')
+    assert result.words.startswith(
+        'wanted at least 90 MiB/s (contract of 2026-11-20): the mean 80 is outside, and so is'
+    )
+
+
+def test_too_much_is_outside_too_where_there_is_an_upper_bound(around):
+    assert judge_reference(BASELINE, around(130.0), 'ior').interval == 'outside'
+    assert judge_reference(CONTRACT, around(130.0), 'ior').interval == 'inside'
+
+
+@pytest.mark.parametrize(('mean', 'point'), [(90.2, 'inside'), (89.8, 'outside')])
+def test_an_interval_on_both_sides_of_a_bound_is_undecided_whatever_the_mean_says(around, mean, point):
+    result = judge_reference(CONTRACT, around(mean), 'fio')
+    assert (result.point, result.interval) == (point, 'undecided')
+    assert result.words.endswith('is not wholly')
+
+
+def test_five_samples_decide_nothing(around):
+    result = judge_reference(CONTRACT, around(50.0)[:5], 'fio')
+    assert (result.point, result.interval) == ('outside', 'undecided')
+    assert '5 samples are fewer than the 6 that a verdict needs' in result.words
+
+
+def test_a_metric_without_samples_is_undecided_and_has_no_point():
+    result = judge_reference(CONTRACT, (), 'fio')
+    assert (result.point, result.interval) == ('', 'undecided')
+    assert result.words.endswith('it was not measured')
+
+
+def test_a_figure_that_is_doubted_decides_nothing(around):
+    result = judge_reference(CONTRACT, around(50.0), 'fio', doubt='the reads were cached')
+    assert (result.point, result.interval) == ('outside', 'undecided')
+    assert result.words.endswith('but cannot decide: the reads were cached')
+
+
+def test_a_baseline_of_another_engine_is_not_judged(around):
+    result = judge_reference(BASELINE, around(50.0), 'fio')
+    assert (result.point, result.interval) == ('outside', 'not judged')
+    assert result.words.startswith('not judged: measured with fio, the reference is for ior; ')
+
+
+def test_a_contract_for_another_engine_stays_open(around):
+    contract = Reference('m', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20', 'ior')
+    assert judge_reference(contract, around(100.0), 'fio').interval == 'undecided'
+
+
+def test_a_reference_without_an_engine_is_for_all(around):
+    assert judge_reference(CONTRACT, around(100.0), 'dd').interval == 'inside'
+
+
+def test_the_bounds_are_in_the_unit_of_the_metric(around):
+    result = judge_reference(BASELINE, around(100.0), 'ior')
+    assert (result.reference, result.low, result.high, result.unit) == (100.0, 90.0, 120.0, 'MiB/s')
+
+
+def test_large_figures_are_written_out(around):
+    large = Reference('m', 200_000.0, -0.05, None, 'MiB/s', 'contract', '2026-11-20')
+    assert judge_reference(large, around(250_000.0), 'ior').words.startswith('wanted at least 190000 MiB/s')
+
+
+def test_a_reference_that_nothing_can_fail_is_none():
+    with pytest.raises(ValueError, match='a lower or an upper bound'):
+        Reference('m', 100.0, None, None, 'MiB/s', 'contract', '2026-11-20')
+
+
+@given(bounded)
+def test_the_bounds_are_those_of_reframe(parts):
+    reference = made(parts)
+    low, high = reference_bounds(reference.value, reference.low, reference.high)
+    result = judge_reference(reference, [1.0] * 6, 'fio')
+    assert (low if result.low is None else result.low, high if result.high is None else result.high) == (low, high)
+
+
+@given(bounded, st.lists(st.floats(1.0, 1e6), min_size=1, max_size=12))
+def test_what_the_interval_decides_the_mean_never_contradicts(parts, values):
+    """So plain ReFrame, which compares means, passes nothing that fails here."""
+    result = judge_reference(made(parts), values, 'fio')
+    if result.interval in ('inside', 'outside'):
+        assert result.point == result.interval
+
+
+@given(bounded, st.floats(1.0, 1e6), st.floats(0.0, 0.5))
+def test_the_three_outcomes_are_what_the_interval_does(parts, mean, spread):
+    values = [mean * (1 + spread * each) for each in (-1, 0.5, -0.5, 0.5, -0.5, 1)]
+    result, interval = judge_reference(made(parts), values, 'fio'), verdict_interval(values)
+    low = 0.0 if result.low is None else result.low
+    high = float('inf') if result.high is None else result.high
+    assume(low < high)
+    beyond = interval.high < low or interval.low > high
+    within = (result.low is None or interval.low >= low) and interval.high <= high
+    assert result.interval == ('outside' if beyond else 'inside' if within else 'undecided')

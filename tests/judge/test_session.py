@@ -1,0 +1,98 @@
+"""The verdict of a session, and relations between its checks."""
+
+import pytest
+
+from seatrial.judge.expectations import AtLeast, Insensitive
+from seatrial.judge.session import judge_session
+from seatrial.judge.verdict import Criteria, Verdict, judge_case
+from seatrial.model.record import Records
+
+NOTHING = Records(None, None, [], None, None, 0)
+FASTER = AtLeast(of='Strided', id='X1', words='it is so', source='Somebody')
+ENFORCED = Criteria((FASTER,), frozenset(['X1']))
+
+
+@pytest.fixture
+def session(make_plan, make_records, around):
+    """A session of cases, each (check, mean) or with changes of its plan; `held` are the criteria of 'Contiguous'."""
+
+    def judge(*cases, held=ENFORCED, profile='nightly'):
+        results, criteria = [], {}
+        for check, mean, *changes in cases:
+            changed = dict(*changes)
+            engine = changed.pop('engine', 'fio')
+            plan = make_plan(check, profile=profile, **changed)
+            own = held if check == 'Contiguous' else Criteria()
+            count = 4 if profile == 'smoke' else 6
+            records = make_records(plan, around(mean)[:count], engine=engine) if mean else NOTHING
+            criteria[plan.case] = own
+            results.append(judge_case(plan, records, own))
+        return judge_session('s', profile, results, criteria)
+
+    return judge
+
+
+def test_a_session_without_cases_is_incomplete():
+    assert judge_session('s', 'nightly', []).verdict is Verdict.INCOMPLETE
+
+
+def test_the_worst_case_is_the_verdict_of_the_session(session):
+    result = session(('Contiguous', 100.0), ('Other', None), held=Criteria())
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.counts == {Verdict.PASS: 1, Verdict.INCOMPLETE: 1}
+
+
+@pytest.mark.parametrize(('contiguous', 'verdict'), [(150.0, 'PASS'), (50.0, 'FAIL'), (100.0, 'INCONCLUSIVE')])
+def test_an_enforced_relation_between_checks_decides(session, contiguous, verdict):
+    result = session(('Contiguous', contiguous), ('Strided', 100.0))
+    assert result.verdict == verdict
+    assert result.counts == {Verdict.PASS: 2}
+
+
+def test_a_relation_that_is_not_enforced_is_a_row_and_decides_nothing(session):
+    result = session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((FASTER,)))
+    assert result.verdict is Verdict.PASS
+    assert [(each.id, each.relation.verdict, each.enforced) for each in result.relations] == [('X1', 'fails', False)]
+
+
+def test_an_expectation_of_one_check_is_no_row_of_the_session(session):
+    alone = Insensitive(to='objects', id='X2', words='it is so', source='Somebody')
+    assert session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((alone,))).relations == ()
+
+
+def test_an_enforced_relation_with_a_check_that_was_left_out_is_inconclusive(session):
+    result = session(('Contiguous', 100.0))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.relations[0].relation.sentence == 'Strided is not in this session: cannot tell'
+
+
+def test_a_relation_with_a_check_that_was_left_out_is_no_row(session):
+    assert session(('Contiguous', 100.0), held=Criteria((FASTER,))).relations == ()
+
+
+def test_an_enforced_relation_with_a_case_that_never_ran_cannot_be_told(session):
+    result = session(('Contiguous', 100.0), ('Strided', None))
+    assert result.relations[0].relation.verdict == 'undecided'
+    assert result.verdict is Verdict.INCOMPLETE
+
+
+def test_cases_are_compared_with_those_of_the_same_layout(session):
+    wide, narrow = {'layout': 'wide'}, {'layout': 'narrow'}
+    result = session(
+        ('Contiguous', 150.0, wide), ('Contiguous', 50.0, narrow), ('Strided', 100.0, wide), ('Strided', 20.0, narrow)
+    )
+    assert [(each.subject.split(', ')[1], each.relation.verdict) for each in result.relations] == [
+        ('lab:io/scratch/wide/1n', 'holds'),
+        ('lab:io/scratch/narrow/1n', 'holds'),
+    ]
+
+
+def test_cases_of_different_engines_are_not_compared(session):
+    result = session(('Contiguous', 50.0), ('Strided', 100.0, {'engine': 'ior'}))
+    assert result.verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_smoke_test_enforces_no_relation(session):
+    result = session(('Contiguous', 50.0), ('Strided', 100.0), profile='smoke')
+    assert result.verdict is Verdict.PASS
+    assert [each.relation.sentence for each in result.relations] == ['smoke: 4 repetitions, not judged']

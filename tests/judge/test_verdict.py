@@ -1,0 +1,321 @@
+"""The verdict of a case, on records that were made up."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.judge.expectations import AtLeast, DoesNotDegrade, Insensitive
+from seatrial.judge.references import Reference
+from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, judge_case, worst
+from seatrial.model.record import Finding, Records
+from seatrial.rules.case import STORAGE_MIN_S
+
+NOTHING = Records(None, None, [], None, None, 0)
+WRONG = (Finding('T8', 'invalid', 'wrong data'),)
+SOURCE = {'words': 'it is so', 'source': 'Somebody'}
+FLAT = Insensitive(to='objects', id='X1', **SOURCE)
+SLOW = 64 / (2 * STORAGE_MIN_S)  # MiB/s at which a launch of the plan lasts long enough for a storage figure
+
+
+def reference(mean, metric='read@2objects', **changes):
+    given = {'low': -0.1, 'high': None, 'unit': 'MiB/s', 'origin': 'baseline', 'date': '2026-11-20', **changes}
+    return Reference(metric, mean, **given)
+
+
+def criteria(*references, expectations=(), enforced=()):
+    return Criteria(tuple(expectations), frozenset(enforced), references)
+
+
+@pytest.fixture
+def judged(make_plan, make_records):
+    """The result of a plan with these figures, held against these criteria."""
+
+    def judge(figures, held=None, profile='nightly', **changes):
+        plan_changes = {key: changes.pop(key) for key in ('operations', 'values') if key in changes}
+        plan = make_plan(profile=profile, **plan_changes)
+        return judge_case(plan, make_records(plan, figures, **changes), held or Criteria())
+
+    return judge
+
+
+# Without criteria
+
+
+def test_a_complete_record_that_converged_is_a_pass(judged, around):
+    result = judged(around(100.0))
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+
+
+def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
+    result = judge_case(make_plan(), NOTHING)
+    assert result.verdict is Verdict.INCOMPLETE
+    assert len(result.reasons) == 1 and result.reasons[0].startswith('T15: the job never started')
+
+
+def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around):
+    result = judged({'read@2objects': around(100.0)})
+    assert result.verdict is Verdict.INCOMPLETE
+    assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INCOMPLETE]
+
+
+def test_a_point_that_did_not_converge_is_inconclusive(judged, around):
+    result = judged(around(100.0, 0.5), stopped='exhausted')
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert result.reasons[0] == 'read@2objects: INCONCLUSIVE: not within 10 % after 6 repetitions'
+
+
+def test_one_launch_that_cannot_be_believed_makes_its_metric_invalid(judged, around):
+    result = judged(around(100.0), findings={'read@4objects': WRONG})
+    assert result.verdict is Verdict.INVALID
+    assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INVALID]
+    assert result.reasons == ('read@4objects: INVALID: T8: wrong data',)
+
+
+def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, around(100.0))
+    cold_start = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
+    result = judge_case(plan, cold_start)
+    assert {each.verdict for each in result.metrics} == {Verdict.INVALID}
+    assert len(result.reasons) == 1 and result.reasons[0].startswith('T14: ')
+
+
+@pytest.mark.parametrize(('profile', 'verdict'), [('acceptance', 'INCONCLUSIVE'), ('nightly', 'PASS')])
+def test_cached_reads_accept_nothing(judged, around, profile, verdict):
+    assert judged(around(SLOW), profile=profile, cache='cached').verdict == verdict
+
+
+@pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCONCLUSIVE'), (SLOW, 'PASS')])
+def test_short_launches_accept_nothing(judged, around, mean, verdict):
+    assert judged(around(mean), profile='acceptance').verdict == verdict
+
+
+def test_the_worst_reasons_come_first(judged, around):
+    figures = {'read@2objects': around(100.0), 'read@4objects': around(50.0)}
+    held = criteria(reference(100.0, metric='read@4objects'))
+    result = judged(figures, held, findings={'read@2objects': WRONG})
+    assert [reason.split(': ')[1] for reason in result.reasons] == ['FAIL', 'INVALID']
+
+
+# References
+
+
+@pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'PASS'), (50.0, 'FAIL'), (90.1, 'INCONCLUSIVE')])
+def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean, verdict):
+    result = judged(around(mean), criteria(reference(100.0)))
+    assert (result.verdict, result.metrics[0].verdict) == (verdict, verdict)
+    assert result.metrics[1].verdict is Verdict.PASS
+
+
+def test_the_reason_shows_point_and_interval(judged, around):
+    result = judged(around(90.1), criteria(reference(100.0)))
+    assert result.reasons == (
+        'read@2objects: INCONCLUSIVE: wanted at least 90 MiB/s (baseline of 2026-11-20): the mean 90.1 is inside, '
+        'but its 90 % interval 89.493 to 90.707 is not wholly',
+    )
+
+
+def test_a_figure_that_cannot_be_believed_fails_no_reference(judged, around):
+    result = judged(around(50.0), criteria(reference(100.0)), findings={'read@2objects': WRONG})
+    assert (result.verdict, result.references[0].interval) == (Verdict.INVALID, 'undecided')
+
+
+def test_a_case_that_cannot_be_believed_fails_no_reference(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, around(50.0))
+    records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
+    assert judge_case(plan, records, criteria(reference(100.0))).verdict is Verdict.INVALID
+
+
+def test_a_failure_that_was_proved_before_the_job_died_is_a_failure(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, {'read@2objects': around(50.0)})._replace(end=None)
+    result = judge_case(plan, records, criteria(reference(100.0)))
+    assert result.verdict is Verdict.FAIL
+    assert any(reason.startswith('T15: ') for reason in result.reasons)
+
+
+def test_a_point_that_did_not_converge_can_still_be_proved_to_be_too_slow(judged, around):
+    assert judged(around(50.0), criteria(reference(100.0)), stopped='exhausted').verdict is Verdict.FAIL
+
+
+def test_a_point_that_did_not_converge_passes_no_reference(judged, around):
+    assert judged(around(100.0), criteria(reference(100.0)), stopped='exhausted').verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_referenced_metric_that_was_not_measured_is_incomplete(judged, around):
+    held = criteria(reference(100.0))
+    assert judged({'read@4objects': around(100.0)}, held).verdict is Verdict.INCOMPLETE
+
+
+def test_a_referenced_metric_that_was_not_planned_is_incomplete(judged, around):
+    result = judged(around(100.0), criteria(reference(100.0, metric='read@8objects')))
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reasons == ('read@8objects: INCOMPLETE: it has a reference and was not planned',)
+
+
+@pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
+@pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
+def test_cached_reads_neither_meet_nor_fail_a_contract(judged, around, profile, mean):
+    held = criteria(reference(SLOW, origin='contract'))
+    result = judged(around(mean), held, profile=profile, cache='cached')
+    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
+
+
+@pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
+def test_cached_reads_neither_meet_nor_fail_a_baseline_of_acceptance(judged, around, mean):
+    result = judged(around(mean), criteria(reference(SLOW)), profile='acceptance', cache='cached')
+    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
+
+
+@pytest.mark.parametrize('mean', [100.0, 50.0])
+def test_short_launches_neither_meet_nor_fail_a_contract(judged, around, mean):
+    result = judged(around(mean), criteria(reference(100.0, origin='contract')))
+    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
+    assert 'the shortest timed region lasted' in result.reasons[0]
+
+
+@pytest.mark.parametrize(('mean', 'verdict'), [(SLOW, 'PASS'), (SLOW / 2, 'FAIL')])
+def test_cold_and_long_launches_decide_a_contract(judged, around, mean, verdict):
+    held = criteria(reference(SLOW, origin='contract'))
+    assert judged(around(mean), held, profile='acceptance').verdict == verdict
+
+
+def test_a_baseline_of_cached_reads_is_held_against_cached_reads(judged, around):
+    assert judged(around(50.0), criteria(reference(100.0)), cache='cached').verdict is Verdict.FAIL
+
+
+def test_a_baseline_of_another_engine_is_passed_over_and_noted(judged, around):
+    held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@4objects', engine='ior'))
+    result = judged(around(50.0), held)
+    assert result.verdict is Verdict.PASS
+    assert 'references: 2 not judged: measured with fio, the reference is for ior' in result.labels
+
+
+def test_a_contract_for_another_engine_is_not_passed_in_silence(judged, around):
+    held = criteria(reference(SLOW, origin='contract', engine='ior'))
+    assert judged(around(SLOW), held, profile='acceptance').verdict is Verdict.INCONCLUSIVE
+
+
+# Expectations
+
+
+def test_an_expectation_is_context_and_decides_nothing(judged, around):
+    figures = {'read@2objects': around(50.0), 'read@4objects': around(100.0)}
+    result = judged(figures, criteria(expectations=[FLAT]))
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
+
+
+@pytest.mark.parametrize(
+    ('second', 'spread', 'verdict'),
+    [(100.0, 0.01, 'PASS'), (150.0, 0.01, 'FAIL'), (120.0, 0.2, 'INCONCLUSIVE')],
+)
+def test_an_expectation_that_is_enforced_decides(judged, around, second, spread, verdict):
+    figures = {'read@2objects': around(100.0, spread), 'read@4objects': around(second, spread)}
+    result = judged(figures, criteria(expectations=[FLAT], enforced=['X1']))
+    assert result.verdict == verdict and result.expectations[0].enforced
+
+
+def test_the_reason_of_an_enforced_failure_has_its_id_and_figures(judged, around):
+    figures = {'read@2objects': around(100.0), 'read@4objects': around(150.0)}
+    (reason,) = judged(figures, criteria(expectations=[FLAT], enforced=['X1'])).reasons
+    assert reason.startswith(
+        'X1: FAIL: read over numbers of objects: largest ratio between two numbers of objects 1.5'
+    )
+
+
+def test_enforcing_one_expectation_enforces_no_other(judged, around):
+    figures = {'read@2objects': around(100.0), 'read@4objects': around(50.0)}
+    other = DoesNotDegrade(id='X2', **SOURCE)
+    result = judged(figures, criteria(expectations=[FLAT, other], enforced=['X2']))
+    assert [each.enforced for each in result.expectations] == [False, True]
+
+
+@pytest.mark.parametrize('slow', [False, True])
+def test_a_point_that_cannot_be_believed_takes_part_in_no_expectation(judged, around, slow):
+    figures = {'read@2objects': around(50.0 if slow else 100.0), 'read@4objects': around(100.0)}
+    held = criteria(expectations=[FLAT], enforced=['X1'])
+    result = judged(figures, held, findings={'read@2objects': WRONG})
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
+    assert len(result.reasons) == 1
+
+
+def test_a_case_that_cannot_be_believed_fails_no_expectation(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, {'read@2objects': around(50.0), 'read@4objects': around(100.0)})
+    records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
+    result = judge_case(plan, records, criteria(expectations=[FLAT], enforced=['X1']))
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
+
+
+def test_cached_reads_prove_no_expectation_in_acceptance(judged, around):
+    figures = {'read@2objects': around(SLOW), 'read@4objects': around(SLOW / 2)}
+    held = criteria(expectations=[FLAT], enforced=['X1'])
+    assert judged(figures, held, profile='acceptance', cache='cached').verdict is Verdict.INCONCLUSIVE
+    assert judged(figures, held, profile='nightly', cache='cached').verdict is Verdict.FAIL
+
+
+def test_reading_and_writing_are_compared_at_the_points_of_one_check(judged, around):
+    read_faster = AtLeast(metric='read', than='write', id='X3', **SOURCE)
+    figures = {
+        f'{operation}@{point}objects': around(mean)
+        for operation, mean in (('read', 120.0), ('write', 100.0))
+        for point in (2, 4)
+    }
+    result = judged(figures, criteria(expectations=[read_faster]), operations=('write', 'read'))
+    assert [each.relation.verdict for each in result.expectations] == ['holds']
+
+
+def test_a_smoke_test_is_held_against_nothing(judged, around):
+    figures = {'read@2objects': around(100.0)[:4], 'read@4objects': around(10.0)[:4]}
+    held = criteria(reference(1e6), expectations=[FLAT], enforced=['X1'])
+    result = judged(figures, held, profile='smoke')
+    assert (result.verdict, result.references) == (Verdict.PASS, ())
+    assert result.expectations[0].relation.sentence == 'smoke: 4 repetitions, not judged'
+    assert not result.expectations[0].enforced
+
+
+# The whole
+
+
+def test_a_proved_failure_outranks_everything():
+    order = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
+    for place, verdict in enumerate(order):
+        assert worst(order[: place + 1]) is verdict
+
+
+def test_of_nothing_the_verdict_is_incomplete():
+    assert worst([]) is Verdict.INCOMPLETE
+
+
+def test_every_verdict_has_an_exit_code_of_its_own():
+    assert sorted(EXIT_CODES.values()) == [0, 10, 11, 12, 13] and set(EXIT_CODES) == set(Verdict)
+
+
+RANK = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
+
+
+@given(
+    means=st.tuples(st.floats(10.0, 200.0), st.floats(10.0, 200.0)),
+    spread=st.floats(0.0, 0.3),
+    count=st.integers(0, 6),
+    wanted=st.floats(10.0, 200.0),
+    broken=st.booleans(),
+    cache=st.sampled_from(['cold', 'cached', 'unknown']),
+    profile=st.sampled_from(['smoke', 'nightly', 'acceptance']),
+    origin=st.sampled_from(['contract', 'baseline']),
+    engine=st.sampled_from(['', 'fio', 'ior']),
+)
+def test_criteria_never_make_a_verdict_better(
+    make_plan, make_records, around, means, spread, count, wanted, broken, cache, profile, origin, engine
+):
+    plan = make_plan(profile=profile)
+    figures = {each: around(mean, spread)[: 6 - count] for each, mean in zip(plan.metrics, means, strict=True)}
+    records = make_records(plan, figures, cache=cache, findings={'read@4objects': WRONG} if broken else {})
+    held = criteria(reference(wanted, origin=origin, engine=engine), expectations=[FLAT], enforced=['X1'])
+    without, within = judge_case(plan, records), judge_case(plan, records, held)
+    assert RANK.index(within.verdict) >= RANK.index(without.verdict)
+    assert (within.verdict is Verdict.PASS) == (not within.reasons)
+    if within.verdict is Verdict.FAIL:
+        outside = any(each.interval == 'outside' for each in within.references)
+        assert outside or within.expectations[0].relation.verdict == 'fails'

@@ -1,0 +1,341 @@
+"""references.yaml: whatever ReFrame would pass over is refused, with its place and its mend."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.judge.references import CONTRACT
+from seatrial.judge.verdict import UNIT as UNIT_OF_METRICS
+from seatrial.model.plan import Case
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError
+from seatrial.site.references import (
+    INDEX,
+    ORIGINS,
+    REFERENCES_FILE,
+    UNIT,
+    Measured,
+    Reference,
+    load_references,
+    references_file,
+)
+
+FILE = """
+$seatrial:
+  SharedFile:
+    nightly: {origin: baseline, date: 2026-11-20, engine: ior}
+    acceptance: {origin: contract, date: '2026-06-30'}
+SharedFile:
+  $index: [profile, $partition, file_system, layout, num_nodes]
+  nightly:
+    lab:io:
+      scratch:
+        default:
+          1: {read@2objects: [100.0, -0.1, null, MiB/s], write@2objects: [80, -0.1, 0.2, MiB/s]}
+          16:
+            read@2objects: [1000.0, null, 0.2, MiB/s]
+  acceptance:
+    lab:io:
+      scratch:
+        wide:
+          16:
+            read@2objects: [2000.0, -0.05, null, MiB/s]
+"""
+METRICS = [f'{operation}@{count}objects' for operation in ('write', 'read') for count in (2, 64)]
+MEASURED = {
+    'SharedFile': [
+        Measured(profile, 'lab:io', 'scratch', layout, nodes, metric)
+        for profile in ('nightly', 'acceptance')
+        for layout in ('default', 'wide')
+        for nodes in (1, 16)
+        for metric in METRICS
+    ],
+    'FilePerClient': [Measured('nightly', 'lab:io', 'scratch', 'default', 1, 'read@2objects')],
+    'Unused': [],
+}
+PLACE = 'references.yaml: SharedFile.nightly.lab:io.scratch.default'
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The references of a text."""
+
+    def read(text, complete=True):
+        file = tmp_path / REFERENCES_FILE
+        file.write_text(text)
+        return load_references(file, MEASURED, complete)
+
+    return read
+
+
+@pytest.fixture
+def problems_of(read):
+    """The problems of the file after replacing the first place of one text in it by another."""
+
+    def problems(old, new):
+        assert old in FILE
+        with pytest.raises(SiteError) as caught:
+            read(FILE.replace(old, new, 1))
+        return caught.value.problems
+
+    return problems
+
+
+def test_the_file_gives_every_reference_with_its_case_and_origin(read):
+    case = Case('SharedFile', 'lab:io', 'scratch', 'default', 1)
+    found = read(FILE)
+    assert len(found) == 4
+    assert found[0] == Reference(
+        'nightly', case, 'read@2objects', 100.0, -0.1, None, 'MiB/s', 'baseline', '2026-11-20', 'ior'
+    )
+    assert found[3].case == Case('SharedFile', 'lab:io', 'scratch', 'wide', 16)
+    assert (found[3].origin, found[3].date, found[3].engine) == ('contract', '2026-06-30', '')
+
+
+def test_a_folder_without_the_file_has_none(tmp_path):
+    assert references_file(tmp_path) is None
+
+
+def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
+    (tmp_path / REFERENCES_FILE).symlink_to('nowhere')
+    file = references_file(tmp_path)
+    assert file is not None
+    with pytest.raises(SiteError, match='No such file'):
+        load_references(file, MEASURED)
+
+
+def test_the_words_are_those_of_the_verdict():
+    assert UNIT == UNIT_OF_METRICS and CONTRACT in ORIGINS
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'problem'),
+    [
+        # names
+        ('\nSharedFile:', '\nShardFile:', "'ShardFile' is the class name of no check; did you mean 'SharedFile'?"),
+        ('  nightly:\n', '  nightky:\n', "'nightky' is no profile that is judged here; did you mean 'nightly'?"),
+        ('  nightly:\n', '  smoke:\n', "'smoke' is no profile that is judged here; write one of nightly, acceptance"),
+        ('lab:io:', 'lab:oi:', "'lab:oi' is no partition that is judged here; did you mean 'lab:io'?"),
+        ('scratch:', 'home:', "'home' is no file system that is judged here; write scratch"),
+        ('default:', 'wdie:', "'wdie' is no layout that is judged here; did you mean 'wide'?"),
+        ('          1:', '          2:', '2 is no node count that is judged here; write one of 1, 16'),
+        ('read@2objects', 'read@4objects', "'read@4objects' is no metric that is judged here; did you mean"),
+        ('read@2objects', 'read:2objects', "'read:2objects' is no metric that is judged here; did you mean"),
+        ('read@2objects', "'.*'", "'.*' is no metric that is judged here; write one of write@2objects"),
+        ('scratch:', "'.*':", "'.*' is no file system that is judged here; write scratch"),
+        ('          1:', "          '1':", "'1' is text, which ReFrame does not find; write 1, 16"),
+        ('          1:', '          01:', "line 12: '01' is no name and no whole number to ReFrame; put"),
+        ('          1:', '          1.0:', "'1.0' is no name and no whole number to ReFrame"),
+        ('          1:', '          yes:', "'yes' is no name and no whole number to ReFrame"),
+        ('          1:', '          1:00:', "'1:00' is no name and no whole number to ReFrame"),
+        # the index
+        ('[profile, $partition, file_system, layout, num_nodes]', '[num_nodes]', '$index: is another one than'),
+        ('  $index: [profile, $partition, file_system, layout, num_nodes]\n', '', '$index: is another one than'),
+        # the parts of a reference
+        ('100.0,', '0.0,', '0 is no reference; write a number above 0: 1000.0'),
+        ('100.0,', '-5,', '-5 is no reference'),
+        ('100.0,', 'fast,', "'fast' is no reference"),
+        ('100.0,', "'100.0',", "'100.0' is no reference"),
+        ('100.0,', '1e3,', "'1e3' is no reference"),
+        ('100.0,', 'true,', 'true is no reference'),
+        ('100.0,', '$xfail,', "'$xfail' is no reference"),
+        ('100.0,', '.inf,', "'.inf' is another number to ReFrame, or none; write plain digits: 1000.0"),
+        ('100.0,', '.nan,', "'.nan' is another number to ReFrame, or none"),
+        ('100.0,', '0100,', "'0100' is another number to ReFrame, or none"),
+        ('100.0,', '1:40.0,', "'1:40.0' is another number to ReFrame, or none"),
+        ('100.0,', '1_00,', "'1_00' is another number to ReFrame, or none"),
+        ('100.0,', '1.0e+999,', "'1.0e+999' is another number to ReFrame, or none"),
+        ('-0.1,', '0.1,', '0.1 is no lowest fraction; write -0.1 for 10 % less, or null'),
+        ('-0.1,', '-10,', '-10 is no lowest fraction'),
+        ('-0.1,', '-1,', '-1 is no lowest fraction'),
+        ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is no highest fraction; write 0.1 for 10 % more, or null'),
+        ('-0.1, null,', 'null, null,', 'nothing can fail it: write -0.1'),
+        ('-0.1, null,', '0, 0.0,', 'nothing can meet it: write -0.1'),
+        ('MiB/s', 'MB/s', "'MB/s' is not the unit of the metric; write MiB/s"),
+        ('null, MiB/s]', 'null]', '3 parts where 4 are expected; write [1000.0, -0.1, null, MiB/s]'),
+        ('MiB/s]', 'MiB/s, median]', '5 parts where 4 are expected'),
+        ('[100.0, -0.1, null, MiB/s]', '100.0', "'100.0' where 4 are expected"),
+        ('[100.0, -0.1, null, MiB/s]', '{a: 1}', 'a mapping where 4 are expected'),
+        # their origin
+        ('origin: baseline', 'origin: guess', "SharedFile.nightly.origin: 'guess' is no origin; write one of"),
+        ('origin: baseline', 'origin: contrct', "'contrct' is no origin; did you mean 'contract'?"),
+        ('origin: baseline, ', '', '$seatrial.SharedFile.nightly.origin: is missing; write origin: contract'),
+        (', date: 2026-11-20', '', '$seatrial.SharedFile.nightly.date: is missing; write date: 2026-11-20'),
+        ('date: 2026-11-20', 'date: 20.11.2026', "'20.11.2026' is not a date; write year, month and day: 2026-11-20"),
+        ('date: 2026-11-20', 'date: 2026-02-30', "line 4: '2026-02-30' is not a date"),
+        ('date: 2026-11-20', 'date: 2026-11-20 10:00:00', 'is not a date'),
+        ('engine: ior', 'engine: iro', "'iro' is not an engine; did you mean 'ior'?"),
+        ('engine: ior', 'engin: ior', "there is no such key; did you mean 'engine'?"),
+        ('{origin: contract, date: \'2026-06-30\'}', 'contract', "'contract' stands where a mapping is expected"),
+        ('    acceptance: {', '    paper: {', '$seatrial.SharedFile.paper: speaks of references that are not there'),
+        ('    acceptance: {', '    paper: {', 'the references of SharedFile.acceptance have no origin; write {'),
+        ('  SharedFile:\n', '  Shared:\n', '$seatrial.SharedFile.nightly: the references of SharedFile'),
+        # the file
+        ('$seatrial:', 'seatrial:', "'seatrial' is the class name of no check"),
+        ('\nSharedFile:', '\nSharedFile:\n  nightly: {}\nSharedFile:', 'SharedFile: stands twice, in lines 6 and 8'),
+        ('write@2objects:', 'read@2objects:', 'read@2objects: stands twice, in lines 12 and 12; keep one'),
+        ('  acceptance:\n    lab', '  <<: *x\n  acceptance:\n    lab', 'found undefined alias'),
+        ('lab:io:', '? [lab]\n    :', 'a key that is a list or a mapping'),
+        ('100.0,', '!!float 1,', "the tag '!!float' in line 12 has no meaning here; take it out"),
+        ('100.0,', '=,', "'=' has a meaning of its own in YAML; put it in quotes"),
+        ('[profile,', '[<<,', "'<<' has a meaning of its own in YAML; put it in quotes"),
+    ],
+)  # fmt: skip
+def test_what_reframe_would_pass_over_is_refused(problems_of, old, new, problem):
+    found = problems_of(old, new)
+    assert any(problem in each for each in found), found
+    assert all(each.startswith('references.yaml: ') and each.isprintable() for each in found)
+
+
+def test_a_problem_has_the_keys_of_its_place(problems_of):
+    assert problems_of('100.0, -0.1', '100.0, 0.1') == (
+        f'{PLACE}.1.read@2objects[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less, or null',
+    )
+
+
+def test_all_problems_are_said_at_once(problems_of):
+    found = problems_of('[100.0, -0.1, null, MiB/s], write@2objects: [80', '[0, 1, null, MB/s], write@2objects: [-80')
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize('text', ['', '# nothing\n', '[]', 'text', 'null', '7'])
+def test_a_file_that_holds_nothing_is_refused(read, text):
+    with pytest.raises(SiteError):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    'text',
+    [
+        'SharedFile:\n',
+        'SharedFile: []\n',
+        FILE.replace('          1: {', '          1:\n          64: {'),
+        FILE + '          1: {}\n',
+    ],
+)
+def test_a_place_that_holds_nothing_is_refused(read, text):
+    with pytest.raises(SiteError, match=r'expected|judged here'):
+        read(text)
+
+
+def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
+    found = problems_of('SharedFile:\n  $index', 'Unused:\n  $index')
+    assert any("'nightly' is no profile that is judged here; there is none to choose from" in each for each in found)
+
+
+def test_checks_that_are_not_loaded_are_passed_over_where_not_all_are(read):
+    text = FILE.replace('SharedFile', 'Elsewhere')
+    assert read(text, complete=False) == []
+    with pytest.raises(SiteError, match='class name of no check'):
+        read(text)
+
+
+def test_a_misspelt_key_is_refused_even_where_not_all_checks_are_loaded(read):
+    with pytest.raises(SiteError, match=r"'\$seatrail' is the class name of no check"):
+        read(FILE.replace('$seatrial', '$seatrail'), complete=False)
+
+
+def test_aliases_may_be_used(read):
+    text = FILE.replace('[100.0, -0.1, null, MiB/s]', '&one [100.0, -0.1, null, MiB/s]')
+    assert len(read(text.replace('[80, -0.1, 0.2, MiB/s]', '*one'))) == 4
+
+
+DOCS = Path(__file__).parents[2] / 'docs' / 'references.md'
+DOCUMENT = yaml.safe_load(FILE)
+ODD = (
+    None, True, 0, 1, -1, 16, 1.0, float('inf'), float('nan'), '', '1', '$index', '$seatrial', 'SharedFile',
+    'nightly', 'lab:io', 'scratch', 'default', 'read@2objects', 'read:2objects', '.*', '*', [], {},
+    [100.0, -0.1, None, 'MiB/s'], {'origin': 'contract', 'date': '2026-11-20'}, list(INDEX), '\x07', '\u2028', 'é',
+)  # fmt: skip
+
+
+def places(value):
+    """Every container of the document with every key or index in it."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+@st.composite
+def changed_documents(draw):
+    """The file with one to three values replaced, renamed or taken out."""
+    document = copy.deepcopy(DOCUMENT)
+    for _ in range(draw(st.integers(1, 3))):
+        if not document:
+            break
+        container, key = draw(st.sampled_from(list(places(document))))
+        if draw(st.booleans()):
+            container[key] = copy.deepcopy(draw(st.sampled_from(ODD)))
+        else:
+            value = container.pop(key)
+            name = draw(st.sampled_from(ODD))
+            if isinstance(container, dict) and isinstance(name, (str, int, float)):
+                container[name] = value
+    return document
+
+
+def leaves(document):
+    """Every reference that the file could mean, by ReFrame's own way through it."""
+    return {
+        (check, *path): value
+        for check, entry in document.items()
+        if check != '$seatrial'
+        for path, value in below(entry, len(INDEX) + 1)
+    }
+
+
+def below(value, depth):
+    if depth == 0:
+        yield (), value
+        return
+    for key, item in value.items():
+        if key != '$index':
+            for path, leaf in below(item, depth - 1):
+                yield (key, *path), leaf
+
+
+@settings(max_examples=300, deadline=None)
+@given(changed_documents())
+def test_whatever_is_done_to_the_file_every_reference_in_it_is_judged_or_a_problem_is_said(
+    tmp_path_factory, document
+):
+    file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
+    file.write_text(yaml.safe_dump(document, allow_unicode=True, sort_keys=False))
+    try:
+        found = load_references(file, MEASURED)
+    except SiteError as error:
+        assert 1 <= len(error.problems) <= SHOWN_PROBLEMS
+        assert all(each.isprintable() for each in error.problems)
+        return
+    seen = {
+        (each.case.check, each.profile, *each.case[1:], each.metric): [each.value, each.low, each.high, each.unit]
+        for each in found
+    }
+    assert seen == leaves(yaml.safe_load(file.read_text()))
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_whatever_is_done_to_the_text_there_are_references_or_problems(tmp_path_factory, data):
+    start = data.draw(st.integers(0, len(FILE)))
+    end = data.draw(st.integers(start, min(len(FILE), start + 40)))
+    odd = data.draw(
+        st.sampled_from(['', ':', '- ', '!!float', '&a', '*a', '{', '[', '"', '\t', '010', '1:30', '<<: ', '='])
+    )
+    file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
+    file.write_text(FILE[:start] + odd + FILE[end:])
+    try:
+        load_references(file, MEASURED)
+    except SiteError as error:
+        assert all(each.isprintable() for each in error.problems)
+
+
+def test_the_file_of_the_documentation_is_valid(read):
+    documented = re.search(r'```yaml\n(.*?)```', DOCS.read_text(), re.DOTALL)
+    assert documented is not None
+    assert {each.origin for each in read(documented.group(1))} == set(ORIGINS)
