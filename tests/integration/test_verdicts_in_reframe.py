@@ -1,13 +1,18 @@
 """One session under `seatrial run` and under plain ReFrame: the same verdicts, and what ReFrame itself says of them."""
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+
+from seatrial.job import lock
 
 CHECKS = """
 import reframe
@@ -40,10 +45,13 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
-  - &one {{checks: [Steady, Wrong, Broken, Killed], partitions: [local:default], file_systems: [scratch], nodes: [1],
-           bytes_per_client: 1MiB}}
-  - {{checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB,
-      budget: 3s}}
+"""
+NOISY = """
+  - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB,
+     budget: 3s}
+"""
+ALL = """
+  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}
 """
 # What the stand-in does in each case; it claims 0.5 s or more, the least that rule T19 believes of fio.
 ORDERS = (
@@ -53,6 +61,7 @@ ORDERS = (
     ('Noisy.*measured', {'seconds': 0.9, 'runtime_ms': [500, 900]}),
     ('Broken.*warmup', {'fault': 'crash'}),
     ('Killed.*measured', {'fault': 'kill-runner'}),
+    ('Lasting.*measured', {'seconds': 600.0}),
 )
 VERDICTS = {
     'Steady': 'PASS',
@@ -61,6 +70,7 @@ VERDICTS = {
     'Broken': 'INCOMPLETE',
     'Killed': 'INCOMPLETE',
 }
+MEANS = {'Steady': 4.0, 'Wrong': 4.0, 'Noisy': 3.0}  # MiB/s: 2 MiB in 0.5 s, or in 0.5 and 0.9 s by turns
 WORDS = {
     'Wrong': 'write@2objects: INVALID: E1: fio exited with 0 after an error',
     'Noisy': 'write@2objects: INCONCLUSIVE: not within 10 % after',
@@ -70,24 +80,45 @@ WORDS = {
 
 
 @pytest.fixture(scope='module')
-def site(tmp_path_factory, make_stub_fio, repository):
-    home = tmp_path_factory.mktemp('site')
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
-    (home / 'trial.yaml').write_text(TRIAL.format(fio=make_stub_fio(home / 'stubs', *ORDERS)))
-    (home / 'checks' / 'access').mkdir(parents=True)
-    (home / 'checks' / 'access' / 'write.py').write_text(CHECKS + ''.join(CHECK.format(name=name) for name in VERDICTS))
-    return home
+def make_site(tmp_path_factory, make_stub_fio, repository):
+    """Make a site, with these checks beside it and a stand-in for fio that fails where ORDERS say so."""
+
+    def make(checks=CHECKS + ''.join(CHECK.format(name=name) for name in VERDICTS)):
+        home = tmp_path_factory.mktemp('site')
+        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
+        text = TRIAL.format(fio=make_stub_fio(home / 'stubs', *ORDERS))
+        (home / 'trial.yaml').write_text(text + (NOISY if 'Noisy' in checks else '') + ALL)
+        (home / 'checks' / 'access').mkdir(parents=True)
+        (home / 'checks' / 'access' / 'write.py').write_text(checks)
+        return home
+
+    return make
+
+
+@pytest.fixture(scope='module')
+def site(make_site):
+    return make_site()
 
 
 def program(name):
     return str(Path(sys.executable).with_name(name))
 
 
+def seatrial_argv(site, *arguments):
+    return [
+        program('seatrial'),
+        'run',
+        f'--site={site}',
+        f'--checks={site / "checks"}',
+        '--profile=nightly',
+        *arguments,
+    ]
+
+
 def seatrial_run(site, *arguments):
     """What ended, and the session's folder."""
     before = set(site.glob('state/sessions/*'))
-    argv = [program('seatrial'), 'run', f'--site={site}', f'--checks={site / "checks"}', *arguments]
-    done = subprocess.run(argv, capture_output=True, text=True, cwd='/')
+    done = subprocess.run(seatrial_argv(site, *arguments), capture_output=True, text=True, cwd='/')
     (folder,) = set(site.glob('state/sessions/*')) - before
     return done, folder
 
@@ -99,14 +130,11 @@ def results_of(folder):
 @pytest.fixture(scope='module')
 def session(site):
     """The session under `seatrial run`: what ended, its folder, and its results by check."""
-    done, folder = seatrial_run(site, '--profile=nightly')
+    done, folder = seatrial_run(site)
     return done, folder, {case['case']['check']: case for case in results_of(folder)['cases']}
 
 
-@pytest.fixture(scope='module')
-def plain(site, tmp_path_factory):
-    """The same under plain ReFrame: what ended, and ReFrame's own report by check."""
-    folder = tmp_path_factory.mktemp('plain')
+def reframe_run(site, folder, profile='nightly'):
     argv = [
         program('reframe'),
         f'--config-file={site / "settings.py"}',
@@ -117,9 +145,15 @@ def plain(site, tmp_path_factory):
         f'--report-file={folder / "report.json"}',
         '--run',
     ]
-    done = subprocess.run(
-        argv, capture_output=True, text=True, cwd=folder, env={**os.environ, 'SEATRIAL_PROFILE': 'nightly'}
-    )
+    environment = {**os.environ, 'SEATRIAL_PROFILE': profile}
+    return subprocess.run(argv, capture_output=True, text=True, cwd=folder, env=environment)
+
+
+@pytest.fixture(scope='module')
+def plain(make_site, tmp_path_factory):
+    """The same under plain ReFrame: what ended, and ReFrame's own report by check."""
+    folder = tmp_path_factory.mktemp('plain')
+    done = reframe_run(make_site(), folder)
     return done, reported(folder / 'report.json')
 
 
@@ -142,8 +176,11 @@ def test_the_session_is_as_bad_as_its_worst_case(session):
     assert (done.returncode, results_of(folder)['verdict']) == (11, 'INVALID')
 
 
-def test_all_counts_are_printed(session):
-    assert '! INVALID  1 PASS, 1 INVALID, 1 INCONCLUSIVE, 2 INCOMPLETE' in session[0].stdout
+def test_all_counts_are_printed_and_kept(session):
+    counts = {'PASS': 1, 'INVALID': 1, 'INCOMPLETE': 2, 'INCONCLUSIVE': 1}
+    assert results_of(session[1])['counts'] == counts
+    last = next(line for line in session[0].stdout.splitlines() if line.startswith('! INVALID  1'))
+    assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
 
 
 def test_each_case_is_shown_as_it_ends(session):
@@ -153,9 +190,9 @@ def test_each_case_is_shown_as_it_ends(session):
 
 
 def test_nothing_is_left_on_the_file_system_but_what_the_killed_job_left(session, site):
-    left = os.listdir(site / 'state' / 'trials')
-    assert all('not removed' not in label for case in session[2].values() for label in case['labels'])
-    assert len([name for name in left if session[1].name in name]) == 1
+    _, folder, cases = session
+    assert len([name for name in os.listdir(site / 'state' / 'trials') if folder.name in name]) == 1
+    assert not [label for case in cases.values() for label in case['labels'] if 'not removed' in label]
 
 
 def test_no_lock_is_held_afterwards(session, site):
@@ -166,14 +203,14 @@ def test_no_lock_is_held_afterwards(session, site):
 
 
 @pytest.mark.parametrize('check', VERDICTS)
-def test_plain_reframe_comes_to_the_same_verdict(plain, check):
-    assert plain[1][check]['check_vars']['verdict'] == VERDICTS[check]
+def test_plain_reframe_comes_to_the_same_verdict(session, plain, check):
+    under_seatrial = reported(session[1] / 'reframe' / 'report.json')
+    assert plain[1][check]['verdict'] == under_seatrial[check]['verdict'] == VERDICTS[check]
 
 
 @pytest.mark.parametrize('check', VERDICTS)
 def test_reframe_fails_a_case_exactly_if_it_is_no_pass(session, plain, check):
-    under_seatrial = reported(session[1] / 'reframe' / 'report.json')
-    for report in (plain[1], under_seatrial):
+    for report in (plain[1], reported(session[1] / 'reframe' / 'report.json')):
         assert report[check]['result'] == ('pass' if VERDICTS[check] == 'PASS' else 'fail')
 
 
@@ -185,32 +222,96 @@ def test_the_message_of_a_failure_begins_with_the_verdict_and_says_why(plain, ch
     assert WORDS[check] in reason
 
 
-@pytest.mark.parametrize('check', ['Steady', 'Noisy'])
+@pytest.mark.parametrize('check', ['Steady', 'Noisy', 'Wrong'])
 def test_measured_values_are_in_the_report_whatever_the_verdict(session, plain, check):
-    for report in (plain[1], reported(session[1] / 'reframe' / 'report.json')):
-        (name,) = report[check]['perfvalues']
-        assert name.endswith(':write@2objects')
-        assert report[check]['perfvalues'][name][-2 if False else 0] > 0
+    values = session[2][check]['metrics'][0]['summary']['mean'], MEANS[check]
+    for report, value in zip((reported(session[1] / 'reframe' / 'report.json'), plain[1]), values, strict=True):
+        (found,) = report[check]['perfvalues'].values()
+        assert report[check]['perfvalues'].keys() == {'local:default:write@2objects'}
+        assert found[0] == pytest.approx(value, rel=0.3 if check == 'Noisy' else 1e-9)
+        assert found[4] == 'MiB/s'
 
 
-def test_the_exit_status_of_plain_reframe_is_that_of_a_failure(plain):
+def test_plain_reframe_exits_as_after_any_failure(plain):
     assert plain[0].returncode == 1
-    assert '1/5' in plain[0].stdout or 'Ran 5/5' in plain[0].stdout
 
 
-# Exit codes of sessions of one case
+def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(site, tmp_path):
+    done = reframe_run(site, tmp_path, profile='nighty')
+    assert done.returncode == 1
+    assert "SEATRIAL_PROFILE is 'nighty'; it can be smoke, nightly" in done.stdout + done.stderr
+
+
+# Sessions of one case, each with another exit status
 
 
 def test_a_session_that_passes_exits_with_0(site):
-    done, folder = seatrial_run(site, '--profile=nightly', 'Steady')
+    done, folder = seatrial_run(site, 'Steady')
     assert (done.returncode, results_of(folder)['verdict']) == (0, 'PASS')
 
 
 def test_a_session_that_cannot_decide_exits_with_12(site):
-    done, folder = seatrial_run(site, '--profile=nightly', 'Noisy')
+    done, folder = seatrial_run(site, 'Noisy')
     assert (done.returncode, results_of(folder)['verdict']) == (12, 'INCONCLUSIVE')
 
 
 def test_a_session_of_which_something_did_not_run_exits_with_13(site):
-    done, folder = seatrial_run(site, '--profile=nightly', 'Broken')
+    done, folder = seatrial_run(site, 'Broken')
     assert (done.returncode, results_of(folder)['verdict']) == (13, 'INCOMPLETE')
+
+
+# The completeness gate
+
+
+def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
+    done, folder = seatrial_run(make_site(CHECKS + VANISHING))
+    (case,) = results_of(folder)['cases']
+    assert (done.returncode, case['verdict']) == (13, 'INCOMPLETE')
+    assert case['reasons'][0].startswith('T15: the job never started: no record of it')
+
+
+def test_a_reframe_that_does_not_start_is_incomplete_and_no_pass(make_site):
+    site = make_site()
+    settings = site / 'settings.py'
+    settings.write_text(settings.read_text() + "\nsite_configuration['systems'][0]['no_such_key'] = 1\n")
+    done, folder = seatrial_run(site)
+    assert (done.returncode, results_of(folder)['counts']) == (13, {'INCOMPLETE': 5})
+    assert 'no_such_key' in (folder / 'reframe.out').read_text()
+
+
+def test_a_session_that_finds_the_storage_system_held_measures_nothing_and_says_by_whom(site):
+    with lock.acquire(str(site / 'state'), 'scratch', 'other-session'):
+        done, folder = seatrial_run(site, 'Broken')
+    assert (done.returncode, results_of(folder)['verdict']) == (13, 'INCOMPLETE')
+    assert 'storage system scratch is held by session other-session' in done.stdout
+    assert not (folder / 'reframe').exists()
+
+
+# Told to stop
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_site, number):
+    site = make_site(CHECKS + CHECK.format(name='Lasting'))
+    process = subprocess.Popen(seatrial_argv(site), stdout=subprocess.PIPE, text=True, cwd='/')
+    while not list(site.glob('state/sessions/*/cases/*/raw/*-measured-*.fio')):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    output, _ = process.communicate(timeout=120)
+    (folder,) = site.glob('state/sessions/*')
+    (case,) = results_of(folder)['cases']
+    assert (process.returncode, case['verdict']) == (13, 'INCOMPLETE')
+    assert f'{number.name}: no more launches' in output
+    assert 'interrupted by SIGTERM; `seatrial clean` removes what it left' in case['reasons'][0]
+    assert not still_running(folder)
+    assert not list(site.glob('state/locks/*.json'))
+
+
+def still_running(folder):
+    """Command lines that name the session's folder."""
+    found = []
+    for path in Path('/proc').glob('[0-9]*/cmdline'):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().replace(b'\0', b' ').decode(errors='replace'))
+    return [line for line in found if str(folder) in line]

@@ -14,11 +14,14 @@ from seatrial.model.plan import (
     StoppingRule,
     Target,
     TrialPlan,
+    digest,
     metric,
 )
 from seatrial.model.record import End, Finding, JobTime, Measurement, Records, Sample, Sized, Start
 from seatrial.model.units import GIB, MIB
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
+from seatrial.rules.case import measured
+from seatrial.rules.stopping import state
 
 SIZE = 64 * MIB
 SMOKE = StoppingRule(0.1, least=4, most=4, extra=0, fixed=True)
@@ -30,6 +33,17 @@ SHAPE = (-1.0, 0.5, -0.5, 0.5, -0.5, 1.0)
 def samples(mean: float, spread: float = 0.01) -> list[float]:
     """Six samples with this mean, whose 90 % interval is about as wide as the spread."""
     return [mean * (1 + spread * each) for each in SHAPE]
+
+
+def stopped(plan: TrialPlan, records: Records, label: str) -> str:
+    """What the runner says of a point with these samples; one that is not done has run out of time."""
+    by_metric = measured(records)
+    columns = [by_metric.get(metric(operation, label), []) for operation in plan.workload.operations]
+    if not all(sample.valid for column in columns for sample in column):
+        return 'invalid'
+    values = {str(n): [s.measurement.bandwidth for s in column if s.measurement] for n, column in enumerate(columns)}
+    progress = state(values, plan.stopping)
+    return progress.reason if progress.action == 'done' else 'budget'
 
 
 @pytest.fixture(scope='session')
@@ -75,7 +89,7 @@ def make_plan() -> Callable[..., TrialPlan]:
 
 @pytest.fixture(scope='session')
 def make_records() -> Callable[..., Records]:
-    """A finished and converged record in which every metric has the given figures, in MiB/s.
+    """A finished record in which every metric has the given figures, in MiB/s.
 
     figures: by metric, or one list for all; findings: of every launch of a metric; cache: of the reads
     """
@@ -86,8 +100,6 @@ def make_records() -> Callable[..., Records]:
         cache: str = 'cold',
         findings: Mapping[str, tuple[Finding, ...]] = {},
         engine: str = 'fio',
-        memory: int = 0,
-        stopped: str = 'converged',
     ) -> Records:
         def sample(stage: str, point: str, operation: str, n: int, figure: float) -> Sample:
             seconds = SIZE / MIB / figure
@@ -104,8 +116,29 @@ def make_records() -> Callable[..., Records]:
             for operation in plan.workload.operations:
                 own = figures.get(metric(operation, point.label), ()) if isinstance(figures, Mapping) else figures
                 taken += [sample('measured', point.label, operation, n, each) for n, each in enumerate(own)]
-        start = Start('s', 'c', 'n1', 1, '', 0.0, 'k', '3', engine, '/e', '1', (), 1, '', memory, {}, ())
-        ends = {point.label: stopped for point in plan.points}
-        return Records(start, Sized(1, SIZE, '', ()), taken, End('finished', 'done', 9.0, ends), None, 0)
+        start = Start(
+            session='s',
+            case='c',
+            plan=digest(plan),
+            mount='',
+            host='n1',
+            pid=1,
+            job='',
+            started=0.0,
+            kernel='k',
+            python='3',
+            engine=engine,
+            program='/e',
+            version='1',
+            passed_over=(),
+            seed=1,
+            run_directory='',
+            memory_bytes=0,
+            capacity={},
+            findings=(),
+        )
+        records = Records(start, Sized(1, SIZE, '', ()), taken, None, None, 0)
+        ends = {point.label: stopped(plan, records, point.label) for point in plan.points}
+        return records._replace(end=End('finished', 'done', 9.0, ends))
 
     return make

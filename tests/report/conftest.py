@@ -19,6 +19,7 @@ from seatrial.model.plan import (
     StoppingRule,
     Target,
     TrialPlan,
+    digest,
     metric,
 )
 from seatrial.model.record import End, Finding, JobTime, Measurement, Records, Removal, Sample, Sized, Start
@@ -26,9 +27,11 @@ from seatrial.model.units import GIB, MIB
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand, powers_of_two
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.rules.case import measured
+from seatrial.rules.stopping import state
 
 SIZE = 64 * MIB
 RECORDS = '/state/sessions/s/cases/c'
+NO_CRITERIA = Criteria()
 MFWA = AccessPattern('multiple', 'whole')
 
 
@@ -46,7 +49,7 @@ def plan_of(check='Check', pattern=MFWA, sweep=None, profile='nightly', clients=
         engines=(EngineChoice('ior', 'ior'), EngineChoice('fio', 'fio')),
         launcher=Launcher(),
         target=Target(
-            **{**dict(name='scratch', type='posix', path='/scratch/trials', storage_system='s'), **target},
+            **{**{'name': 'scratch', 'type': 'posix', 'path': '/scratch/trials', 'storage_system': 's'}, **target},
             limits=Limits(GIB, 100),
         ),
         records=RECORDS,
@@ -90,7 +93,7 @@ def sample_of(plan, label, operation, repetition, rate, stage='measured', findin
     )
 
 
-def records_of(plan, rates, findings=None, stopped=None, cache='cold', ended=True, host='node1', labels=()):
+def records_of(plan, rates, findings=None, cache='cold', ended=True, host='node1', labels=()):
     """The record of a case; rates, findings: by metric; the latter stand on the last repetition."""
     findings = findings or {}
     first = plan.points[0].label
@@ -105,6 +108,8 @@ def records_of(plan, rates, findings=None, stopped=None, cache='cold', ended=Tru
     start = Start(
         session=plan.session,
         case=plan.case.name,
+        plan=digest(plan),
+        mount='ext4 /dev/sda1 / rw',
         host=host,
         pid=7,
         job='4711',
@@ -121,13 +126,26 @@ def records_of(plan, rates, findings=None, stopped=None, cache='cold', ended=Tru
         capacity={'bytes': 80 * GIB, 'inodes': 1000},
         findings=tuple(labels),
     )
-    ends = {point.label: 'converged' for point in plan.points} | (stopped or {})
+    ends = {point.label: _stopped(plan, point.label, samples) for point in plan.points}
     end = End('finished', 'every launch that the plan asks for was made', 1795230554.0, ends) if ended else None
     sized = Sized(1, SIZE, '64 MiB a client took 0.82 s; 0.8 s are meant', ())
     return Records(start, sized, samples, end, Removal(2, 3, (), 1795230555.0) if ended else None, 0)
 
 
-def case_of(plan, records, criteria=Criteria()):
+def _stopped(plan, label, samples):
+    """What the runner would say of a point with these samples."""
+    own = [sample for sample in samples if sample.stage == 'measured' and sample.point == label]
+    if not all(sample.valid for sample in own):
+        return 'invalid'
+    values = {
+        operation: [sample.measurement.bandwidth for sample in own if sample.operation == operation]
+        for operation in plan.workload.operations
+    }
+    progress = state(values, plan.stopping)
+    return progress.reason if progress.action == 'done' else 'budget'
+
+
+def case_of(plan, records, criteria=NO_CRITERIA):
     by_metric = measured(records)
     steps = {
         point.label: [
@@ -227,24 +245,22 @@ def varied():
         for i, (name, values) in enumerate(even_rates(slow, 80.0).items())
     }
     wanted = tuple(
-        Reference(name, 700.0, -0.2, 0.2, 'MiB/s', 'contract', '2026-03-01', '') for name in slow.metrics[-2:]
+        Reference(name, 700.0, -0.2, 0.2, 'MiB/s', 'baseline', '2026-03-01', '') for name in slow.metrics[-2:]
     )
     failing = case_of(slow, records_of(slow, slow_rates), Criteria(references=wanted))
 
     odd = plan_of('SharedFileContiguousObjects', AccessPattern('single', 'segment'))
-    unbelieved = case_of(
-        odd, records_of(odd, even_rates(odd, 300.0), {'read@8objects': [hurt]}, {'8objects': 'invalid'})
-    )
+    unbelieved = case_of(odd, records_of(odd, even_rates(odd, 300.0), {'read@8objects': [hurt]}))
 
     whole = plan_of(
         'SingleFileWholeAccess',
         AccessPattern('single', 'whole', operations=('read',)),
         Sweep('transfer_size', powers_of_two(1024, 4 * MIB), SIZE),
     )
-    whole_rates = even_rates(whole, 1500.0, 0.8, 20)
-    doubtful = case_of(
-        whole, records_of(whole, whole_rates, stopped={'1KiB': 'exhausted', '4MiB': 'exhausted'}, cache='unknown')
-    )
+    whole_rates = even_rates(whole, 1500.0, 0.1)
+    for name in (whole.metrics[0], whole.metrics[-1]):
+        whole_rates[name] = even_rates(whole, 1500.0, 1.6, 20)[name]
+    doubtful = case_of(whole, records_of(whole, whole_rates, cache='unknown'))
 
     never = plan_of('MultipleFilesClients', sweep=Sweep('clients', (1, 2), SIZE, 32))
     absent = case_of(never, Records(None, None, [], None, None, 0))
@@ -269,7 +285,7 @@ def varied():
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope='session')
 def make():
     """The builders: plan, records, sample, case, session, even_rates, varied."""
     return SimpleNamespace(

@@ -13,15 +13,15 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
-from seatrial.check.declared import declare, declared
-from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.declared import Declared, declare, declared
+from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
-from seatrial.check.staging import job_lines, write_plan, write_runner
+from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.recorder import records_in
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.references import NOT_JUDGED
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
-from seatrial.model.plan import TrialPlan
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.site.error import SiteError
 from seatrial.site.references import REFERENCES_FILE
 
@@ -51,22 +51,32 @@ class Trial(rfm.RunOnlyRegressionTest):
 
     @run_after('init')
     def take_case(self) -> None:
-        self.trial_session = _session()
-        self.trial_plan = plan_of(self.trial_session, self.declared, self.case)
-        self.file_system, self.layout, self.num_nodes = self.case.file_system, self.case.layout, self.case.nodes
-        self.profile = self.trial_session.profile.name
+        self.trial_session, self.trial_fault = _session(), ''
         self.valid_systems = [self.case.partition]
         self.descr = self.declared.title
+        try:
+            self.trial_plan = planned(self.trial_session, self.declared, self.case)
+        except Unplannable as error:
+            self.trial_fault = str(error)
+            return
+        self.file_system, self.layout, self.num_nodes = self.case.file_system, self.case.layout, self.case.nodes
+        self.profile = self.trial_session.profile.name
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
+
+    @run_after('setup')
+    def raise_fault(self) -> None:
+        # Raised where ReFrame counts it: what cannot be planned must not end as "PASSED Ran 0/0".
+        if self.trial_fault:
+            raise SanityError(f'INCOMPLETE: {self.trial_fault}')
 
     @run_before('run')
     def stage(self) -> None:
         # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
         self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
+        self.trial_plan, runner = claim_records(self.trial_plan)
         plan = write_plan(self.trial_plan)
-        runner = write_runner(plan.parent)
         python = self.trial_session.site.partition(self.case.partition).python
         carry_out, remove = job_lines(python, runner, plan)
         # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
@@ -115,7 +125,9 @@ def trial(cls: type[Any]) -> type[Any]:
     """
     cls.declared = declare(cls, Path(inspect.getfile(cls)))
     session = current()
-    cases = cases_of(session, cls.declared) if session else []
+    if session is None:
+        return cls
+    cases = cases_of(session, cls.declared) or _placeholder(session, cls.declared)
     if not cases:
         return cls
     body = {'case': parameter(cases, fmt=lambda case: case.name, loggable=True)}
@@ -126,6 +138,13 @@ def trial(cls: type[Any]) -> type[Any]:
 def job_limit_s(plan: TrialPlan) -> float:
     """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
     return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
+
+
+def _placeholder(session: Session, check: Declared) -> list[Case]:
+    """For plain ReFrame, where the site has no case at all for the profile: one that fails and says so."""
+    if session.plain and not any(session.profile.name in each.profiles for each in session.site.trial_file.trials):
+        return [Case(check.name, '*', 'none', 'none', 0)]
+    return []
 
 
 def _session() -> Session:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from seatrial.check.declared import Declared
-from seatrial.check.planning import NothingFits, cases_of, points_of
+from seatrial.check.planning import Unplannable, cases_of, points_of
 from seatrial.check.session import Session
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
@@ -49,7 +49,7 @@ def _measured(session: Session, declared: Declared) -> Iterator[Measured]:
         for case in cases_of(everywhere, declared) if not profile.repetitions else ():
             try:
                 points = points_of(everywhere, declared, case)
-            except NothingFits:
+            except Unplannable:
                 continue
             for name in (
                 metric(operation, each.label) for each in points for operation in declared.pattern.operations

@@ -6,15 +6,16 @@ from pathlib import Path
 import seatrial
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
-from seatrial.model.plan import SCHEMA, Case, TrialPlan
-from seatrial.model.workload import Point, Sweep, expand, subsample
+from seatrial.model.plan import SCHEMA, Case, Sizing, TrialPlan, read_plan
+from seatrial.model.record import PLAN
+from seatrial.model.workload import Point, Sweep, expand, left_out, subsample
 
-LAUNCH_FACTOR = 20  # a launch may last this many times what it is sized for
-LAUNCH_FLOOR_S = 120.0  # and never less than this beyond the file system's recovery limit
+LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
+LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
 
 
-class NothingFits(Exception):
-    """No point of the sweep can be placed in the case's allocation; says why."""
+class Unplannable(Exception):
+    """A case that has no plan: its sizes do not divide, or no point fits its allocation; says why and the mend."""
 
 
 def cases_of(session: Session, declared: Declared) -> list[Case]:
@@ -26,14 +27,14 @@ def cases_of(session: Session, declared: Declared) -> list[Case]:
 
 
 def points_of(session: Session, declared: Declared, case: Case) -> tuple[Point, ...]:
-    """The points of a case: the sweep inside the allocation, thinned out by the profile. Raises NothingFits."""
+    """The points of a case: the sweep inside the allocation, thinned out by the profile. Raises Unplannable."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     largest = session.site.geometry(case, overrides.max_clients)
     sweep = declared.sweep
-    size = session.profile.sizing(sweep, overrides.bytes_per_client).first_bytes
+    size = _sizing(session, declared, case).first_bytes
     fitting = expand(_capped(sweep, overrides.max_clients), largest, size)
     if not fitting:
-        raise NothingFits(
+        raise Unplannable(
             f'{case.name}: none of {sweep.axis} {list(sweep.values)} fits {largest.nodes} nodes '
             f'with {largest.tasks_per_node} clients each'
         )
@@ -47,7 +48,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     overrides = site.overrides(case, declared.family, profile.name)
     target = site.target(case.file_system, case.layout)
     stopping = profile.stopping(declared.max_relative_error, overrides.budget_s)
-    sizing = profile.sizing(declared.sweep, overrides.bytes_per_client)
+    sizing = _sizing(session, declared, case)
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
@@ -65,13 +66,44 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         stopping=stopping,
         sizing=sizing,
         launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * sizing.target_s),
+        left_out=_left_out(session, declared, case),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
+
+
+def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
+    """The plan that the session wrote for this case, so that an edit of trial.yaml meanwhile changes nothing.
+
+    Plain ReFrame has none yet and makes it. Raises Unplannable.
+    """
+    if case.partition == '*':
+        raise Unplannable(f'no trial of {session.site.folder}/trial.yaml has the profile {session.profile.name}')
+    file = records_of(session, case) / PLAN
+    return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))
 
 
 def records_of(session: Session, case: Case) -> Path:
     """Where the job of a case writes its records."""
     return session.folder / 'cases' / case.slug
+
+
+def _sizing(session: Session, declared: Declared, case: Case) -> Sizing:
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    try:
+        return session.profile.sizing(declared.sweep, overrides.bytes_per_client)
+    except ValueError as error:
+        key = 'bytes_per_client' if overrides.bytes_per_client else "the source's size"
+        raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
+
+
+def _left_out(session: Session, declared: Declared, case: Case) -> tuple[int, ...]:
+    """The values of the sweep that this allocation cannot place, or the site does not want."""
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    largest = session.site.geometry(case, overrides.max_clients)
+    sweep = declared.sweep
+    size = _sizing(session, declared, case).first_bytes
+    capped = _capped(sweep, overrides.max_clients)
+    return tuple(sorted({*sweep.values} - {*capped.values} | {*left_out(capped, largest, size)}))
 
 
 def _capped(sweep: Sweep, max_clients: int | None) -> Sweep:

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import sys
 import time
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,6 +14,7 @@ from reframe.core.exceptions import ReframeFatalError
 from reframe.core.runtime import runtime
 
 from seatrial.model.plan import EngineChoice
+from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES, Profile
@@ -29,6 +31,7 @@ class Session:
     """One session. only: names of checks or families that it is restricted to; empty: all.
 
     references: of the site, in all profiles, once they have been checked (criteria.with_references).
+    plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     """
 
     id: str
@@ -39,6 +42,7 @@ class Session:
     only: tuple[str, ...] = ()
     system: str | None = None
     references: tuple[Reference, ...] = ()
+    plain: bool = False
 
 
 def new_id() -> str:
@@ -83,11 +87,18 @@ def current() -> Session | None:
         sources = [source for source in runtime().site_config.sources if source != '<builtin>']
     except ReframeFatalError:
         return None
-    site = load(Path(sources[-1]).resolve().parent)
-    site.make_directories()
+    profile = os.environ.get(ENVIRONMENT_PROFILE, DEFAULT_PROFILE)
+    try:
+        if profile not in PROFILES:
+            raise SiteError([f"{ENVIRONMENT_PROFILE} is '{profile}'; it can be {', '.join(PROFILES)}"])
+        site = load(Path(sources[-1]).resolve().parent)
+        site.make_directories()
+    except SiteError as error:
+        # An exception would make ReFrame pass over the check file, and end as "PASSED Ran 0/0".
+        sys.exit('\n'.join(f'seatrial: {problem}' for problem in error.problems))
     session_id = new_id()
-    profile = PROFILES[os.environ.get(ENVIRONMENT_PROFILE, DEFAULT_PROFILE)]
-    return Session(session_id, folder_of(site, session_id), site, profile, site.engine_choices())
+    engines = site.engine_choices()
+    return Session(session_id, folder_of(site, session_id), site, PROFILES[profile], engines, plain=True)
 
 
 def _read(file: Path) -> Session:

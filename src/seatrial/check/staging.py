@@ -1,5 +1,7 @@
 """What a job needs on its node: the plan, and the node rooms as one zipapp."""
 
+import contextlib
+import itertools
 import json
 import zipfile
 from pathlib import Path
@@ -24,11 +26,24 @@ def write_plan(plan: TrialPlan) -> Path:
     return file
 
 
+def claim_records(plan: TrialPlan) -> tuple[TrialPlan, Path]:
+    """The plan with a records directory that no job has had, and the runner in it.
+
+    ReFrame repeats a test on request; its record is then another one, and never the first one judged again.
+    """
+    for number in itertools.count(1):
+        folder = Path(plan.records if number == 1 else f'{plan.records}~{number}')
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            return plan._replace(records=str(folder)), write_runner(folder)
+    raise AssertionError('counting has no end')
+
+
 def write_runner(folder: Path) -> Path:
-    """Write the zipapp of the node rooms into the folder; returns the file."""
+    """Write the zipapp of the node rooms into the folder; returns the file. Raises FileExistsError if it is there."""
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
-    with zipfile.ZipFile(file, 'w') as archive:
+    with zipfile.ZipFile(file, 'x') as archive:
         archive.writestr('__main__.py', MAIN)
         archive.write(package / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
@@ -38,8 +53,9 @@ def write_runner(folder: Path) -> Path:
 
 
 def job_lines(python: str, runner: Path, plan: Path) -> tuple[str, str]:
-    """The two lines of the job script: carry the plan out, then remove what it made."""
-    return (
-        shell_line([python, str(runner), 'run', str(plan)]),
-        shell_line([python, str(runner), 'remove', str(plan)]),
-    )
+    """The two lines of the job script: carry the plan out, then remove what it made.
+
+    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C.
+    """
+    start = ['env', 'LC_ALL=C.UTF-8', python, str(runner)]
+    return shell_line([*start, 'run', str(plan)]), shell_line([*start, 'remove', str(plan)])

@@ -12,7 +12,6 @@ from seatrial.cli.report import FOLDER, write_report
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
 
-
 T = TypeVar('T')
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
@@ -21,7 +20,7 @@ from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.plan import TrialPlan, metric
-from seatrial.model.record import PLAN, Records, Sample, Start
+from seatrial.model.record import PLAN, Records, Sample
 from seatrial.model.workload import preparation, resized
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.rules.case import measured
@@ -154,10 +153,12 @@ def _steps(
 
 def _step(plan: TrialPlan, records: Records, sample: Sample, raw: Path) -> Step:
     """A launch with the files and links that its engine asks for; a file's text is the one that was used."""
-    assert records.start is not None and records.sized is not None, 'a sample that counts follows both'
-    start, point = records.start, next(point for point in plan.points if point.label == sample.point)
+    start, sized = records.start, records.sized
+    if start is None or sized is None:  # their lines are torn
+        return Step(sample, {}, ())
     try:
-        point = resized(point, plan.axis, records.sized.bytes_per_client)
+        point = next(point for point in plan.points if point.label == sample.point)
+        point = resized(point, plan.axis, sized.bytes_per_client)
         prepares = sample.stage == 'prepare'
         pattern, point = preparation(plan.workload, point) if prepares else (plan.workload, point)
         prefix = f'{plan.records}/{RAW}/{sample.raw}'

@@ -42,7 +42,7 @@ def list_(
             first.case.check,
             first.workload.name,
             _where(group),
-            f'{len(first.points)}: {first.points[0].label} .. {first.points[-1].label}',
+            _points(first),
             chosen.engine.name if chosen.engine else 'none here',
             approximate_size(peak(first, least_bytes_per_client(first, memory))['bytes']),
             duration(sum(plan.stopping.budget_s for plan in group)),
@@ -65,6 +65,11 @@ def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
         case = plan.case
         groups.setdefault((case.check, case.partition, case.file_system, case.nodes), []).append(plan)
     return list(groups.values())
+
+
+def _points(plan: TrialPlan) -> str:
+    said = f'{len(plan.points)}: {plan.points[0].label} .. {plan.points[-1].label}'
+    return f'{said} ({len(plan.left_out)} more do not fit)' if plan.left_out else said
 
 
 def _where(group: list[TrialPlan]) -> str:

@@ -1,12 +1,14 @@
 """The command `seatrial`."""
 
 import sys
+import tempfile
+import traceback
 
 import click
 
 import seatrial
 from seatrial.check.declared import CheckError
-from seatrial.check.planning import NothingFits
+from seatrial.check.planning import Unplannable
 from seatrial.cli.clean import clean
 from seatrial.cli.doctor import doctor
 from seatrial.cli.history import history
@@ -39,14 +41,19 @@ def entry() -> None:
         sys.exit(code if isinstance(code, int) else 0)
     except SiteError as error:
         _say(*error.problems)
-    except (CheckError, NothingFits) as error:
+    except (CheckError, Unplannable) as error:
         _say(str(error))
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
     except click.Abort:
         sys.exit(130)
     except OSError as error:
-        _say(f'{error.filename or "seatrial"}: {error.strerror or error}')
+        _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')
+    except Exception as error:
+        with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
+            traceback.print_exc(file=file)
+        _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
+        sys.exit(INTERNAL)
     sys.exit(USAGE)
 
 

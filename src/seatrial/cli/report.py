@@ -30,7 +30,7 @@ PAGE = 'index.html'
 @checks_option
 @site_option
 def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> None:
-    """Write index.html, junit.xml and summary.md of SESSION, by its name or the beginning of it; of the newest without.
+    """Write index.html, junit.xml and summary.md of a session: of the newest, or of SESSION, a name or its beginning.
 
     The session is judged anew from its records, by the checks and references of today.
     """

@@ -26,7 +26,7 @@ from seatrial.job import lock
 from seatrial.job.orphans import beat
 from seatrial.job.recorder import records_in
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, judge_case
+from seatrial.judge.verdict import EXIT_CODES, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan
 
 POLL_S = 0.5
@@ -96,7 +96,8 @@ def _reframe(
 ) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
 
-    Once it is `told` to stop, ReFrame is: it cancels its job, whose runner ends the launch in hand and leaves the rest.
+    Once it is `told` to stop, ReFrame is told: it cancels its job, whose runner ends the launch in hand. The same
+    goes for whatever ends this function: ReFrame never outlives it.
     """
     for plan in plans:
         write_plan(plan)
@@ -111,14 +112,16 @@ def _reframe(
             stderr=output,
             start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
         )
-        passed_on = False
-        while process.poll() is None:
-            if told and not passed_on:
-                screen.print(f'{signal.Signals(told[0]).name}: no more launches; waiting for ReFrame to end its job')
-                process.terminate()
-                passed_on = True
-            time.sleep(POLL_S)
-            progress.look()
+        try:
+            while process.poll() is None:
+                if told:
+                    screen.print(f'{signal.Signals(told[0]).name}: no more launches; ReFrame ends its job')
+                    break
+                time.sleep(POLL_S)
+                progress.look()
+        finally:
+            process.terminate()
+            process.wait()
         progress.look()
 
 

@@ -14,6 +14,20 @@ class Answer(NamedTuple):
     exit_status: Optional[int]
 
 
+ANSWER_S = 10.0
+
+
+def mute(path: str) -> Optional[str]:
+    """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
+
+    What is merely missing answers. The look is made by a process that can be left behind.
+    """
+    answer = ask(['stat', '--file-system', '--', path], ANSWER_S)
+    if answer is not None and answer.exit_status is None:
+        return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
+    return None
+
+
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
     """Run a short command in a session of its own; None if it is not installed.
 

@@ -1,13 +1,11 @@
 """`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
 
-import json
 import sys
-from typing import List
+from typing import List, TextIO
 
 from seatrial.job import rundir, runner
 from seatrial.job.recorder import AlreadyRecorded, append, records_in
-from seatrial.model.codec import FormError, from_json
-from seatrial.model.plan import SCHEMA, TrialPlan
+from seatrial.model.plan import TrialPlan, read_plan
 
 USAGE, UNFINISHED = 64, 13
 EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNFINISHED, runner.FAILED: UNFINISHED}
@@ -30,18 +28,9 @@ def main(arguments: List[str]) -> int:
         return UNFINISHED
 
 
-def read_plan(path: str) -> TrialPlan:
-    """The plan in this file. Raises FormError for any other form or schema, OSError if it cannot be read."""
-    with open(path, encoding='utf-8') as stream:
-        data = json.load(stream)
-    if isinstance(data, dict) and data.get('schema') != SCHEMA:
-        raise FormError(f'schema: {data.get("schema")} is not {SCHEMA}, which this runner reads')
-    return from_json(TrialPlan, data)
-
-
 def _run(plan: TrialPlan) -> int:
     end = runner.run(plan)
-    print(f'seatrial: {plan.case.name}: {end.reason}: {end.why}')
+    _say(f'{plan.case.name}: {end.reason}: {end.why}')
     return EXITS[end.reason]
 
 
@@ -49,20 +38,25 @@ def _remove(plan: TrialPlan) -> int:
     """Remove what a finished run made. What an interrupted one left stays for `seatrial clean` to show first."""
     records = records_in(plan.records)
     if records.end is None or records.end.reason == runner.INTERRUPTED:
-        print('seatrial: the run did not end by itself; `seatrial clean` shows and removes what it left')
+        _say('the run did not end by itself; `seatrial clean` shows and removes what it left')
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
     removal = rundir.remove(records.start.run_directory, plan.session)
     append(plan.records, removal)
     for left in removal.left:
-        print(f'seatrial: left in {records.start.run_directory}: {left}')
+        _say(f'left in {records.start.run_directory}: {left}')
     return 0
 
 
 def _refuse(sentence: str) -> int:
-    print(f'seatrial: {sentence}', file=sys.stderr)
+    _say(sentence, sys.stderr)
     return USAGE
+
+
+def _say(sentence: str, stream: TextIO = sys.stdout) -> None:
+    """In ASCII: a node's locale may know no other letters."""
+    print('seatrial: ' + sentence.encode('ascii', 'backslashreplace').decode('ascii'), file=stream)
 
 
 if __name__ == '__main__':

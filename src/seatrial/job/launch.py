@@ -8,9 +8,10 @@ import socket
 import subprocess
 import threading
 import time
-from typing import IO, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
+from seatrial.job import rundir
 from seatrial.model.plan import Launcher
 from seatrial.model.workload import Point
 
@@ -177,23 +178,36 @@ def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], p
             ended[rank] = (end, status, read_bytes)
 
 
-def _working_in(place: str) -> List[int]:
-    """This user's processes without a terminal whose working directory is `place`, the run's own data directory.
+def still_working(target: str) -> Optional[str]:
+    """Which of this user's processes works in a run directory below the target, as a sentence, or None."""
+    target = os.path.realpath(target)
+    for pid, place in _places():
+        if place.startswith(os.path.join(target, rundir.PREFIX)):
+            return f'process {pid} on this node still works in {place}'
+    return None
 
-    Neither a process group nor a session finds them: each client of fio is a session of its own (seen with 3.33), and
-    its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file system, which
-    may be dead. A shell in which somebody looks at the directory has a terminal.
+
+def _working_in(place: str) -> List[int]:
+    """This user's processes that work in `place`, the run's own data directory."""
+    return [pid for pid, where in _places() if where == place]
+
+
+def _places() -> Iterator[Tuple[int, str]]:
+    """This user's processes without a terminal, each with its working directory.
+
+    Neither a process group nor a session finds an engine's clients: each client of fio is a session of its own (seen
+    with 3.33), and its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file
+    system, which may be dead. A shell in which somebody looks at the directory has a terminal.
     """
-    found = []
     for name in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
-            if os.readlink(f'/proc/{name}/cwd') != place or os.stat(f'/proc/{name}').st_uid != os.geteuid():
+            place = os.readlink(f'/proc/{name}/cwd')
+            if os.stat(f'/proc/{name}').st_uid != os.geteuid():
                 continue
             with open(f'/proc/{name}/stat', 'rb') as stream:
                 terminal = int(stream.read().rpartition(b')')[2].split()[4])
             if terminal == 0:
-                found.append(int(name))
-    return found
+                yield int(name), place
 
 
 def _kill_all(pids: List[int]) -> None:

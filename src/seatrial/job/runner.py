@@ -17,7 +17,7 @@ from seatrial.job.launch import LaunchGivenUp, argvs_of, carry_out
 from seatrial.job.orphans import beat
 from seatrial.job.recorder import Recorder
 from seatrial.job.survey import Chosen, Survey, least_bytes_per_client, round_up, survey
-from seatrial.model.plan import Sizing, TrialPlan
+from seatrial.model.plan import Sizing, TrialPlan, digest
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import End, Finding, Measurement, Sample, Sized, Start
 from seatrial.model.units import MIB, approximate_size
@@ -38,6 +38,8 @@ SIZES_MOST = 3
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 FREE_SHARE = 0.9  # of the free space, at most, for what the sizing chooses
 MEASURED_ONLY = ('T19',)  # a warm-up may be short: it finds out how long a launch lasts
+LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
+CLOCK_STEP_S = 1e-6
 SAMPLE_BLOCK = 65536  # bytes looked at by P4
 
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
@@ -115,6 +117,7 @@ class _Trial(NamedTuple):
     counted: bool  # whether the kernel counts reads from storage on this target
     deadline: float  # of the time budget, in monotonic seconds
     counter: Iterator[int]  # of the launches, for the names of their raw output
+    rates: List[float]  # bytes a second of each launch, its start-up included
 
 
 def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Dict[str, str]) -> Tuple[str, str]:
@@ -147,6 +150,7 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
             counted,
             deadline,
             itertools.count(1),
+            [],
         )
         _measure(trial, _sized(trial), stopped)
     except rundir.RunDirectoryError as error:
@@ -175,6 +179,8 @@ def _begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str
         Start(
             session=plan.session,
             case=plan.case.name,
+            plan=digest(plan),
+            mount=seen.mount,
             host=platform.node(),
             pid=os.getpid(),
             job=os.environ.get('SLURM_JOB_ID', ''),
@@ -344,13 +350,16 @@ def _measure_sized(
 def _repeat(
     trial: _Trial, point: Point, sized: Sized, block: int, values: Dict[str, List[float]]
 ) -> Tuple[str, float]:
-    """One repetition of a point: why it is done, if it is, and the seconds of its shortest launch."""
+    """One repetition of a point: why it is done, if it is, and the seconds of its shortest launch.
+
+    Of a launch that is invalid for another reason the seconds do not count: no size would mend it.
+    """
     shortest = float('inf')
     for operation, earlier in values.items():
         sample = _launch(
             trial, 'measured', trial.plan.workload, operation, point, len(earlier), DATA, block, sized.number
         )
-        if sample.measurement is not None:
+        if sample.measurement is not None and all(f.effect == 'label' or f.rule == 'T19' for f in sample.findings):
             shortest = min(shortest, sample.measurement.seconds)
         if not sample.valid or sample.measurement is None:
             return 'invalid', shortest
@@ -391,10 +400,11 @@ def _launch(
         if operation == 'read':
             _ready_for_read(trial, directory, point, expected, before)
         finished = carry_out(
-            command, argvs, raw, trial.run.path_of(directory), plan.launch_limit_s, trial.signals.stopping
+            command, argvs, raw, trial.run.path_of(directory), _limit_s(trial, point), trial.signals.stopping
         )
+        trial.rates.append(point.bytes_moved / max(time.monotonic() - clock, CLOCK_STEP_S))
         exit_status = finished.outcome.exit_status
-        storage_read_bytes = finished.read_bytes if trial.counted and point.nodes == 1 else None
+        storage_read_bytes = finished.read_bytes if _counts_reads(trial, command, point) else None
         measurement = engine.measure(pattern, operation, point, command, finished.outcome)
         launched = Launched(
             plan, point, operation, measurement, expected, before, trial.run.census(directory), storage_read_bytes
@@ -429,6 +439,18 @@ def _launch(
     if any(each.rule == 'E2' for each in found):
         raise LaunchGivenUp(found[0].sentence)
     return sample
+
+
+def _limit_s(trial: _Trial, point: Point) -> float:
+    """How long a launch may last: what a failover may block, and many times what the slowest rate gives."""
+    slowest = min(trial.rates) if trial.rates else float('inf')
+    return trial.plan.launch_limit_s + LIMIT_FACTOR * point.bytes_moved / slowest
+
+
+def _counts_reads(trial: _Trial, command: Command, point: Point) -> bool:
+    """Whether the reads of a launch's processes are counted here: those of srun's tasks are not its descendants'."""
+    started_here = command.scope != 'mpi' or trial.plan.launcher.kind != 'srun'
+    return trial.counted and started_here and point.nodes == 1
 
 
 def _ready_for_read(

@@ -1,5 +1,6 @@
 """What the node sees before the run: the engine, the target, the records, as evidence for the rules."""
 
+import errno
 import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
@@ -8,9 +9,10 @@ from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.catalogue import choose
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.catalogue import by_type
-from seatrial.filesystem.probe import ask
-from seatrial.job import rundir
-from seatrial.job.launch import launch_argv
+from seatrial.filesystem.mounts import mount_of, same_storage, type_fault
+from seatrial.filesystem.probe import ask, mute
+from seatrial.job import orphans, rundir
+from seatrial.job.launch import launch_argv, still_working
 from seatrial.model.plan import TrialPlan
 from seatrial.rules.before import Ground, peak
 from seatrial.rules.case import working_set
@@ -34,16 +36,22 @@ class Survey(NamedTuple):
     passed_over: Tuple[str, ...]
     memory_bytes: int
     capacity: Capacity
+    mount: str
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     """Look, and change nothing. Raises OSError if the target cannot be looked at."""
     target = plan.target
+    silence = mute(target.path)
+    if silence is not None:
+        raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
+    mount = mount_of(os.path.realpath(target.path))
     capacity, quota = driver.capacity(target.path), driver.quota(target.path)
     chosen, passed_over = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, least_bytes_per_client(plan, memory))
+    earlier = [orphan for orphan in orphans.find([target.path], plan.state) if orphan.session == plan.session]
     ground = Ground(
         plan=plan,
         lock_held=lock_held,
@@ -52,14 +60,17 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         free_inodes=capacity.inodes,
         quota_bytes=quota.bytes,
         quota_inodes=quota.inodes,
-        needed_bytes=needed['bytes'],
-        needed_inodes=needed['inodes'],
-        same_device=os.stat(plan.records).st_dev == os.stat(target.path).st_dev,
+        needed_bytes=needed['bytes'] + sum(orphan.size_bytes for orphan in earlier),
+        needed_inodes=needed['inodes'] + sum(orphan.files for orphan in earlier),
+        same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=driver.layout_fault(target.layout),
+        wrong_type=type_fault(target.type, mount),
+        still_working=still_working(target.path),
         no_engine=None if chosen else f'no engine can measure {plan.workload.name} here ({"; ".join(passed_over)})',
     )
-    return Survey(ground, chosen, passed_over, memory, Capacity(_least(capacity.bytes, quota.bytes), capacity.inodes))
+    left = Capacity(_least(capacity.bytes, quota.bytes), capacity.inodes)
+    return Survey(ground, chosen, passed_over, memory, left, mount.said() if mount else '')
 
 
 def least_bytes_per_client(plan: TrialPlan, memory: int) -> int:
@@ -110,6 +121,13 @@ def version_of(engine: Engine, program: str) -> str:
     """The version as the program itself reports it. Raises EngineError."""
     answer = ask(engine.version_argv(program), VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
+
+
+def _same_file_system(one: str, other: str) -> bool:
+    """By device, and by what is mounted: two mounts of one server, or two subvolumes, have different devices."""
+    if os.stat(one).st_dev == os.stat(other).st_dev:
+        return True
+    return same_storage(mount_of(os.path.realpath(one)), mount_of(os.path.realpath(other)))
 
 
 def _is_under(path: str, parent: str) -> bool:

@@ -1,7 +1,10 @@
 """The trial plan: everything that one job will do, as data. It is written as plan.json and read on the node."""
 
+import hashlib
+import json
 from typing import List, NamedTuple, Optional, Tuple
 
+from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.layout import Layout
 from seatrial.model.workload import AccessPattern, Point
 
@@ -113,7 +116,10 @@ class Sizing(NamedTuple):
 
 
 class TrialPlan(NamedTuple):
-    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper."""
+    """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
+
+    left_out: the values of the sweep that give no point in this allocation.
+    """
 
     schema: int
     seatrial: str
@@ -132,11 +138,26 @@ class TrialPlan(NamedTuple):
     sizing: Sizing
     launch_limit_s: float
     seed: int
+    left_out: Tuple[int, ...] = ()
 
     @property
     def metrics(self) -> List[str]:
         """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
         return [metric(operation, point.label) for point in self.points for operation in self.workload.operations]
+
+
+def read_plan(path: str) -> TrialPlan:
+    """The plan in this file. Raises FormError for any other form or schema, OSError if it cannot be read."""
+    with open(path, encoding='utf-8') as stream:
+        data = json.load(stream)
+    if isinstance(data, dict) and data.get('schema') != SCHEMA:
+        raise FormError(f'schema: {data.get("schema")} is not {SCHEMA}, the one that is read here')
+    return from_json(TrialPlan, data)
+
+
+def digest(plan: TrialPlan) -> str:
+    """What ties a record to its plan: the SHA-256 of the plan's canonical JSON."""
+    return hashlib.sha256(json.dumps(to_json(plan), sort_keys=True).encode('utf-8')).hexdigest()
 
 
 def metric(operation: str, label: str) -> str:

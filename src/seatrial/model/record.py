@@ -93,10 +93,15 @@ class Sample(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The job began: where, when, with what. passed_over: why engines that were preferred do not measure."""
+    """The job began: where, when, with what. passed_over: why engines that were preferred do not measure.
+
+    plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
+    """
 
     session: str
     case: str
+    plan: str
+    mount: str
     host: str
     pid: int
     job: str

@@ -47,7 +47,11 @@ def junit(evidence: SessionEvidence) -> str:
         ('counts', words.counts(result)),
         ('seatrial', evidence.seatrial),
         *(('notice', notice) for notice in evidence.notices),
-        *(('relation', f'{each.id}: {each.sentence}') for each in result.relations if not each.enforced),
+        *(
+            ('relation', f'{each.id}: {each.subject}: {each.relation.sentence}')
+            for each in result.relations
+            if not each.enforced
+        ),
     ):
         _property(properties, name, value)
     suite.extend(cases)

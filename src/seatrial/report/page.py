@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import MetricResult, Verdict, worst
 from seatrial.model.plan import TrialPlan, metric
@@ -144,8 +145,11 @@ def _environment() -> Environment:
         px=lambda value: f'{value:.1f}'.removesuffix('.0'),
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
-    environment.globals.update(words=words, str=str)
+    environment.globals.update(words=words, HERE=_HERE)
     return environment
+
+
+_HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'these samples cannot tell'}
 
 
 def _finalize(value: Any) -> Any:

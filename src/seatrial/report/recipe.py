@@ -22,7 +22,7 @@ def recipe(plan: TrialPlan, steps: Sequence[Step], raw: str) -> str:
     ]
     for step in steps:
         lines += ['', f'# {_said(step)}', *_inputs(step), *_links(step), *_forget(step), *_commands(step, raw)]
-    return '\n'.join([*lines, '', '# afterwards', f'cd .. && rm -r {DIRECTORY} "$raw"', ')'])
+    return '\n'.join([*lines, '', 'echo "The reports are in $raw. Afterwards: rm -r $raw $PWD"', ')'])
 
 
 def _said(step: Step) -> str:
@@ -37,9 +37,10 @@ def _inputs(step: Step) -> list[str]:
     lines = []
     for name, text in step.inputs.items():
         end = 'END'
-        while end in text.splitlines():
+        body = text.removesuffix('\n').split('\n')
+        while end in body:
             end += '_'
-        lines += [f'cat >"$raw"/{shlex.quote(name)} <<\'{end}\'', *text.splitlines(), end]
+        lines += [f'cat >"$raw"/{shlex.quote(name)} <<\'{end}\'', *body, end]
     return lines
 
 

@@ -81,10 +81,13 @@ def count(number: int, one: str, many: str = '') -> str:
 def point_value(plan: TrialPlan, point: Point) -> str:
     """Where a point lies on the axis of its sweep: '64 KiB', '32'."""
     if plan.axis == 'transfer_size':
-        text = format_size(point.transfer_size)
-        unit = text.lstrip('0123456789')
-        return f'{text[: -len(unit)]} {unit}'
+        return _spaced(point.transfer_size)
     return str(point.objects if plan.axis == 'objects' else point.tasks)
+
+
+def left_out(plan: TrialPlan) -> str:
+    """The values of the sweep that give no point, as they would stand on the axis."""
+    return ', '.join(_spaced(value) if plan.axis == 'transfer_size' else str(value) for value in plan.left_out)
 
 
 def workload(plan: TrialPlan) -> str:
@@ -207,12 +210,24 @@ def confidence(session: SessionResult) -> str:
     return f'{100 * (summaries[0].interval.confidence if summaries else CONFIDENCE):g}'
 
 
+def unjudged(session: SessionResult) -> str:
+    """Why no case of the session was held against anything, or empty where one was."""
+    reasons = [case.unjudged for case in session.cases]
+    return reasons[0] if reasons and all(reasons) else ''
+
+
 def shared_labels(session: SessionResult) -> list[str]:
     """What must be said beside the figures of every case that was measured, where there are several."""
     measured = [case for case in session.cases if any(metric.summary for metric in case.metrics)]
     if len(measured) < 2:
         return []
     return [label for label in measured[0].labels if all(label in case.labels for case in measured)]
+
+
+def _spaced(size: int) -> str:
+    text = format_size(size)
+    unit = text.lstrip('0123456789')
+    return f'{text[: -len(unit)]} {unit}'
 
 
 def _visible(character: str) -> str:
@@ -239,9 +254,9 @@ def _held_against(session: SessionResult) -> str:
     met = sum(reference.interval != NOT_JUDGED for case in session.cases for reference in case.references)
     enforced = sum(each.enforced for each in _expectations(session))
     if not met and not enforced:
-        return 'No reference and no criterion was set for it to be held against.'
+        return f'{"It was" if len(session.cases) == 1 else "They were"} held against no reference and no criterion.'
     parts = [count(met, 'reference')] * bool(met) + [count(enforced, 'criterion', 'criteria')] * bool(enforced)
-    return f'It meets {" and ".join(parts)}.'
+    return f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'
 
 
 def _expectations(session: SessionResult) -> list[ExpectationResult]:

@@ -22,6 +22,8 @@ class Ground(NamedTuple):
     raw_inside:   whether the engines' own output files would lie under the target's path
     layout_fault: why the layout cannot be set or proved, or None
     no_engine:    why no engine can measure here, or None
+    wrong_type:   why what is mounted is not what the site says, or None
+    still_working: which process still works in an earlier run directory, or None
     """
 
     plan: TrialPlan
@@ -37,6 +39,8 @@ class Ground(NamedTuple):
     raw_inside: bool
     layout_fault: Optional[str]
     no_engine: Optional[str]
+    wrong_type: Optional[str]
+    still_working: Optional[str]
 
 
 @rule(
@@ -61,6 +65,30 @@ def engine_present(ground: Ground) -> Optional[str]:
 )
 def inside_the_target(ground: Ground) -> Optional[str]:
     return ground.outside
+
+
+@rule(
+    'S2',
+    'The target is a file system of the type that the site says',
+    BEFORE,
+    'refuse',
+    'mount it, or correct file_systems.<name>.type or .path in trial.yaml',
+    'an empty mount point is a directory of the root disk, and measures well',
+)
+def right_type(ground: Ground) -> Optional[str]:
+    return ground.wrong_type
+
+
+@rule(
+    'S3',
+    'No process of an earlier run is still at work on the target',
+    BEFORE,
+    'refuse',
+    'wait for it to end; then `seatrial clean`',
+    "fio's clients outlive a killed fio and write on (seen with 3.33)",
+)
+def nobody_left(ground: Ground) -> Optional[str]:
+    return ground.still_working
 
 
 @rule(

@@ -2,11 +2,12 @@
 
 from typing import Dict, List, NamedTuple, Optional
 
-from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.plan import TrialPlan, digest, metric
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
 from seatrial.model.workload import Point, files_of, resized
 from seatrial.rules.registry import CASE, rule
+from seatrial.rules.stopping import state
 
 
 class CaseSeen(NamedTuple):
@@ -46,6 +47,79 @@ def job_ended(seen: CaseSeen) -> Optional[str]:
 
 
 @rule(
+    'R1',
+    'The record is that of this plan',
+    CASE,
+    'invalid',
+    'measure again; records and plans are not exchanged',
+    'a figure without the conditions that it was measured under proves nothing',
+)
+def of_this_plan(seen: CaseSeen) -> Optional[str]:
+    start = seen.records.start
+    if start is None:
+        return 'there are samples and no start record' if seen.records.samples else None
+    return None if start.plan == digest(seen.plan) else 'the record was made with another plan'
+
+
+@rule(
+    'R2',
+    'No line of the record is damaged',
+    CASE,
+    'incomplete',
+    'what stood in them is lost; measure again',
+    'a lost line is a lost sample, and perhaps the one that failed',
+)
+def undamaged(seen: CaseSeen) -> Optional[str]:
+    torn = seen.records.torn
+    return None if torn == 0 else f'{torn} line{"s" if torn > 1 else ""} of the record cannot be read'
+
+
+@rule(
+    'R3',
+    'The samples are all there, once each, and the repetitions ended when the stopping rule says',
+    CASE,
+    'invalid',
+    'the record was changed after the job, or Seatrial has a fault; measure again',
+    'a verdict is computed from the samples and believes no summary of them',
+)
+def consistent(seen: CaseSeen) -> Optional[str]:
+    end, sized = seen.records.end, seen.records.sized
+    if end is None or end.reason != 'finished' or sized is None:
+        return None
+    by_metric = measured(seen.records)
+    for point in seen.plan.points:
+        columns = {each: by_metric.get(metric(each, point.label), []) for each in seen.plan.workload.operations}
+        for operation, samples in columns.items():
+            where = metric(operation, point.label)
+            if [sample.repetition for sample in samples] != list(range(len(samples))):
+                return f'{where}: the repetitions are not numbered 1 to {len(samples)} without a gap'
+            if any(sample.bytes_per_client != sized.bytes_per_client for sample in samples):
+                return f'{where}: a sample has other bytes a client than were decided'
+            if any(sample.valid and sample.exit_status != 0 for sample in samples):
+                return f'{where}: a sample is called valid although the engine failed'
+        fault = _stop_fault(seen.plan, columns, end.stopped.get(point.label, ''))
+        if fault is not None:
+            return f'{point.label}: {fault}'
+    return None
+
+
+def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
+    samples = [sample for column in columns.values() for sample in column]
+    if said == 'invalid':
+        return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
+    if any(not sample.valid for sample in samples):
+        return f'a sample is invalid, and the point is said to be {said or "unfinished"}'
+    values = {name: [s.measurement.bandwidth for s in column if s.measurement] for name, column in columns.items()}
+    now = state(values, plan.stopping)
+    if said == 'budget':
+        return None if now.action != 'done' else 'it was done, and is said to have run out of time'
+    if (now.action, now.reason) == ('done', said):
+        return None
+    found = now.reason if now.action == 'done' else 'not done'
+    return f'by the stopping rule it is {found}, and it is said to be {said or "unfinished"}'
+
+
+@rule(
     'T5',
     'Every planned point and metric was measured',
     CASE,
@@ -59,6 +133,21 @@ def complete(seen: CaseSeen) -> Optional[str]:
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
     return f'{len(missing)} of {len(seen.plan.metrics)} metrics were not measured ({", ".join(missing[:3])})'
+
+
+@rule(
+    'C1',
+    'The sweep has all of its points',
+    CASE,
+    'label',
+    'give the case more nodes, or the partition more tasks a node, in trial.yaml',
+    'a curve of two points shows no trend',
+)
+def whole_sweep(seen: CaseSeen) -> Optional[str]:
+    left = seen.plan.left_out
+    if not left:
+        return None
+    return f'{len(left)} values of the sweep over {seen.plan.axis} do not fit ({", ".join(map(str, left[:8]))})'
 
 
 @rule(

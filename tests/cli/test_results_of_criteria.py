@@ -1,0 +1,117 @@
+"""What the end of a session says of expectations and references."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from seatrial.check.session import Session
+from seatrial.cli.results import show, write_results
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.references import Reference, judge_reference
+from seatrial.judge.relations import Relation
+from seatrial.judge.session import SessionResult
+from seatrial.judge.statistics import summary
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.model.plan import Case
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
+
+LOCAL = Path(__file__).parents[2] / 'site-config' / 'local'
+CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
+
+
+@pytest.fixture
+def ended(tmp_path):
+    """What is printed and what is written at the end of a session with one case."""
+
+    def end(expectations=(), references=(), relations=(), unjudged='', values=(100.0,)):
+        session = Session('s', tmp_path, load(LOCAL), PROFILES['nightly'], ())
+        figure = MetricResult(
+            'read@2objects', 'read', '2objects', Verdict.PASS, '', values, 'MiB/s', summary(values), None, 'cold'
+        )
+        case = CaseResult(
+            case=Case('Check', 'lab:io', 'scratch', 'default', 1),
+            profile='nightly',
+            verdict=Verdict.PASS,
+            reasons=(),
+            labels=(),
+            engine='fio',
+            version='3',
+            passed_over=(),
+            host='n1',
+            bytes_per_client=1,
+            duration_s=1.0,
+            metrics=(figure,),
+            expectations=expectations,
+            references=references,
+            unjudged=unjudged,
+        )
+        result = SessionResult('s', 'nightly', Verdict.PASS, (case,), relations)
+        file = write_results(session, result)
+        console = Console(file=io.StringIO(), width=140, highlight=False, markup=False)
+        show(console, session, result, file)
+        return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
+
+    return end
+
+
+def expectation(verdict, enforced=False, id='L09-01'):
+    relation = Relation(verdict, 1.0, 0.9, 1.1, 0.9, f'it {verdict}')
+    return ExpectationResult(id, 'it is so', 'Somebody', 'read over objects', relation, enforced)
+
+
+def test_context_is_counted_and_said_to_decide_nothing(ended):
+    lines, _ = ended(
+        [expectation('holds'), expectation('fails'), expectation('fails')], relations=[expectation('holds')]
+    )
+    assert (
+        'expectations of the literature: 2 hold here, 2 do not, 0 cannot be told; 4 in results.json as context, '
+        'which decides nothing'
+    ) in lines
+
+
+def test_what_is_enforced_and_holds_has_a_line_of_its_own_and_is_no_context(ended):
+    lines, _ = ended([expectation('holds', enforced=True)])
+    assert 'Check/lab:io/scratch/default/1n: L09-01: PASS: read over objects: it holds' in lines
+    assert not any(line.startswith('expectations of the literature') for line in lines)
+
+
+@pytest.mark.parametrize(('word', 'verdict'), [('holds', 'PASS'), ('fails', 'FAIL'), ('undecided', 'INCONCLUSIVE')])
+def test_an_enforced_relation_between_checks_has_a_line_of_its_own(ended, word, verdict):
+    lines, _ = ended(relations=[expectation(word, enforced=True, id='L09-06')])
+    assert f'L09-06: {verdict}: read over objects: it {word}' in lines
+
+
+def test_a_smoke_test_says_that_its_expectations_are_not_judged(ended):
+    lines, _ = ended([expectation('undecided')], unjudged='smoke: 4 repetitions, not judged')
+    assert any('expectations of the literature: smoke: 4 repetitions, not judged; 1 in' in line for line in lines)
+
+
+def test_no_references_are_said_to_be_none(ended):
+    lines, written = ended()
+    assert 'no references: figures are reported, not judged' in lines
+    assert written['references'] == 'no references: figures are reported, not judged'
+
+
+def test_references_are_counted(ended):
+    found = [judge_reference(CONTRACT, [mean] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
+    lines, written = ended(references=found)
+    assert 'references: 2 inside, 1 outside' in lines
+    assert [each['interval'] for each in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
+
+
+def test_the_results_have_every_expectation_with_its_figures_and_sentence(ended):
+    _, written = ended([expectation('fails')], relations=[expectation('holds', id='L09-06')])
+    (of_case,), (of_session,) = written['cases'][0]['expectations'], written['relations']
+    assert (of_case['id'], of_case['relation']['low'], of_case['enforced']) == ('L09-01', 0.9, False)
+    assert of_case['sentence'] == 'Somebody found that it is so: here it does not hold'
+    assert of_session['id'] == 'L09-06'
+
+
+def test_an_interval_without_ends_is_null_because_json_has_no_infinity(ended):
+    _, written = ended(values=(100.0,))
+    interval = written['cases'][0]['metrics'][0]['summary']['interval']
+    assert (interval['low'], interval['high']) == (None, None)

@@ -1,0 +1,147 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.judge.expectations import AtLeast
+from seatrial.judge.references import Reference
+from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.report import words
+
+
+@pytest.mark.parametrize(
+    ('value', 'text'),
+    [
+        (0.0, '0.00'),
+        (0.5234, '0.523'),
+        (5.234, '5.23'),
+        (52.34, '52.3'),
+        (523.4, '523'),
+        (5234.4, '5234'),
+        (52340.0, '52\u202f340'),
+        (-52.34, '-52.3'),
+        (math.inf, '\u2013'),
+        (math.nan, '\u2013'),
+    ],
+)
+def test_a_figure_has_three_digits_or_all_before_the_point(value, text):
+    assert words.figure(value) == text
+
+
+@given(st.floats(1e-2, 1e7))
+def test_a_figure_is_within_half_a_per_cent_of_its_value(value):
+    assert float(words.figure(value).replace('\u202f', '')) == pytest.approx(value, rel=0.0051)
+
+
+@given(st.text())
+def test_clean_text_has_no_character_that_could_hide_or_reorder_text(text):
+    forbidden = set('\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b\x7f\ufffe\uffff')
+    found = words.clean(text)
+    assert not forbidden & set(found)
+    found.encode('utf-8')
+
+
+@given(st.text(st.characters(whitelist_categories=('L', 'N', 'P', 'S'))))
+def test_clean_text_keeps_letters_figures_and_signs(text):
+    assert words.clean(text) == text
+
+
+def test_what_clean_text_replaces_is_still_seen():
+    assert words.clean('a\x1b[31m\u202eb') == 'a\\x1b[31m\\u202eb'
+
+
+def test_a_share_below_ten_per_cent_has_a_decimal():
+    assert (words.percent(0.042), words.percent(0.42)) == ('4.2 %', '42 %')
+
+
+def test_a_list_names_three_and_counts_the_rest():
+    assert words.listed(list('abcde')) == 'a, b, c and 2 more'
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'sentence'),
+    [
+        (AccessPattern('multiple', 'whole'), 'Every client writes and reads a file of its own'),
+        (
+            AccessPattern('single', 'whole', operations=('read',)),
+            'Every client reads the whole of one shared file',
+        ),
+        (
+            AccessPattern('single', 'segment', 'strided'),
+            'Every client writes and reads objects of one shared file, dealt in turn',
+        ),
+        (AccessPattern('single', 'segment'), 'Every client writes and reads its segment of one shared file'),
+        (
+            AccessPattern('multiple', 'whole', 'random'),
+            'Every client writes and reads a file of its own, in random order',
+        ),
+        (
+            AccessPattern('single', 'segment', 'contiguous', interface='mpiio', collective=True),
+            'Every client writes and reads its segment of one shared file, collectively through MPI-IO',
+        ),
+    ],
+)
+def test_a_workload_is_told_in_a_sentence(make, pattern, sentence):
+    assert words.workload(make.plan(pattern=pattern)) == f'{sentence}, over numbers of objects.'
+
+
+def test_a_point_stands_on_the_axis_with_its_unit(make):
+    plan = make.plan(sweep=Sweep('transfer_size', (4096, 1 << 20), 1 << 26))
+    assert [words.point_value(plan, point) for point in plan.points] == ['4 KiB', '1 MiB']
+
+
+def test_a_pass_without_criteria_says_so(make):
+    plan = make.plan()
+    session = make.session(make.case(plan, make.records(plan, make.even_rates(plan))))
+    assert words.verdict_sentence(session.result) == (
+        'The only case ran as planned and can be believed. It was held against no reference and no criterion.'
+    )
+
+
+def test_a_pass_with_references_and_criteria_counts_them(make):
+    plan = make.plan()
+    at_least = AtLeast(id='L', words='w', source='s', metric='read', than='write', times=1.1)
+    references = tuple(Reference(each, 100.0, 0.0, None, 'MiB/s', 'baseline', '2026-11-01') for each in plan.metrics)
+    case = make.case(
+        plan, make.records(plan, make.even_rates(plan)), Criteria((at_least,), frozenset({'L'}), references)
+    )
+    session = make.session(case)
+    assert session.result.verdict is Verdict.PASS
+    assert words.verdict_sentence(session.result).endswith('It meets 6 references and 1 criterion.')
+
+
+def test_the_worst_verdict_of_a_session_is_told_with_its_number(make):
+    assert words.verdict_sentence(make.varied().result).startswith('1 of 6 cases fails: it is proved')
+
+
+def test_a_relation_that_alone_fails_a_session_is_named(make):
+    plan, other = make.plan('One'), make.plan('Other')
+    cases = [make.case(each, make.records(each, make.even_rates(each))) for each in (plan, other)]
+    pair = AtLeast(id='L', words='one is twice the other', source='s', metric='write', of='Other', times=2.0)
+    session = make.session(*cases, criteria={plan.case: Criteria((pair,), frozenset({'L'}))})
+    assert [case.verdict for case in session.result.cases] == [Verdict.PASS, Verdict.PASS]
+    assert words.verdict_sentence(session.result).endswith('fails: one is twice the other.')
+
+
+def test_a_session_without_cases_proves_nothing(make):
+    assert words.verdict_sentence(make.session().result) == 'No case was planned, so nothing is proved.'
+
+
+def test_the_engine_that_measured_is_told_with_those_passed_over(make):
+    result = make.varied().result
+    assert words.engines(result) == [('fio 3.33', '5 cases'), ('no engine', '1 case')]
+    assert words.passed_over(result) == ['ior: not installed (ior)']
+
+
+def test_what_must_be_said_of_every_case_is_said_once(make):
+    plans = [make.plan(name) for name in ('A', 'B')]
+    session = make.session(*(make.case(each, make.records(each, make.even_rates(each))) for each in plans))
+    shared = words.shared_labels(session.result)
+    assert [label.split(':')[0] for label in shared] == ['P16']
+
+
+def test_one_case_alone_shares_nothing(make):
+    plan = make.plan()
+    assert words.shared_labels(make.session(make.case(plan, make.records(plan, make.even_rates(plan)))).result) == []
