@@ -115,11 +115,11 @@ def plain(site, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def session(site):
-    """Exit status and results of `seatrial run`."""
+    """The process of `seatrial run`, its results, and the session's folder."""
     argv = [str(Path(sys.executable).with_name('seatrial')), 'run', f'--site={site}', f'--checks={site / "checks"}']
     done = subprocess.run([*argv, '--profile=nightly'], capture_output=True, text=True, timeout=300)
     (folder,) = [each for each in (site / 'state' / 'sessions').iterdir() if (each / 'results.json').exists()]
-    return done, json.loads((folder / 'results.json').read_text())
+    return done, json.loads((folder / 'results.json').read_text()), folder
 
 
 def test_plain_reframe_runs_every_check_with_and_without_references(plain):
@@ -150,19 +150,26 @@ def test_reframe_has_no_reference_where_none_is_judged(plain, check):
 
 
 def test_seatrial_gives_the_same_verdicts(session):
-    done, results = session
+    done, results, _ = session
     assert {case['case']['check']: case['verdict'] for case in results['cases']} == VERDICTS
     assert done.returncode == 10
 
 
 def test_the_results_count_the_references_and_show_point_and_interval(session):
-    done, results = session
+    done, results, _ = session
     assert results['references'] == 'references: 1 inside, 1 outside, 2 undecided, 1 not judged'
     assert results['references'] in done.stdout
     by_check = {case['case']['check']: case['references'] for case in results['cases']}
     assert by_check['Unreferenced'] == []
     (straddling,) = by_check['StraddlingOutside']
     assert (straddling['point'], straddling['interval']) == ('outside', 'undecided')
+
+
+def test_a_session_keeps_the_references_that_it_was_judged_by_and_reframe_has_them_from_there(site, session):
+    _, _, folder = session
+    assert (folder / 'references.yaml').read_text() == (site / 'references.yaml').read_text()
+    cases = json.loads((folder / 'reframe' / 'report.json').read_text())['runs'][0]['testcases']
+    assert sum(value[1] == 999.0 for case in cases for value in case['perfvalues'].values()) == 1
 
 
 @pytest.mark.parametrize(

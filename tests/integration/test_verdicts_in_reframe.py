@@ -1,4 +1,4 @@
-"""One session under `seatrial run` and under plain ReFrame: the same verdicts, and what ReFrame itself says of them."""
+"""One session under `seatrial run` and under plain ReFrame: the same verdicts, and how each of them says it."""
 
 import contextlib
 import json
@@ -70,6 +70,7 @@ VERDICTS = {
     'Broken': 'INCOMPLETE',
     'Killed': 'INCOMPLETE',
 }
+EACH = ''.join(CHECK.format(name=name) for name in VERDICTS)
 MEANS = {'Steady': 4.0, 'Wrong': 4.0, 'Noisy': 3.0}  # MiB/s: 2 MiB in 0.5 s, or in 0.5 and 0.9 s by turns
 WORDS = {
     'Wrong': 'write@2objects: INVALID: E1: fio exited with 0 after an error',
@@ -83,7 +84,7 @@ WORDS = {
 def make_site(tmp_path_factory, make_stub_fio, repository):
     """Make a site, with these checks beside it and a stand-in for fio that fails where ORDERS say so."""
 
-    def make(checks=CHECKS + ''.join(CHECK.format(name=name) for name in VERDICTS)):
+    def make(checks):
         home = tmp_path_factory.mktemp('site')
         shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
         text = TRIAL.format(fio=make_stub_fio(home / 'stubs', *ORDERS))
@@ -97,7 +98,7 @@ def make_site(tmp_path_factory, make_stub_fio, repository):
 
 @pytest.fixture(scope='module')
 def site(make_site):
-    return make_site()
+    return make_site(CHECKS + EACH)
 
 
 def program(name):
@@ -153,7 +154,7 @@ def reframe_run(site, folder, profile='nightly'):
 def plain(make_site, tmp_path_factory):
     """The same under plain ReFrame: what ended, and ReFrame's own report by check."""
     folder = tmp_path_factory.mktemp('plain')
-    done = reframe_run(make_site(), folder)
+    done = reframe_run(make_site(CHECKS + EACH), folder)
     return done, reported(folder / 'report.json')
 
 
@@ -271,7 +272,7 @@ def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
 
 
 def test_a_reframe_that_does_not_start_is_incomplete_and_no_pass(make_site):
-    site = make_site()
+    site = make_site(CHECKS + EACH)
     settings = site / 'settings.py'
     settings.write_text(settings.read_text() + "\nsite_configuration['systems'][0]['no_such_key'] = 1\n")
     done, folder = seatrial_run(site)

@@ -298,7 +298,7 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     [
         ('{', 'plan.json: Expecting'),
         ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
-        ('{"schema": 99}', 'schema: 99 is not 1, which this runner reads'),
+        ('{"schema": 99}', 'schema: 99 is not 1, the one that is read here'),
         ('{"schema": 1}', 'missing from TrialPlan'),
     ],
 )

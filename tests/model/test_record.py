@@ -18,7 +18,27 @@ from seatrial.model.record import (
     read_records,
 )
 
-START = Start('s', 'c', 'h', 1, '', 1.0, 'k', 'p', 'fio', '/f', '3', (), 1, '/r', 1, {'bytes': 2}, ())
+START = Start(
+    's',
+    'c',
+    'digest',
+    'dev on / type ext4 (rw)',
+    'h',
+    1,
+    '',
+    1.0,
+    'k',
+    'p',
+    'fio',
+    '/f',
+    '3',
+    (),
+    1,
+    '/r',
+    1,
+    {'bytes': 2},
+    (),
+)
 JOBS = (JobTime(0, 'h', 1 << 20, 0.0, 1.0), JobTime(1, 'h', 1 << 20, 0.5, 2.0))
 MEASUREMENT = Measurement('1.0', 2 << 20, 2.0, 2, ('h',), JOBS, fsync=True)
 SAMPLE = Sample('measured', 'p', 'write', 0, 0, 1, 1.0, 2.5, 1 << 20, ('fio x',), 0, 'r', MEASUREMENT, '', None, ())

@@ -49,7 +49,7 @@ def plan_of(check='Check', pattern=MFWA, sweep=None, profile='nightly', clients=
         engines=(EngineChoice('ior', 'ior'), EngineChoice('fio', 'fio')),
         launcher=Launcher(),
         target=Target(
-            **{**{'name': 'scratch', 'type': 'posix', 'path': '/scratch/trials', 'storage_system': 's'}, **target},
+            **{'name': 'scratch', 'type': 'posix', 'path': '/scratch/trials', 'storage_system': 's', **target},
             limits=Limits(GIB, 100),
         ),
         records=RECORDS,
@@ -269,7 +269,7 @@ def varied():
         AccessPattern('single', 'whole', operations=('read',)),
         Sweep('clients', (1, 2), SIZE, 32),
     )
-    torn = case_of(cut, records_of(cut, {'read@1clients': [800.0, 900.0]}, ended=False))
+    torn = case_of(cut, records_of(cut, {cut.metrics[0]: [800.0, 900.0]}, ended=False))
     cases = (passing, failing, unbelieved, doubtful, absent, torn)
     pair = AtLeast(
         id='L09-07',

@@ -14,7 +14,7 @@ from seatrial.report import words
 @pytest.mark.parametrize(
     ('value', 'text'),
     [
-        (0.0, '0.00'),
+        (0.0, '0'),
         (0.5234, '0.523'),
         (5.234, '5.23'),
         (52.34, '52.3'),

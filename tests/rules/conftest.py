@@ -12,6 +12,7 @@ from seatrial.model.plan import (
     StoppingRule,
     Target,
     TrialPlan,
+    digest,
 )
 from seatrial.model.record import End, JobTime, Measurement, Records, Sample, Sized, Start
 from seatrial.model.units import GIB, MIB
@@ -52,11 +53,13 @@ def measurement():
 
 @pytest.fixture
 def records(plan, measurement):
-    """A complete record: a warm-up, then every metric four times."""
-    start = Start('s', 'c', 'h', 1, '', 0.0, 'k', '3', 'fio', '/fio', '3.33', (), 1, '/r', GIB, {}, ())
+    """A complete record: a warm-up, then every metric six times: converged after four, and two more."""
+    start = Start(
+        's', 'c', digest(plan), '', 'h', 1, '', 0.0, 'k', '3', 'fio', '/fio', '3.33', (), 1, '/r', GIB, {}, ()
+    )
     samples = [
         Sample(stage, point.label, operation, n, n, number, 0.0, 1.0, SIZE, (), 0, '', measurement, '', None, ())
-        for stage, number, repetitions in (('warmup', 0, 1), ('measured', 1, 4))
+        for stage, number, repetitions in (('warmup', 0, 1), ('measured', 1, 6))
         for n in range(repetitions)
         for point in plan.points
         for operation in plan.workload.operations

@@ -23,6 +23,8 @@ def ground(plan):
         raw_inside=False,
         layout_fault=None,
         no_engine=None,
+        wrong_type=None,
+        still_working=None,
     )
 
 
@@ -46,6 +48,8 @@ def test_good_ground_breaks_no_rule(ground):
         ({'quota_inodes': 9}, 'P9'),
         ({'needed_bytes': GIB + 1}, 'P9'),
         ({'needed_inodes': 101}, 'P9'),
+        ({'wrong_type': 'it lies on /dev/sda1'}, 'S2'),
+        ({'still_working': 'process 7'}, 'S3'),
         ({'raw_inside': True}, 'P11'),
         ({'same_device': True}, 'P18'),
         ({'layout_fault': 'no layouts'}, 'P5'),

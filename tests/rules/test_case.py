@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.model.plan import digest
 from seatrial.model.record import Records
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import CaseSeen, measured, working_set
@@ -50,10 +51,59 @@ def test_t14_a_measured_launch_without_a_warm_up_before_it_is_invalid(plan, reco
     assert broken(plan, records._replace(samples=rest + warm)) == ['T14']
 
 
+def test_r1_a_record_of_another_plan_is_invalid(plan, records):
+    assert broken(plan._replace(seed=2), records) == ['R1']
+    assert broken(plan._replace(target=plan.target._replace(path='/other')), records) == ['R1']
+    assert broken(plan, records._replace(start=None)) == ['R1']
+
+
+def test_r2_a_damaged_line_leaves_the_case_incomplete(plan, records):
+    found = findings(CASE, CaseSeen(plan, records._replace(torn=2)))
+    assert [(each.rule, each.effect) for each in found if each.effect != 'label'] == [('R2', 'incomplete')]
+
+
+def first_changed(records, **fields):
+    """The first measured sample with other fields."""
+    at = next(i for i, s in enumerate(records.samples) if s.stage == 'measured')
+    samples = [*records.samples]
+    samples[at] = samples[at]._replace(**fields)
+    return records._replace(samples=samples)
+
+
+@pytest.mark.parametrize('change', [{'repetition': 1}, {'bytes_per_client': 1}, {'exit_status': 1}])
+def test_r3_a_sample_that_does_not_fit_the_others_is_invalid(plan, records, change):
+    assert broken(plan, first_changed(records, **change)) == ['R3']
+
+
+def test_r3_a_sample_that_is_there_twice_or_gone_is_invalid(plan, records):
+    assert broken(plan, records._replace(samples=[*records.samples, records.samples[-1]])) == ['R3']
+    assert broken(plan, records._replace(samples=records.samples[:-1])) == ['R3']
+
+
+@pytest.mark.parametrize('said', ['', 'foo', 'exhausted', 'fixed', 'budget', 'invalid'])
+def test_r3_the_job_is_not_believed_why_a_point_ended(plan, records, said):
+    ended = records._replace(end=records.end._replace(stopped={**records.end.stopped, '2objects': said}))
+    assert broken(plan, ended) == ['R3']
+
+
+def test_r3_scattered_samples_are_not_converged_because_the_job_says_so(plan, records):
+    samples = [
+        s._replace(measurement=s.measurement._replace(seconds=1.0 + s.repetition)) if s.stage == 'measured' else s
+        for s in records.samples
+    ]
+    assert broken(plan, records._replace(samples=samples)) == ['R3']
+
+
+def test_c1_a_sweep_without_all_of_its_points_is_labelled(plan, records):
+    fewer = plan._replace(left_out=(8, 16))
+    said = labels(fewer, records._replace(start=records.start._replace(plan=digest(fewer))))
+    assert any('2 values of the sweep over objects do not fit (8, 16)' in each for each in said)
+
+
 def test_samples_of_an_earlier_size_do_not_count(records):
     later = records._replace(sized=records.sized._replace(number=2))
     assert measured(later) == {}
-    assert {len(each) for each in measured(records).values()} == {4}
+    assert {len(each) for each in measured(records).values()} == {6}
 
 
 def test_p16_short_regions_are_labelled(plan, records):

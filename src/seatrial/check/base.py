@@ -101,7 +101,9 @@ class Trial(rfm.RunOnlyRegressionTest):
             if each.summary is not None
         }
         if any(each.interval != NOT_JUDGED for each in self.result.references):
-            self.reference = {'$ref': str(self.trial_session.site.folder / REFERENCES_FILE)}
+            session = self.trial_session
+            folder = session.site.folder if session.plain else session.folder
+            self.reference = {'$ref': str(folder / REFERENCES_FILE)}
 
     @run_after('performance')
     def raise_verdict(self) -> None:
@@ -155,8 +157,10 @@ def _session() -> Session:
 
 @cache
 def _checked_session() -> Session:
+    """The session with its references: plain ReFrame has them checked here, `seatrial run` before it started."""
+    session = _session()
     try:
-        return with_references(_session(), declared(), complete=False)
+        return with_references(session, declared(), complete=False) if session.plain else session
     except SiteError as error:
         raise ReframeError('; '.join(error.problems)) from None
 

@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ from pathlib import Path
 from reframe.core.exceptions import ReframeFatalError
 from reframe.core.runtime import runtime
 
-from seatrial.model.plan import EngineChoice
+from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES, Profile
-from seatrial.site.references import Reference
+from seatrial.site.references import REFERENCES_FILE, Reference, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
@@ -61,7 +62,10 @@ def folder_of(site: Site, session_id: str) -> Path:
 
 
 def save(session: Session) -> Path:
-    """Write the session for the ReFrame processes that will carry it out; returns the file."""
+    """Write the session for the ReFrame processes that will carry it out; returns the file.
+
+    With it its references, so that an edit of references.yaml meanwhile changes nothing.
+    """
     file = session.folder / FILE
     data = {
         'id': session.id,
@@ -70,7 +74,11 @@ def save(session: Session) -> Path:
         'engines': [[choice.name, choice.program] for choice in session.engines],
         'only': list(session.only),
         'system': session.system,
+        'references': session.references,
     }
+    references = references_file(session.site.folder)
+    if references is not None:
+        shutil.copyfile(references, session.folder / REFERENCES_FILE)
     file.write_text(json.dumps(data, indent=1) + '\n')
     return file
 
@@ -111,4 +119,5 @@ def _read(file: Path) -> Session:
         engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
         only=tuple(data['only']),
         system=data['system'],
+        references=tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in data['references']),
     )

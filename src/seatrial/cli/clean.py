@@ -8,6 +8,7 @@ from rich.table import Table
 
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console, duration
+from seatrial.filesystem.probe import mute
 from seatrial.job import lock, orphans, rundir
 from seatrial.job.orphans import Orphan
 from seatrial.model.units import approximate_size
@@ -51,6 +52,10 @@ def _orphans(site: Site, screen: Console) -> list[Orphan]:
     """Those of every configured path; a path that cannot be read is said and passed over."""
     found = []
     for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
+        silence = mute(path)
+        if silence is not None:
+            screen.print(silence, soft_wrap=True)
+            continue
         try:
             found += orphans.find([path], site.state)
         except rundir.RunDirectoryError as error:

@@ -15,9 +15,13 @@ from seatrial.cli.terminal import console
 from seatrial.engine.base import EngineError
 from seatrial.engine.catalogue import by_name
 from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.mounts import mount_of, type_fault
+from seatrial.filesystem.probe import mute
+from seatrial.job.launch import launch_argv
 from seatrial.job.survey import memory_bytes, version_of
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
+from seatrial.model.workload import Point
 from seatrial.site.load import load
 from seatrial.site.model import Site
 
@@ -26,6 +30,7 @@ HOW_TO_GET = {
     'dd': 'part of coreutils',
     'ior': 'from spack-env/ (ior@4.0.0)',
 }
+ANY_POINT = Point('', 1, 1, 1, 1, 1, 1)
 Row = tuple[bool, str, str]
 
 
@@ -34,7 +39,7 @@ Row = tuple[bool, str, str]
 def doctor(site_folder: Path) -> int:
     """Show what this host has: engines, file systems of the site, free space. Exit code 64 if nothing can measure."""
     site = load(site_folder)
-    engines = [_engine(choice) for choice in site.engine_choices()]
+    engines = [_engine(site, choice) for choice in site.engine_choices()]
     rows = [
         (True, 'seatrial', seatrial.__version__),
         (True, 'python', platform.python_version()),
@@ -56,7 +61,7 @@ def doctor(site_folder: Path) -> int:
     return 0
 
 
-def _engine(choice: EngineChoice) -> Row:
+def _engine(site: Site, choice: EngineChoice) -> Row:
     name = f'engine {choice.name}'
     try:
         engine = by_name(choice.name)
@@ -65,6 +70,10 @@ def _engine(choice: EngineChoice) -> Row:
     program = shutil.which(choice.program)
     if program is None:
         return False, name, f'{choice.program} is not on the PATH; {HOW_TO_GET[choice.name]}'
+    starters = {launch_argv(site.launcher(name), ANY_POINT, ())[0] for name in site.trial_file.partitions}
+    missing = sorted(starter for starter in starters if shutil.which(starter) is None)
+    if engine.mpi and missing:
+        return False, name, f'{program} needs its launcher: {", ".join(missing)} is not on the PATH'
     try:
         return True, name, f'{version_of(engine, program)} at {program}'
     except EngineError as error:
@@ -74,6 +83,9 @@ def _engine(choice: EngineChoice) -> Row:
 def _file_system(site: Site, name: str) -> Row:
     entry = site.file_system(name)
     label = f'file system {name}'
+    silence = mute(entry.path)
+    if silence is not None:
+        return False, label, silence
     if not Path(entry.path).is_dir():
         inside = entry.path.startswith(site.state)
         return (
@@ -81,6 +93,9 @@ def _file_system(site: Site, name: str) -> Row:
             label,
             f'{entry.path} {"is made by the first run" if inside else "is not there; make or mount it"}',
         )
+    fault = type_fault(entry.type, mount_of(os.path.realpath(entry.path)))
+    if fault is not None:
+        return False, label, f'{entry.path}: {fault}'
     try:
         capacity = by_type(entry.type).capacity(entry.path)
     except OSError as error:

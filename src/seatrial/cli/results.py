@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,7 @@ def write_results(session: Session, result: SessionResult) -> Path:
         'cases': [_plain(case) for case in result.cases],
     }
     temporary = file.with_suffix('.tmp')
-    temporary.write_text(json.dumps(data, indent=1) + '\n')
+    temporary.write_text(json.dumps(_finite(data), indent=1, allow_nan=False) + '\n')
     temporary.replace(file)
     return file
 
@@ -141,6 +142,15 @@ def _references(session: Session, result: SessionResult) -> str:
         which = 'no references for these cases' if session.references else 'no references'
         return f'{which}: figures are reported, not judged'
     return f'references: {", ".join(f"{count} {word}" for word, count in counts.items())}'
+
+
+def _finite(data: Any) -> Any:
+    """JSON has no infinity: the half width of an interval that too few samples give is null."""
+    if isinstance(data, dict):
+        return {key: _finite(item) for key, item in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(item) for item in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
 
 
 def _plain(case: CaseResult) -> dict[str, Any]:

@@ -57,8 +57,19 @@ def run(
     result = judge_session(session.id, profile, results, criteria)
     file = write_results(session, result)
     show(screen, session, result, file)
+    _say_if_nothing_started(screen, session, plans)
     leave(screen, session, plans, result)
     return EXIT_CODES[result.verdict]
+
+
+def _say_if_nothing_started(screen: Console, session: Session, plans: list[TrialPlan]) -> None:
+    """Where no job has begun, ReFrame's last words say why better than anything here can."""
+    output = session.folder / 'reframe.out'
+    if output.is_file() and all(records_in(plan.records).start is None for plan in plans):
+        lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
+        errors = [line for line in lines if 'error' in line.lower()]
+        screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
+        screen.print(f'  all of it: {output}', soft_wrap=True)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """What is mounted where (proc(5), mountinfo), and whether it is what the site says."""
 
-import os
 import re
 from typing import Iterable, NamedTuple, Optional
 
@@ -77,7 +76,8 @@ def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
         return False
     if one.type in KERNEL_TYPES['nfs']:
         return one.source.partition(':/')[0] == other.source.partition(':/')[0]
-    return one.source == other.source and os.path.isabs(one.source) | (':' in one.source)
+    named = one.source.startswith('/') or ':' in one.source  # tmpfs and its like all have one source
+    return named and one.source == other.source
 
 
 def _unescaped(text: str) -> str:

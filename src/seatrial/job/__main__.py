@@ -1,7 +1,7 @@
 """`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
 
 import sys
-from typing import List, TextIO
+from typing import List, Optional, TextIO
 
 from seatrial.job import rundir, runner
 from seatrial.job.recorder import AlreadyRecorded, append, records_in
@@ -54,7 +54,7 @@ def _refuse(sentence: str) -> int:
     return USAGE
 
 
-def _say(sentence: str, stream: TextIO = sys.stdout) -> None:
+def _say(sentence: str, stream: Optional[TextIO] = None) -> None:
     """In ASCII: a node's locale may know no other letters."""
     print('seatrial: ' + sentence.encode('ascii', 'backslashreplace').decode('ascii'), file=stream)
 

@@ -142,9 +142,10 @@ def entries(tree: MetadataTree, clients: int) -> Entries:
 
 
 def operations(tree: MetadataTree, phase: str, clients: int) -> Dict[str, int]:
-    """The metrics of a phase in the order of its work, with the operations that all clients do for each.
+    """The metrics of a phase, with the operations that all clients together do for each: {'file_stat': 4686}.
 
-    A root that stands alone is no metric: one mkdir says nothing about a rate.
+    'tree' are the directories of the tree itself, 'directory' those that stay empty. A root that stands alone is no
+    metric: one mkdir says nothing about a rate.
     """
     all_of_them = entries(tree, clients)
     numbers = {
@@ -152,5 +153,4 @@ def operations(tree: MetadataTree, phase: str, clients: int) -> Dict[str, int]:
         'directory': all_of_them.empties if phase != 'read' else 0,
         'file': all_of_them.files,
     }
-    kinds = ('file', 'directory', 'tree') if phase == 'remove' else ('tree', 'directory', 'file')
-    return {f'{kind}_{phase}': numbers[kind] for kind in kinds if numbers[kind]}
+    return {f'{kind}_{phase}': number for kind, number in numbers.items() if number}

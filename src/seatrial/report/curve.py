@@ -24,25 +24,27 @@ MARGIN = 0.06
 ASIDE = 5.0
 """px that the markers of an operation stand beside their point, where two were measured."""
 
-CHARACTER_WIDTH = 0.58
+CHARACTER_WIDTH = 0.64
 """Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
+
+TICK_GAP = 8.0
+"""px between the upright axis and the labels of its ticks."""
 
 
 @dataclass(frozen=True)
 class Paper:
-    """The size of a drawing and what is left free around the axes, in px."""
+    """The size of a drawing and what is left free around the axes, in px; on their left as much as the labels need."""
 
     width: int
     height: int
-    left: int
     right: int = 14
     top: int = 12
     bottom: int = 46
     font: float = 13.0
 
 
-WIDE = Paper(820, 360, left=66)
-NARROW = Paper(330, 280, left=52, right=10, font=12.0)
+WIDE = Paper(820, 360)
+NARROW = Paper(330, 280, right=10, font=12.0)
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Curve:
-    """Everything that there is to draw. words: all of it in words."""
+    """Everything that there is to draw. left: where the lying axis begins, in px."""
 
     paper: Paper
+    left: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     x_label: str
@@ -103,28 +106,31 @@ def curve(plan: TrialPlan, case: CaseResult, paper: Paper) -> Curve | None:
     if not metrics:
         return None
     references = {reference.metric: reference for reference in case.references}
-    across = _across(case.curves.values, paper)
     up = _up(metrics, references, paper)
+    y_ticks = up.ticks()
+    left = paper.font * (1.9 + CHARACTER_WIDTH * max(len(tick.label) for tick in y_ticks)) + TICK_GAP
+    across = _across(case.curves.values, left, paper)
     operations = [each for each in plan.workload.operations if any(metric.operation == each for metric in metrics)]
     return Curve(
         paper=paper,
+        left=left,
         x_ticks=_x_ticks(plan, across, paper),
-        y_ticks=up.ticks(),
+        y_ticks=y_ticks,
         x_label=f'{words.AXIS_LABELS[plan.axis]}{" (log scale)" if len(across) > 1 else ""}',
         y_label=f'{metrics[0].unit}{" (log scale)" if up.logarithmic else ""}',
         lines=tuple(_line(each, operations, case, across, up, references) for each in operations),
     )
 
 
-def _across(values: Mapping[str, int], paper: Paper) -> dict[str, float]:
+def _across(values: Mapping[str, int], left: float, paper: Paper) -> dict[str, float]:
     """Places on the lying axis by label. The values of a sweep double, or nearly so: the axis is logarithmic."""
     low, high = math.log2(min(values.values())), math.log2(max(values.values()))
-    width = paper.width - paper.left - paper.right
+    width = paper.width - left - paper.right
     if low == high:
-        return dict.fromkeys(values, paper.left + width / 2)
+        return dict.fromkeys(values, left + width / 2)
     margin = MARGIN * width
     scale = (width - 2 * margin) / (high - low)
-    return {label: paper.left + margin + (math.log2(value) - low) * scale for label, value in values.items()}
+    return {label: left + margin + (math.log2(value) - low) * scale for label, value in values.items()}
 
 
 def _up(metrics: Sequence[MetricResult], references: Mapping[str, ReferenceResult], paper: Paper) -> Scale:

@@ -37,7 +37,7 @@ class Scale:
     def ticks(self, count: int = 5) -> tuple[Tick, ...]:
         """About `count` ticks at round values."""
         values = log_ticks(self.least, self.most) if self.logarithmic else nice_ticks(self.most, count)
-        return tuple(Tick(self(value), words.figure(value) if value else '0') for value in values)
+        return tuple(Tick(self(value), words.figure(value)) for value in values)
 
     def _share(self, value: float) -> float:
         if not self.logarithmic:

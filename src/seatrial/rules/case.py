@@ -105,6 +105,8 @@ def consistent(seen: CaseSeen) -> Optional[str]:
 
 def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
     samples = [sample for column in columns.values() for sample in column]
+    if not all(columns.values()):
+        return None  # an operation that was never measured is T5's
     if said == 'invalid':
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
     if any(not sample.valid for sample in samples):

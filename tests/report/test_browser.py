@@ -1,0 +1,118 @@
+"""The page in a real browser, which is kept from the network."""
+
+import json
+import re
+import subprocess
+import zlib
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.report.page import page
+
+pytestmark = pytest.mark.needs('chromium')
+
+WIDTHS = (360, 800, 1400)
+GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
+
+LOOK = """<script>
+const look = () => {
+  const seen = {width: innerWidth, scrolls: document.documentElement.scrollWidth, drawings: 0, touching: [], outside: []};
+  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  for (const drawing of document.querySelectorAll('svg.curve')) {
+    const frame = drawing.getBoundingClientRect();
+    if (!frame.width) continue;
+    seen.drawings += 1;
+    const labels = [...drawing.querySelectorAll('text')];
+    const places = labels.map(label => label.getBoundingClientRect());
+    places.forEach((a, i) => {
+      if (a.left < frame.left - 1 || a.right > frame.right + 1 || a.top < frame.top - 1 || a.bottom > frame.bottom + 1)
+        seen.outside.push(labels[i].textContent);
+      places.slice(0, i).forEach((b, k) => {
+        if (touch(a, b)) seen.touching.push(labels[i].textContent + ' | ' + labels[k].textContent);
+      });
+    });
+  }
+  console.log('SEEN' + JSON.stringify(seen) + 'SEEN');
+};
+addEventListener('load', look);
+addEventListener('resize', look);  // a window is first 500 px wide, then what was asked for
+</script>"""
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """Open an HTML text as a file; returns what the console said, what the page asked the network for, and more."""
+
+    def one(html, *options, width=1400, scheme='light'):
+        file, log, picture = tmp_path / 'page.html', tmp_path / 'net.json', tmp_path / 'picture.png'
+        file.write_text(html, encoding='utf-8')
+        argv = [
+            'chromium', '--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--no-first-run',
+            '--disable-background-networking', '--disable-component-update', '--disable-sync',
+            # The browser itself would like to talk to its maker; nothing leaves this machine.
+            '--host-resolver-rules=MAP * ~NOTFOUND', '--proxy-server=127.0.0.1:9',
+            f'--user-data-dir={tmp_path / "profile"}', f'--log-net-log={log}', '--enable-logging=stderr', '--v=0',
+            f'--window-size={width},1000', f'--blink-settings=preferredColorScheme={int(scheme == "light")}',
+            *(options or (f'--screenshot={picture}',)), file.as_uri(),
+        ]  # fmt: skip
+        done = subprocess.run(argv, capture_output=True, text=True, errors='replace', timeout=120, check=True)
+        console = re.findall(r':CONSOLE[^\]]*\] (.*)', done.stderr)
+        return SimpleNamespace(console=console, requests=requests_in(log), out=done.stdout, picture=picture)
+
+    return one
+
+
+def requests_in(log):
+    """What the page asked for; the browser's own requests have no origin."""
+    data = json.loads(log.read_text())
+    kind = data['constants']['logEventTypes']['URL_REQUEST_START_JOB']
+    asked = [event.get('params', {}) for event in data['events'] if event['type'] == kind]
+    return [each['url'] for each in asked if each.get('initiator', 'not an origin') != 'not an origin']
+
+
+def first_pixel(picture):
+    """The size and the first pixel of a PNG; no filter changes the latter (PNG specification, 9.2)."""
+    data = picture.read_bytes()
+    size = int.from_bytes(data[16:20], 'big'), int.from_bytes(data[20:24], 'big')
+    chunks, at = b'', 8
+    while at < len(data):
+        length = int.from_bytes(data[at : at + 4], 'big')
+        chunks += data[at + 8 : at + 8 + length] if data[at + 4 : at + 8] == b'IDAT' else b''
+        at += length + 12
+    return size, zlib.decompress(chunks)[1:4].hex()
+
+
+@pytest.fixture(scope='module')
+def html(make):
+    return page(make.varied())
+
+
+@pytest.mark.parametrize('scheme', list(GROUND))
+@pytest.mark.parametrize('width', WIDTHS)
+def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, html, width, scheme):
+    seen = browse(html, width=width, scheme=scheme)
+    assert (seen.console, seen.requests) == ([], [])
+    assert first_pixel(seen.picture) == ((width, 1000), GROUND[scheme])
+
+
+def test_complaints_and_requests_would_be_seen(browse):
+    seen = browse('<!doctype html><img src="http://127.0.0.1:9/x.png"><script>console.error("oh")</script>')
+    assert seen.requests == ['http://127.0.0.1:9/x.png']
+    assert any('oh' in line for line in seen.console)
+
+
+def test_a_script_in_the_page_would_not_run(browse, html):
+    seen = browse(html.replace('<main>', '<script>document.title = "ran"</script><main>'), '--dump-dom')
+    assert '<title>ran' not in seen.out
+    assert any('Content Security Policy' in line for line in seen.console)
+
+
+@pytest.mark.parametrize('width', WIDTHS)
+def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, html, width):
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
+    seen = browse(free.replace('</head>', f'{LOOK}</head>'), width=width)
+    found = json.loads(seen.console[-1].split('SEEN')[1])
+    assert (found['width'], found['scrolls']) == (width, width)
+    assert found['drawings'] == 5
+    assert (found['touching'], found['outside']) == ([], [])
