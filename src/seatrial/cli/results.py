@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import math
-import math
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -149,6 +149,7 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
         f'--prefix={folder}',
         f'--report-file={folder / "report.json"}',
         '--dont-restage',
+        '--nocolor',
         '--run',
     ]
 

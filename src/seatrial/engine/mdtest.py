@@ -19,7 +19,7 @@ file that rank r + 1 makes as its number i - 1 (seen), so a back end that remove
 import hashlib
 import re
 from decimal import Decimal
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome
 from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, distrusted
@@ -70,7 +70,7 @@ class ProcessRow(NamedTuple):
     figures: Tuple[Decimal, ...]
 
 
-class Test(NamedTuple):
+class Run(NamedTuple):
     """What was run with one number of tasks: `entries` files, directories or each of both, of all tasks together."""
 
     tasks: int
@@ -96,7 +96,7 @@ class Summary(NamedTuple):
     finished: str
     shifted_by: Optional[int]
     opens_only: bool
-    tests: Tuple[Test, ...]
+    runs: Tuple[Run, ...]
     complaints: Tuple[Complaint, ...]
 
 
@@ -180,6 +180,7 @@ class Mdtest:
         said = _complete(outcome)
         _refuse_version(said.version)
         _check_placement(said, point)
+        _check_shift(said, phase, point)
         _check_command(said, command)
         table = _only_table(said, phase, point)
         return TreeMeasurement(
@@ -239,7 +240,7 @@ def parse_output(stdout: str) -> Summary:
         finished=finished.group(1),
         shifted_by=int(shifted.group(1)) if shifted else None,
         opens_only=_OPENS_ONLY in stdout,
-        tests=_tests(stdout[: finished.start()]),
+        runs=tuple(_run(head, body) for head, body in _sections(_RUN, stdout[: finished.start()])),
         complaints=complaints(stdout),
     )
 
@@ -313,12 +314,12 @@ _RANKS_HEADER = 'rank,items' + ''.join(f',rate-{name},time-{name}' for name in _
 _SCIENTIFIC = r'(?:-?\d\.\d{10}e[+-]\d+|inf)'
 _RANK = re.compile(rf'(all(?=,\d)|\d+(?=,,)),(\d*)((?:,{_SCIENTIFIC}|,)*)\Z', re.ASCII)
 
-_TEST = re.compile(r'(\d+) tasks, (\d+) (files/directories|files|directories|file)\Z', re.ASCII)
-_TITLE = re.compile(r'SUMMARY (rate|time)(?: \(in [^)]+\))?: \(of (\d+) iterations\)\Z', re.ASCII)
-_HEAD = re.compile(r'   (?:Operation  |-{9}  )')
+_RUN = re.compile(r'^(\d+) tasks, (\d+) (files/directories|files|directories|file)$', re.M | re.ASCII)
+_TITLE = re.compile(r'^SUMMARY (rate|time)(?: \(in [^)]+\))?: \(of (\d+) iterations\)$', re.M | re.ASCII)
+_HEAD = re.compile(r'   (?:Operation|-{9})  ')
 _FIGURE = re.compile(r'-?(?:\d+\.\d{3}|inf|nan)\Z', re.ASCII)
-_PROCESSES = re.compile(r'Per process result \((rate|time)\):\Z')
-_ITERATION = re.compile(r'iteration: (\d+)\Z', re.ASCII)
+_PROCESSES = re.compile(r'^Per process result \((rate|time)\):$', re.M)
+_ITERATION = re.compile(r'^iteration: (\d+)$', re.M | re.ASCII)
 _PROCESS = re.compile(r'Test (\w+ \w+) ((?:[-+.\de]+|inf|nan)(?:,(?:[-+.\de]+|inf|nan))*)\Z', re.ASCII)
 
 
@@ -364,52 +365,179 @@ def _field(pattern: str, stdout: str) -> str:
     return match.group(1)
 
 
-def _tests(stdout: str) -> Tuple[Test, ...]:
-    tests: List[Test] = []
-    processes, iteration = '', 0
-    for line in stdout.splitlines():
-        match = _TEST.match(line)
-        if match is not None:
-            tests.append(Test(int(match.group(1)), int(match.group(2)), match.group(3), (), ()))
-        elif not tests or not line:
-            continue  # a verbose mdtest heads what it prints on the way like its tables
-        elif _TITLE.match(line):
-            tests[-1] = _with_table(tests[-1], line)
-        elif line.startswith('   ') and not _HEAD.match(line):
-            tests[-1] = _with_row(tests[-1], line)
-        elif _PROCESSES.match(line):
-            processes = line.partition('(')[2].rstrip('):')
-        elif processes and _ITERATION.match(line):
-            iteration = int(line.partition(' ')[2])
-        elif processes and line.startswith('Test '):
-            tests[-1] = tests[-1]._replace(processes=tests[-1].processes + (_process(line, processes, iteration),))
-    for table in (table for test in tests for table in test.tables):
-        if [row.operation for row in table.rows[-2:]] != list(_OPERATIONS[-2:]):
-            raise EngineError('T13', f"mdtest's table of the {table.quantity} does not end with the trees")
-    return tuple(tests)
+def _sections(head: Pattern[str], text: str) -> List[Tuple[Match[str], str]]:
+    """Every head in the text, with what follows it up to the next."""
+    heads = list(head.finditer(text))
+    ends = [following.start() for following in heads[1:]] + [len(text)]
+    return [(found, text[found.end() : end]) for found, end in zip(heads, ends)]
 
 
-def _with_table(test: Test, title: str) -> Test:
-    match = _TITLE.match(title)
-    assert match is not None
-    return test._replace(tables=test.tables + (Table(match.group(1), int(match.group(2)), ()),))
+def _run(head: Match[str], body: str) -> Run:
+    tables = _sections(_TITLE, body)
+    before = body[: tables[0][0].start()] if tables else body
+    return Run(
+        tasks=int(head.group(1)),
+        entries=int(head.group(2)),
+        kinds=head.group(3),
+        processes=tuple(row for found, text in _sections(_PROCESSES, before) for row in _processes(found, text)),
+        tables=tuple(_table(title, text) for title, text in tables),
+    )
 
 
-def _with_row(test: Test, line: str) -> Test:
+def _table(title: Match[str], body: str) -> Table:
+    lines = [line for line in body.splitlines() if line.startswith('   ') and not _HEAD.match(line)]
+    table = Table(title.group(1), int(title.group(2)), tuple(_row(line) for line in lines))
+    operations_in_order = [row.operation for row in table.rows]
+    if operations_in_order != [name for name in _OPERATIONS if name in operations_in_order]:
+        raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(operations_in_order)}")
+    if operations_in_order[-2:] != list(_TREE.values()):
+        raise EngineError('T13', f"mdtest's table of the {table.quantity} does not end with the trees")
+    return table
+
+
+def _row(line: str) -> Row:
     words = line.replace(':', ' ', 1).split()
     operation, figures = ' '.join(words[:2]), words[2:]
-    known = operation in _OPERATIONS and len(figures) in (4, 7) and all(_FIGURE.match(figure) for figure in figures)
-    if not known or not test.tables or any(row.operation == operation for row in test.tables[-1].rows):
+    if operation not in _OPERATIONS or len(figures) not in (4, 7) or not all(map(_FIGURE.match, figures)):
         raise EngineError('T13', f"mdtest's table has a line that is no row of it: '{line}'")
     numbers = [Decimal(figure) for figure in figures]
     of_ranks = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 7 else None
-    row = Row(operation, *numbers[-4:], of_ranks=of_ranks)
-    last = test.tables[-1]._replace(rows=test.tables[-1].rows + (row,))
-    return test._replace(tables=test.tables[:-1] + (last,))
+    return Row(operation, *numbers[-4:], of_ranks=of_ranks)
 
 
-def _process(line: str, quantity: str, iteration: int) -> ProcessRow:
-    match = _PROCESS.match(line)
-    if match is None or match.group(1) not in _OPERATIONS:
-        raise EngineError('T13', f"mdtest's results of the processes have a line that is no row of them: '{line}'")
-    return ProcessRow(quantity, iteration, match.group(1), tuple(Decimal(f) for f in match.group(2).split(',')))
+def _processes(head: Match[str], body: str) -> List[ProcessRow]:
+    rows = []
+    for iteration, text in _sections(_ITERATION, body):
+        for line in (line for line in text.splitlines() if line.startswith('Test ')):
+            match = _PROCESS.match(line)
+            if match is None or match.group(1) not in _OPERATIONS:
+                raise EngineError('T13', f"mdtest's results of the processes have a line that is none: '{line}'")
+            figures = tuple(Decimal(figure) for figure in match.group(2).split(','))
+            rows.append(ProcessRow(head.group(1), int(iteration.group(1)), match.group(1), figures))
+    return rows
+
+
+def _check_placement(said: Summary, point: TreePoint) -> None:
+    if (said.tasks, len(said.nodemap)) != (point.tasks, point.tasks):
+        raise EngineError('T9', f'mdtest ran with {said.tasks} tasks instead of {point.tasks}')
+    on_first = said.nodemap.count('1')
+    if (said.nodes, on_first) != (point.nodes, point.tasks_per_node):
+        raise EngineError(
+            'T10',
+            f'mdtest saw {said.nodes} nodes with {on_first} tasks on the first, '
+            f'not {point.nodes} with {point.tasks_per_node}',
+        )
+
+
+def _check_shift(said: Summary, phase: str, point: TreePoint) -> None:
+    """That a shift by ranks is one by nodes, for which they must be dealt to the nodes in blocks or in turn."""
+    planned = None
+    if '-N' in options_of(phase, point):
+        block = '1' * point.tasks_per_node + '0' * (point.tasks - point.tasks_per_node)
+        in_turn = ('1' + '0' * (point.nodes - 1)) * point.tasks_per_node
+        if said.nodemap not in (block, in_turn):
+            raise EngineError('T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {said.nodemap}')
+        planned = point.tasks_per_node if said.nodemap == block else 1
+    if said.shifted_by != planned:
+        raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')
+
+
+def _check_command(said: Summary, command: Command) -> None:
+    """Its own account of its arguments; the program may be another one, behind a script."""
+    arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
+    program = said.command_line.partition(" '")[0]
+    if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
+        raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
+
+
+def _only_table(said: Summary, phase: str, point: TreePoint) -> Table:
+    tables = [table for run in said.runs for table in run.tables]
+    if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in tables] != [('rate', 1)]:
+        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
+    _check_run(said.runs[0], point)
+    if said.opens_only != (phase == 'read' and not point.tree.bytes_per_file):
+        raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
+    planned = {_METRICS[metric] for metric in operations(point.tree, phase, point.tasks)}
+    ran = {row.operation for row in tables[0].rows if row.ran}
+    for operation in _OPERATIONS:
+        if operation in planned - ran:
+            raise EngineError('P15', f'{operation} was planned, and did not run: its rate is 0.000')
+        if operation in ran - planned - {_TREE.get(phase)}:
+            raise EngineError('P15', f'{operation} was not planned, and mdtest reports its rate')
+    return tables[0]
+
+
+def _check_run(run: Run, point: TreePoint) -> None:
+    tree, all_of_them = point.tree, entries(point.tree, point.tasks)
+    kinds = 'files/directories' if tree.files_per_directory and tree.empties_per_directory else 'files'
+    kinds = 'directories' if tree.empties_per_directory and not tree.files_per_directory else kinds
+    planned = (point.tasks, all_of_them.files or all_of_them.empties, kinds)
+    if (run.tasks, run.entries, run.kinds) != planned:
+        raise EngineError(
+            'P15',
+            f'mdtest worked with {run.tasks} tasks on {run.entries} {run.kinds}, '
+            f'where {planned[0]} tasks on {planned[1]} {planned[2]} were planned',
+        )
+
+
+def _ranks(command: Command, outcome: Outcome, point: TreePoint) -> Tuple[RankRow, ...]:
+    text = outcome.outputs[0]
+    if text is None:
+        raise EngineError('T8', f'mdtest exited with 0 and did not write {command.outputs[0]}')
+    ranks = parse_ranks(text)
+    if [row.rank for row in ranks] != [None, *range(point.tasks)]:
+        raise EngineError(
+            'T9', f'mdtest recorded the times of {len(ranks) - 1} ranks, not of 0 to {point.tasks - 1} in order'
+        )
+    return ranks
+
+
+def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: TreePoint) -> Tuple[Rate, ...]:
+    rows = {row.operation: row for row in table.rows}
+    found = []
+    for metric, number in operations(point.tree, phase, point.tasks).items():
+        row, operation = rows[_METRICS[metric]], _METRICS[metric]
+        if {row.maximum, row.minimum, row.mean} != {row.mean} or row.deviation:
+            raise EngineError('T1', f'{operation} has one value, and its maximum, minimum and mean differ')
+        if not row.mean.is_finite() or row.mean < 0:
+            raise EngineError(
+                'T12', f'{operation} has a rate of {row.mean}: too short to measure, or the clock was set'
+            )
+        seconds = _seconds(ranks[0], operation)
+        own = tuple(_seconds(rank, operation) for rank in ranks[1:]) if operation not in _TREE.values() else ()
+        _check_figures(row, seconds, number, point)
+        for rank, task_s in enumerate(own):
+            _check_rank(ranks[rank + 1], operation, task_s, seconds, number // point.tasks)
+        found.append(Rate(metric, number, seconds, str(row.mean), own))
+    return tuple(found)
+
+
+def _seconds(row: RankRow, operation: str) -> float:
+    if operation not in row.figures:
+        raise EngineError('T13', f"mdtest's file of the ranks' times lacks {operation}")
+    seconds = row.figures[operation][1]
+    if seconds <= 0:
+        raise EngineError('T12', f'{operation} took {seconds} s: too short to measure, or the clock was set')
+    return seconds
+
+
+def _check_figures(row: Row, seconds: float, number: int, point: TreePoint) -> None:
+    """That the figure is that of so many operations in so many seconds. Raises EngineError T1.
+
+    Of trees it is one tree by the first rank's clock, which has seen no more than the seconds of all.
+    """
+    slack = float(PRINTED) / 2 + 1e-9 * float(row.mean)
+    if row.operation in _TREE.values():
+        one_tree = number // (point.tasks if point.tree.subtrees == 'private' else 1)
+        if float(row.mean) + slack < one_tree / seconds:
+            raise EngineError('T1', f'{row.operation}: {row.mean} a second for {one_tree} in less than {seconds} s')
+    elif abs(float(row.mean) - number / seconds) > slack:
+        raise EngineError('T1', f'{row.operation}: {row.mean} a second for {number} in {seconds} s')
+
+
+def _check_rank(row: RankRow, operation: str, task_s: float, seconds: float, share: int) -> None:
+    done = row.figures[operation][0] * task_s
+    if abs(done - share) > 1e-6 * share:
+        raise EngineError('T1', f'{operation}: rank {row.rank} did {done:.1f} of its {share}')
+    if task_s > seconds + CLOCK_S:
+        raise EngineError('T1', f'{operation}: rank {row.rank} took {task_s} s of {seconds} s in all')

@@ -157,7 +157,9 @@ class _Reading:
     def check(self, check: str, entry: Any, origins: Mapping[tuple[str, str], Origin | None]) -> Iterator[Reference]:
         rows = list(self.measured[check])
         profiles = dict(self.mapping((check,), entry, 'profiles'))
-        if profiles and profiles.pop(_INDEX, None) != list(INDEX):
+        if not profiles:
+            return
+        if profiles.pop(_INDEX, None) != list(INDEX):
             self.note((check, _INDEX), f'is another one than Seatrial measures by; write [{", ".join(INDEX)}]')
         for profile in profiles:
             if (check, profile) not in origins:
