@@ -182,12 +182,10 @@ def session_of(*cases, criteria=None, notices=(), label='nightly: comparable wit
 
 
 def even_rates(plan, base=500.0, spread=0.02, count=6):
-    """`count` samples of each metric, around `base` MiB/s, reads twice as much."""
+    """`count` samples of each metric whose mean is `base` MiB/s, reads twice as much; `spread` is of the mean."""
+    steps = [((7 * i) % count - (count - 1) / 2) / count for i in range(count)]
     return {
-        name: [
-            base * (2 if name.startswith('read') else 1) * (1 + spread * ((7 * i) % count - count / 2) / count)
-            for i in range(count)
-        ]
+        name: [base * (2 if name.startswith('read') else 1) * (1 + spread * step) for step in steps]
         for name in plan.metrics
     }
 

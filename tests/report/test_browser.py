@@ -17,7 +17,8 @@ GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
 
 LOOK = """<script>
 const look = () => {
-  const seen = {width: innerWidth, scrolls: document.documentElement.scrollWidth, drawings: 0, touching: [], outside: []};
+  const scrolls = document.documentElement.scrollWidth;
+  const seen = {width: innerWidth, scrolls, drawings: 0, touching: [], outside: []};
   const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
   for (const drawing of document.querySelectorAll('svg.curve')) {
     const frame = drawing.getBoundingClientRect();
@@ -26,8 +27,9 @@ const look = () => {
     const labels = [...drawing.querySelectorAll('text')];
     const places = labels.map(label => label.getBoundingClientRect());
     places.forEach((a, i) => {
-      if (a.left < frame.left - 1 || a.right > frame.right + 1 || a.top < frame.top - 1 || a.bottom > frame.bottom + 1)
-        seen.outside.push(labels[i].textContent);
+      const inside = a.left > frame.left - 1 && a.right < frame.right + 1
+        && a.top > frame.top - 1 && a.bottom < frame.bottom + 1;
+      if (!inside) seen.outside.push(labels[i].textContent);
       places.slice(0, i).forEach((b, k) => {
         if (touch(a, b)) seen.touching.push(labels[i].textContent + ' | ' + labels[k].textContent);
       });

@@ -93,3 +93,9 @@ def test_a_pattern_that_only_reads_says_what_prepares_its_files(make):
         line.startswith('# prepare the files to be read')
         for line in lines_of(make, step(make, ('true',), stage='prepare'))
     )
+
+
+def test_a_command_that_is_damaged_in_the_record_is_not_run(make):
+    found = lines_of(make, step(make, (f"fio '{RAW}/a.json",)))
+    assert '# this command is damaged in the record' in found
+    assert not any('a.json' in line for line in found)

@@ -19,7 +19,6 @@ from seatrial.check.session import Session, current
 from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.recorder import records_in
 from seatrial.judge.expectations import Expectation
-from seatrial.judge.references import NOT_JUDGED
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.site.error import SiteError
@@ -100,7 +99,7 @@ class Trial(rfm.RunOnlyRegressionTest):
             for each in self.result.metrics
             if each.summary is not None
         }
-        if any(each.interval != NOT_JUDGED for each in self.result.references):
+        if self.result.references:
             session = self.trial_session
             folder = session.site.folder if session.plain else session.folder
             self.reference = {'$ref': str(folder / REFERENCES_FILE)}

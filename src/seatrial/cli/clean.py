@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console, duration
@@ -33,10 +32,10 @@ def clean(site_folder: Path, yes: bool) -> int:
     if not found and not stale:
         screen.print('Nothing is left behind.')
         return 0
-    if found:
-        screen.print(_table(found))
+    for orphan in found:
+        screen.print(_line(orphan), soft_wrap=True)
     for held in stale:
-        screen.print(f'stale lock: {held.sentence()}')
+        screen.print(f'stale lock: {held.sentence()}', soft_wrap=True)
     removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
     if not yes:
         if removable or stale:
@@ -59,31 +58,21 @@ def _orphans(site: Site, screen: Console) -> list[Orphan]:
         try:
             found += orphans.find([path], site.state)
         except rundir.RunDirectoryError as error:
-            screen.print(f'{error}')
+            screen.print(f'{error}', soft_wrap=True)
     return found
 
 
-def _table(found: list[Orphan]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ('directory', 'case', 'owner', 'age', 'size', 'files', 'state'):
-        table.add_column(heading, overflow='fold')
-    for orphan in found:
-        table.add_row(
-            orphan.path,
-            orphan.case,
-            f'{orphan.owner} on {orphan.host}',
-            duration(orphan.age_s),
-            approximate_size(orphan.size_bytes),
-            str(orphan.files),
-            orphan.alive or orphan.foreign or 'removable',
-        )
-    return table
+def _line(orphan: Orphan) -> str:
+    """In one line however long, so that the path can be copied."""
+    size = f'{approximate_size(orphan.size_bytes)} in {orphan.files} files'
+    whose = f'{orphan.case}, of {orphan.owner} on {orphan.host}, {duration(orphan.age_s)} old'
+    return f'{orphan.path}: {size}, {whose}: {orphan.alive or orphan.foreign or "removable"}'
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:
     removal = rundir.remove(orphan.path, orphan.session)
     for left in removal.left:
-        screen.print(f'left in {orphan.path}: {left}')
+        screen.print(f'left in {orphan.path}: {left}', soft_wrap=True)
     if not removal.left:
-        screen.print(f'removed {orphan.path}')
+        screen.print(f'removed {orphan.path}', soft_wrap=True)
     return not removal.left

@@ -14,6 +14,7 @@ from seatrial.check.planning import cases_of
 from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
 from seatrial.engine.catalogue import ENGINES
 from seatrial.model.plan import Case, EngineChoice
+from seatrial.site.error import choice
 from seatrial.site.load import load as load_site
 from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES
@@ -76,7 +77,10 @@ def open_session(
     known = {*declared, *(each.family for each in declared.values())}
     for name in only:
         if name not in known:
-            raise click.UsageError(f"'{name}' is no check and no family; there are {', '.join(sorted(known))}")
+            raise click.UsageError(f"'{name}' is no check and no family; {choice(name, sorted(known))}")
+    existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
+    if system is not None and system not in existing:
+        raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
     session_id = new_id()
     session = Session(
         session_id, folder_of(site, session_id), site, PROFILES[profile], _engines(site, engine), only, system
@@ -96,4 +100,4 @@ def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
     choices = site.engine_choices()
     if engine is None:
         return choices
-    return tuple(choice for choice in choices if choice.name == engine) or (EngineChoice(engine, engine),)
+    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)

@@ -24,7 +24,7 @@ from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 from seatrial.engine.base import Command, EngineError, Outcome
 from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, distrusted
 from seatrial.engine.ior import complaints as complaints_of_ior
-from seatrial.model.tree import TreeMeasurement, TreePoint, entries, tree_fault
+from seatrial.model.tree import Rate, TreeMeasurement, TreePoint, entries, operations, tree_fault
 
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
@@ -353,8 +353,9 @@ def _complete(outcome: Outcome) -> Summary:
         ending = f'exited with {status}' if status > 0 else f'died of signal {-status}'
         raise EngineError('E1', f"mdtest {ending}: '{why}'")
     if said:
-        more = f' and {len(said) - 1} times more of the kind' if len(said) > 1 else ''
-        raise EngineError(said[0].rule, f"mdtest exited with 0 and said '{said[0].line}'{more}")
+        worst = next((complaint for complaint in said if complaint.rule != 'T8'), said[0])
+        more = f' and {len(said) - 1} other complaints' if len(said) > 1 else ''
+        raise EngineError(worst.rule, f"mdtest exited with 0 and said '{worst.line}'{more}")
     return parse_output(stdout)
 
 
@@ -401,8 +402,9 @@ def _row(line: str) -> Row:
     if operation not in _OPERATIONS or len(figures) not in (4, 7) or not all(map(_FIGURE.match, figures)):
         raise EngineError('T13', f"mdtest's table has a line that is no row of it: '{line}'")
     numbers = [Decimal(figure) for figure in figures]
+    maximum, minimum, mean, deviation = numbers[-4:]
     of_ranks = (numbers[0], numbers[1], numbers[2]) if len(numbers) == 7 else None
-    return Row(operation, *numbers[-4:], of_ranks=of_ranks)
+    return Row(operation, maximum, minimum, mean, deviation, of_ranks)
 
 
 def _processes(head: Match[str], body: str) -> List[ProcessRow]:
@@ -436,7 +438,9 @@ def _check_shift(said: Summary, phase: str, point: TreePoint) -> None:
         block = '1' * point.tasks_per_node + '0' * (point.tasks - point.tasks_per_node)
         in_turn = ('1' + '0' * (point.nodes - 1)) * point.tasks_per_node
         if said.nodemap not in (block, in_turn):
-            raise EngineError('T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {said.nodemap}')
+            raise EngineError(
+                'T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {said.nodemap}'
+            )
         planned = point.tasks_per_node if said.nodemap == block else 1
     if said.shifted_by != planned:
         raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')

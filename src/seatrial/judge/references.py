@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES, verdict_interval
 
-INSIDE, OUTSIDE, UNDECIDED, NOT_JUDGED = 'inside', 'outside', 'undecided', 'not judged'
+INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
 CONTRACT = 'contract'
 
 
@@ -42,8 +42,7 @@ class ReferenceResult:
     """One metric against its reference. Bounds are in the metric's unit; None is no bound on that side.
 
     point:    what the mean alone says: 'inside' or 'outside' the bounds, as plain ReFrame sees it; '' without a mean
-    interval: what the interval says, which decides: 'inside', 'outside' or 'undecided'; or 'not judged', which
-              decides nothing
+    interval: what the interval says, which decides: 'inside', 'outside' or 'undecided'
     words:    both in one sentence
     """
 
@@ -62,7 +61,7 @@ class ReferenceResult:
 def judge_reference(reference: Reference, values: Sequence[float], engine: str, doubt: str = '') -> ReferenceResult:
     """A metric's valid samples against its reference.
 
-    engine: that measured; a baseline of another one is not judged, a contract for another one is left undecided
+    engine: that measured; a reference for another one is left undecided: a tool that has vanished is no PASS
     doubt:  why the figures cannot decide, whatever they are; empty if they can
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
@@ -73,8 +72,8 @@ def judge_reference(reference: Reference, values: Sequence[float], engine: str, 
     point = INSIDE if _lies_in(found.mean, found.mean, low, high) else OUTSIDE
     said = f'{wanted}: the mean {_figure(found.mean)} is {point}'
     if engine and reference.engine not in ('', engine):
-        why = f'not judged: measured with {engine}, the reference is for {reference.engine}; {said}'
-        return _result(reference, point, UNDECIDED if reference.origin == CONTRACT else NOT_JUDGED, why)
+        why = f'measured with {engine}, and the reference is for {reference.engine}: cannot tell; {said}'
+        return _result(reference, point, UNDECIDED, why)
     if doubt:
         return _result(reference, point, UNDECIDED, f'{said}, but cannot decide: {doubt}')
     if found.n < LEAST_SAMPLES:

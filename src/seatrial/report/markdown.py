@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 
-from seatrial.judge.references import NOT_JUDGED
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult
@@ -65,7 +64,7 @@ def _reasons(result: SessionResult) -> list[str]:
 
 def _held_against(result: SessionResult) -> list[str]:
     """What the site asked for, one by one; the rest as a count."""
-    references = [each for case in result.cases for each in case.references if each.interval != NOT_JUDGED]
+    references = [each for case in result.cases for each in case.references]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
     lines = [
         f'- criterion {_escaped(each.id)}: {_escaped(each.relation.sentence)}' for each in every if each.enforced

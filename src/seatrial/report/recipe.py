@@ -62,8 +62,12 @@ def _commands(step: Step, raw: str) -> list[str]:
 
 def _elsewhere(line: str, raw: str) -> str:
     """The shell line with $raw in place of the folder of the raw output, wherever a word names it."""
+    try:
+        split = shlex.split(line)
+    except ValueError:
+        return '# this command is damaged in the record'
     words = []
-    for word in shlex.split(line):
+    for word in split:
         parts = [shlex.quote(part) if part else '' for part in word.split(f'{raw}/')]
         words.append('"$raw"/'.join(parts) or "''")
     return ' '.join(words)

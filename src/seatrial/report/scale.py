@@ -56,7 +56,7 @@ def scale_of(means: Sequence[float], others: Iterable[float], start: float, end:
 
 
 def nice_ticks(most: float, count: int) -> list[float]:
-    """0 and the multiples up to `most` of 1, 2 or 5 x 10^k, at most count + 1 values."""
+    """0 and the multiples up to `most` of 1, 2 or 5 x 10^k, at most count + 1 values; count is at least 3."""
     rough = most / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from seatrial.judge.expectations import AXIS_WORDS, ExpectationResult
-from seatrial.judge.references import NOT_JUDGED, ReferenceResult
+from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
@@ -115,10 +115,10 @@ def verdict_sentence(session: SessionResult) -> str:
         return f'{of_all} ran as planned and can be believed. {_held_against(session)}'
     if not total:
         return 'No case was planned, so nothing is proved.'
-    if not hit:
-        failing = [each for each in session.relations if each.enforced]
-        between = 'A relation between checks, which the site has made a criterion,'
-        return f'{between} {"fails" if session.verdict is Verdict.FAIL else "cannot be decided"}: {failing[0].words}.'
+    enforced = [each.words for each in session.relations if each.enforced]
+    if not hit and enforced:
+        how = 'fails' if session.verdict is Verdict.FAIL else 'cannot be decided'
+        return f'A relation between checks, which the site has made a criterion, {how}: {enforced[0]}.'
     return {
         Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
         Verdict.INVALID: f'{of_all} cannot be believed; measure again once the reason is mended.',
@@ -251,7 +251,7 @@ def _what(pattern: AccessPattern) -> str:
 
 
 def _held_against(session: SessionResult) -> str:
-    met = sum(reference.interval != NOT_JUDGED for case in session.cases for reference in case.references)
+    met = sum(len(case.references) for case in session.cases)
     enforced = sum(each.enforced for each in _expectations(session))
     if not met and not enforced:
         return f'{"It was" if len(session.cases) == 1 else "They were"} held against no reference and no criterion.'

@@ -1,0 +1,171 @@
+"""From a check and a site to the plan of a case: always the same one, and never more than the site allows."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.declared import Declared
+from seatrial.check.planning import Unplannable, cases_of, plan_of, points_of, records_of
+from seatrial.check.session import Session
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
+
+TRIAL = """
+version: 1
+state: state
+file_systems:
+  scratch: {type: lustre, path: /scratch/trials, limits: {bytes: 4GiB, inodes: 1000}, recovery_limit: 15min,
+            layouts: {wide: {stripe_count: -1}}}
+  home: {type: nfs, path: /home/trials, limits: {bytes: 1GiB, inodes: 1000}}
+partitions:
+  lab:io: {launcher: srun, tasks_per_node: 8}
+  lab:login: {launcher: local, tasks_per_node: 2}
+trials:
+  - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_client: 4MiB, budget: 90s}
+  - {checks: [files], partitions: [lab:io], file_systems: [scratch], layouts: [default, wide], nodes: [1, 2]}
+  - {checks: [Clients], partitions: [lab:login], file_systems: [home], nodes: [1], max_clients: 2}
+"""
+MFWA = AccessPattern('multiple', 'whole')
+OBJECTS = Declared('Objects', 'files', '', MFWA, Sweep('objects', (2, 4, 8, 16, 32), 2 * GIB), 0.10)
+FIXED = replace(OBJECTS, name='Fixed', family='other')
+CLIENTS = Declared('Clients', 'other', '', MFWA, Sweep('clients', (1, 2, 4, 8, 16), 2 * GIB, 32), 0.05)
+HERE = Case('Objects', 'lab:io', 'scratch', 'default', 2)
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory, repository):
+    folder = tmp_path_factory.mktemp('lab')
+    (folder / 'trial.yaml').write_text(TRIAL)
+    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
+    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': name}"
+    (folder / 'settings.py').write_text(
+        f"{settings}\nsite_configuration['systems'][0].update("
+        f"name='lab', partitions=[{partition} for name in ('io', 'login')])\n"
+    )
+    site = load(folder)
+    return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['nightly'], site.engine_choices())
+
+
+@pytest.fixture
+def plan(session):
+    return plan_of(session, OBJECTS, HERE)
+
+
+# Which cases
+
+
+def test_a_family_has_every_combination_that_its_trial_names(session):
+    assert [(case.layout, case.nodes) for case in cases_of(session, OBJECTS)] == [
+        ('default', 1),
+        ('default', 2),
+        ('wide', 1),
+        ('wide', 2),
+    ]
+
+
+def test_a_session_can_be_restricted_to_a_check_or_a_family(session):
+    assert cases_of(replace(session, only=('Objects',)), OBJECTS) == cases_of(session, OBJECTS)
+    assert cases_of(replace(session, only=('files',)), OBJECTS) == cases_of(session, OBJECTS)
+    assert cases_of(replace(session, only=('Clients',)), OBJECTS) == []
+
+
+def test_a_session_of_another_system_has_no_cases(session):
+    assert cases_of(replace(session, system='other'), OBJECTS) == []
+
+
+def test_a_check_that_no_trial_names_has_no_cases(session):
+    assert cases_of(session, replace(OBJECTS, name='Other', family='metadata')) == []
+
+
+# Which points
+
+
+def test_the_points_fill_the_allocation_of_the_case(session):
+    assert {(point.nodes, point.tasks) for point in points_of(session, OBJECTS, HERE)} == {(2, 16)}
+
+
+def test_a_sweep_over_clients_uses_parts_of_the_allocation(session):
+    case = Case('Clients', 'lab:login', 'home', 'default', 1)
+    assert [point.tasks for point in points_of(session, CLIENTS, case)] == [1, 2]
+
+
+def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
+    smoke = replace(session, profile=PROFILES['smoke'])
+    assert [point.label for point in points_of(smoke, OBJECTS, HERE)] == ['2objects', '8objects', '32objects']
+
+
+def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
+    wide = CLIENTS.sweep._replace(values=(64,))
+    case = Case('Clients', 'lab:login', 'home', 'default', 1)
+    with pytest.raises(Unplannable, match=r'none of clients \[64\] fits 1 nodes'):
+        points_of(session, replace(CLIENTS, sweep=wide), case)
+
+
+def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
+    odd = replace(FIXED, sweep=Sweep('objects', (3, 7), 2 * GIB))
+    with pytest.raises(Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_client: 4MiB a client is not'):
+        plan_of(session, odd, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+
+
+# What the plan says
+
+
+def test_the_same_session_and_case_give_the_same_plan(session, plan):
+    assert plan_of(session, OBJECTS, HERE) == plan
+
+
+def test_another_session_has_another_seed_and_records_of_its_own(session, plan):
+    other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), OBJECTS, HERE)
+    assert other.seed != plan.seed
+    assert other.records != plan.records
+
+
+def test_two_cases_never_share_their_records(session):
+    records = {records_of(session, case) for case in cases_of(session, OBJECTS)}
+    assert len(records) == len(cases_of(session, OBJECTS))
+
+
+def test_a_plan_survives_its_journey_as_json(plan):
+    assert from_json(TrialPlan, to_json(plan)) == plan
+
+
+def test_what_a_trial_fixes_is_in_the_plan(session):
+    fixed = plan_of(session, FIXED, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+    assert (fixed.sizing.pinned_bytes, fixed.stopping.budget_s) == (4 * MIB, 90.0)
+    assert {point.bytes_per_client for point in fixed.points} == {4 * MIB}
+
+
+def test_a_launch_is_never_ended_inside_the_recovery_of_its_file_system(session, plan):
+    assert plan.launch_limit_s > plan.target.recovery_limit_s == 900.0
+
+
+def test_the_error_of_a_check_is_the_one_at_which_its_repetitions_stop(session):
+    case = Case('Clients', 'lab:login', 'home', 'default', 1)
+    assert plan_of(session, CLIENTS, case).stopping.max_relative_error == 0.05
+
+
+def test_layout_limits_and_launcher_are_those_of_the_site(session):
+    plan = plan_of(session, OBJECTS, HERE._replace(layout='wide'))
+    assert plan.target.layout.stripe_count == -1
+    assert plan.target.limits.bytes == 4 * GIB
+    assert plan.launcher.kind == 'srun'
+
+
+def test_records_and_state_lie_in_the_state_directory_of_the_site(session, plan):
+    assert Path(plan.records).parent == session.folder / 'cases'
+    assert plan.state == session.site.state
+
+
+def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
+    stopping = plan_of(replace(session, profile=PROFILES['smoke']), OBJECTS, HERE).stopping
+    assert (stopping.fixed, stopping.least, stopping.most, stopping.extra) == (True, 4, 4, 0)
+
+
+def test_sizes_are_whole_objects_at_every_point(session, plan):
+    assert all(point.objects * point.transfer_size == point.bytes_per_client for point in plan.points)
+    assert plan.sizing.first_bytes % (32 * 4 * KIB) == 0

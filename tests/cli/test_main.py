@@ -1,0 +1,188 @@
+"""What is wrong with a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
+
+import re
+import tempfile
+
+import pytest
+
+import seatrial
+from seatrial.cli import list as listing
+
+COMMANDS = ['run', 'list']
+
+
+def check_refusal(said, expected, lines=2):
+    assert said.status == 64
+    assert re.search(expected, said.err), said.err
+    assert 'Traceback' not in said.err
+    assert all(line.startswith('seatrial: ') for line in said.err.splitlines())
+    assert len(said.err.splitlines()) <= lines
+    assert said.out == ''
+
+
+def test_the_version_is_told(command):
+    said = command('--version')
+    assert (said.status, seatrial.__version__ in said.out) == (0, True)
+
+
+@pytest.mark.parametrize('option', ['-h', '--help'])
+def test_the_help_names_every_exit_status(command, option):
+    said = command(option)
+    assert said.status == 0
+    for status in (
+        '0 PASS',
+        '10 FAIL',
+        '11 INVALID',
+        '12 INCONCLUSIVE',
+        '13 INCOMPLETE',
+        '64 wrong usage',
+        '70 an error',
+    ):
+        assert status in ' '.join(said.out.split())
+
+
+def test_a_command_that_is_none_is_refused(command):
+    check_refusal(command('rum'), "No such command 'rum'")
+
+
+@pytest.mark.parametrize('name', [*COMMANDS, 'doctor', 'clean'])
+def test_a_site_that_is_not_there_is_named_with_the_mend(command, name):
+    expected = 'nowhere: No such file or directory; name a folder that holds settings.py and trial.yaml'
+    check_refusal(command(name, '--site=nowhere'), expected, lines=1)
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_a_check_that_is_none_gets_the_nearest_one(on_site, name):
+    check_refusal(on_site(name, 'Object'), "'Object' is no check and no family; did you mean 'Objects'\\?")
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_a_profile_that_is_none_gets_the_list_of_them(on_site, name):
+    check_refusal(
+        on_site(name, '--profile=nighty'), "'nighty' is not one of 'smoke', 'nightly', 'acceptance', 'paper'"
+    )
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_an_engine_that_is_none_gets_the_list_of_them(on_site, name):
+    check_refusal(on_site(name, '--engine=fio2'), "'fio2' is not one of 'ior', 'fio', 'dd'")
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_a_system_that_is_none_gets_the_list_of_them(on_site, name):
+    check_refusal(on_site(name, '--system=cluster'), "'cluster' is no system of trial.yaml; write local")
+
+
+@pytest.fixture
+def two_systems(site):
+    second = "site_configuration['systems'].append({**site_configuration['systems'][0], 'name': 'other'})\n"
+    site.settings.write_text(site.settings.read_text() + second)
+    site.change('  local:default: {', '  other:default: {launcher: local, tasks_per_node: 1}\n  local:default: {')
+    site.change('partitions: [local:default]', 'partitions: [local:default, other:default]')
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_several_systems_are_a_choice_that_is_asked_for(two_systems, on_site, name):
+    check_refusal(on_site(name), 'several systems: choose one of them with --system local|other')
+
+
+def test_one_of_several_systems_can_be_chosen(two_systems, on_site):
+    said = on_site('list', '--system=other')
+    assert (said.status, 'local:default' in said.out, 'other:default' in said.out) == (0, False, True)
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
+    site.change('nodes: [1]', 'nodes: [1], profiles: [nightly]')
+    check_refusal(on_site(name), 'trial.yaml: no trial has cases for the profile smoke')
+
+
+TRIAL_FAULTS = {
+    'a misspelt key': ('engines:', 'engine:', "trial.yaml: engine: .* did you mean 'engines'"),
+    'a missing key': ('version: 1', '', 'trial.yaml: version: is missing; write version: 1'),
+    'an unknown type': (
+        'type: posix',
+        'type: lustr',
+        "scratch.type: 'lustr' is not a file system type; did you mean",
+    ),
+    'a size that is none': ('1GiB', '1GB', "scratch.limits.bytes: '1GB' is not a size; write a number and"),
+    'an unknown partition': (
+        '[local:default]',
+        '[local:io]',
+        "trials\\[0\\].partitions.* 'local:io' is not a partition",
+    ),
+    'an unknown file system': ('[scratch]', '[home]', "trials\\[0\\].file_systems.* 'home' is not a file system"),
+    'an unknown check': (
+        "['*']",
+        '[Objekts]',
+        "trials\\[0\\].checks.*: 'Objekts' is no check .*; did you mean 'Objects'",
+    ),
+    'bytes that do not divide': (
+        'bytes_per_client: 1MiB',
+        'bytes_per_client: 1000',
+        '1000B a client is not a multiple',
+    ),
+    'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
+    'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),
+}
+
+
+@pytest.mark.parametrize('fault', TRIAL_FAULTS)
+@pytest.mark.parametrize('name', COMMANDS)
+def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_mend(on_site, site, name, fault):
+    old, new, expected = TRIAL_FAULTS[fault]
+    site.change(old, new)
+    if fault == 'state on the target':
+        site.change('path: state/trials', 'path: .')
+    check_refusal(on_site(name), expected, lines=1)
+    assert not (site.folder / 'state').exists()
+
+
+def test_several_faults_of_trial_yaml_are_said_at_once(on_site, site):
+    site.change('type: posix', 'type: lustr')
+    site.change('launcher: local', 'launcher: mpi')
+    said = on_site('list')
+    assert (said.status, len(said.err.splitlines())) == (64, 2)
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+@pytest.mark.parametrize(
+    ('text', 'expected'),
+    [
+        ('import no_such_module\n', "check.py: ModuleNotFoundError: No module named 'no_such_module'"),
+        ('def broken(\n', 'check.py: SyntaxError'),
+        ('1 / 0\n', 'check.py: ZeroDivisionError'),
+    ],
+)
+def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, site, name, text, expected):
+    # To ReFrame it would be a warning and "Ran 0/0 PASSED".
+    site.check.write_text(text)
+    check_refusal(on_site(name), expected)
+    assert not (site.folder / 'state').exists()
+
+
+def test_a_pattern_that_contradicts_itself_is_named(on_site, site):
+    site.change("files='multiple', extent='whole'", "files='multiple', extent='segment'", 'checks/files/check.py')
+    check_refusal(on_site('list'), 'check.py: Objects.pattern: a file a client has no segments', lines=1)
+
+
+def test_two_checks_of_one_name_are_refused(on_site, site):
+    (site.checks / 'other').mkdir()
+    (site.checks / 'other' / 'check.py').write_text(site.check.read_text())
+    check_refusal(on_site('list'), 'other/check.py: Objects is declared in another file too', lines=1)
+
+
+def test_a_folder_without_checks_is_refused(command, site, tmp_path):
+    said = command('list', f'--site={site.folder}', f'--checks={tmp_path / "stubs" / "none"}')
+    check_refusal(said, 'no check files; name the folder that holds them with --checks', lines=1)
+
+
+def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    monkeypatch.setattr(listing, 'plan_of', lambda *_: 1 / 0)
+    said = on_site('list')
+    (kept,) = tmp_path.glob('seatrial-error-*.txt')
+    assert said.status == 70
+    assert 'an error of Seatrial itself: ZeroDivisionError' in said.err
+    assert str(kept) in said.err
+    assert 'Traceback' in kept.read_text()

@@ -1,0 +1,117 @@
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.judge.expectations import AtLeast
+from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.report.junit import junit
+
+
+def suite_of(evidence):
+    return ElementTree.fromstring(junit(evidence)).find('testsuite')
+
+
+@pytest.fixture(scope='module')
+def varied(make):
+    return make.varied()
+
+
+def passing(make, *names):
+    plans = [make.plan(name) for name in names]
+    return [make.case(plan, make.records(plan, make.even_rates(plan))) for plan in plans]
+
+
+def test_every_planned_case_is_one_test_case(varied):
+    names = [case.get('name') for case in suite_of(varied).iter('testcase')]
+    assert names == [case.case.name for case in varied.result.cases]
+
+
+@pytest.mark.parametrize(
+    ('verdict', 'kind'),
+    [
+        (Verdict.FAIL, 'failure'),
+        (Verdict.INCONCLUSIVE, 'failure'),
+        (Verdict.INVALID, 'error'),
+        (Verdict.INCOMPLETE, 'error'),
+    ],
+)
+def test_a_verdict_that_is_no_pass_is_a(varied, verdict, kind):
+    cases = zip(varied.result.cases, suite_of(varied).iter('testcase'), strict=True)
+    elements = [element for case, element in cases if case.verdict is verdict]
+    assert elements
+    assert all([child.tag for child in each if child.get('type')] == [kind] for each in elements)
+    assert all(each.find(kind).get('type') == verdict.value for each in elements)
+
+
+def test_the_reasons_stand_in_the_message(varied):
+    error = next(suite_of(varied).iter('error'))
+    assert error.get('message') == varied.result.cases[2].reasons[0]
+    assert error.text.splitlines() == list(varied.result.cases[2].reasons)
+
+
+def test_a_pass_has_no_failure_and_no_error(make):
+    suite = suite_of(make.session(*passing(make, 'A', 'B')))
+    assert (suite.get('tests'), suite.get('failures'), suite.get('errors'), suite.get('skipped')) == (
+        '2',
+        '0',
+        '0',
+        '0',
+    )
+    assert not list(suite.iter('failure')) and not list(suite.iter('error'))
+
+
+def test_the_totals_are_those_of_the_test_cases(varied):
+    suite = suite_of(varied)
+    counted = [str(len(list(suite.iter(tag)))) for tag in ('testcase', 'failure', 'error')]
+    assert [suite.get(name) for name in ('tests', 'failures', 'errors')] == counted == ['6', '2', '3']
+
+
+def test_every_metric_is_a_property_with_its_verdict_and_mean(make):
+    suite = suite_of(make.session(*passing(make, 'A')))
+    properties = {each.get('name'): each.get('value') for each in suite.find('testcase').iter('property')}
+    assert properties['read@8objects'] == 'PASS: mean 1000 MiB/s, n = 6'
+
+
+@pytest.mark.parametrize(('times', 'kind', 'verdict'), [(2.0, 'failure', 'FAIL'), (1.0, 'failure', 'INCONCLUSIVE')])
+def test_an_enforced_relation_is_a_test_case_of_its_own(make, times, kind, verdict):
+    cases = passing(make, 'One', 'Other')
+    pair = AtLeast(id='L', words='w', source='s', metric='write', of='Other', times=times)
+    session = make.session(*cases, criteria={cases[0].plan.case: Criteria((pair,), frozenset({'L'}))})
+    assert session.result.verdict.value == verdict
+    relation = list(suite_of(session).iter('testcase'))[-1]
+    assert (relation.get('classname'), relation.find(kind).get('type')) == ('relations', verdict)
+
+
+def test_a_relation_that_is_context_is_a_property_and_no_test_case(varied):
+    properties = [each.get('name') for each in suite_of(varied).find('properties')]
+    assert properties.count('relation') == 1
+
+
+def test_a_session_without_cases_is_an_error(make):
+    suite = suite_of(make.session())
+    assert [child.tag for child in suite.find('testcase')] == ['error']
+
+
+@pytest.mark.parametrize('verdict', list(Verdict))
+def test_all_is_green_if_and_only_if_the_session_is_a_pass(make, verdict):
+    session = make.session(*passing(make, 'A'))
+    suite = suite_of(replace(session, result=replace(session.result, verdict=verdict)))
+    assert (suite.get('failures') == suite.get('errors') == '0') == (verdict is Verdict.PASS)
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_no_text_breaks_the_xml(make, text):
+    session = make.session(*passing(make, f'A{text}'), notices=(text,), label=text)
+    result = replace(session.result.cases[0], reasons=(text,), labels=(text,), verdict=Verdict.FAIL)
+    suite = suite_of(replace(session, site=text, result=replace(session.result, cases=(result,))))
+    assert len(list(suite.iter('failure'))) == 1
+    junit(session).encode('utf-8')
+
+
+def test_what_the_reader_must_know_is_a_property(varied):
+    notices = [each.get('value') for each in suite_of(varied).find('properties') if each.get('name') == 'notice']
+    assert notices == list(varied.notices)

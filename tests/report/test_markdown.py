@@ -1,0 +1,60 @@
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.judge.verdict import Verdict
+from seatrial.report.markdown import markdown
+
+
+@pytest.fixture(scope='module')
+def text(make):
+    return markdown(make.varied())
+
+
+def test_the_verdict_is_the_first_line(text):
+    assert text.splitlines()[0] == '# FAIL'
+
+
+def test_every_planned_case_is_a_row(text):
+    rows = [line.split(' | ')[0] for line in text.splitlines() if line.startswith('| ')][1:]
+    assert rows == ['| PASS', '| FAIL', '| INVALID', '| INCONCLUSIVE', '| INCOMPLETE', '| INCOMPLETE']
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        '**Note:** results.json of this session says PASS',
+        '- Measured with fio 3.33 (5 cases), no engine (1 case); passed over: ior: not installed (ior)',
+        '- On node1, Linux 6.1.0',
+        'cluster:compute/scratch/default/1n | 1050 to 2050 | 500 to 1000 |',
+        '- MultipleFilesClients: T15: the job never started',
+        '- criterion L09-03: ',
+        '- references: 4 inside, 2 outside',
+        '- context, which decides nothing: of what the literature found, 0 hold here, 2 do not, 1 cannot be told',
+    ],
+)
+def test_the_summary_says(text, said):
+    assert said in text
+
+
+def test_it_is_short(make, text):
+    assert len(text.splitlines()) < 40
+
+
+@settings(max_examples=50)
+@given(st.text())
+def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
+    plan = make.plan(f'Check{text}')
+    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    plain = make.session(case, notices=('x',), label='x')
+    hostile = make.session(case, notices=(f'x{text}',), label=f'x{text}')
+    result = replace(hostile.result.cases[0], reasons=(f'x{text}',), verdict=Verdict.FAIL)
+    hostile = replace(hostile, site=f'x{text}', result=replace(hostile.result, cases=(result,)))
+    found = markdown(hostile)
+    assert len(found.splitlines()) == len(markdown(plain).splitlines()) + 2
+    assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', found)
+    row = next(line for line in found.splitlines() if line.startswith('| FAIL'))
+    assert len(re.findall(r'(?<!\\)(?:\\\\)*\|', row)) == 5
