@@ -2,13 +2,23 @@
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
+from seatrial.check.declared import load as load_checks
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session, folder_of
+from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
+from seatrial.model.plan import TrialPlan, digest
+from seatrial.model.record import SAMPLES, End, JobTime, Measurement, Sample, Sized, Start, line_of
+from seatrial.model.units import MIB
+from seatrial.model.workload import Point
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
 
 CHECKS = """
 import reframe
@@ -102,3 +112,69 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def on_site(command: Callable[..., Said], site: SmallSite) -> Callable[..., Said]:
     """Run `seatrial COMMAND --site --checks ARGUMENTS` on the small site."""
     return lambda name, *arguments: command(name, f'--site={site.folder}', f'--checks={site.checks}', *arguments)
+
+
+@pytest.fixture
+def past(site: SmallSite) -> Callable[..., Path]:
+    """Leave the folder of a session that measured `figure` MiB/s everywhere; returns it."""
+
+    def make(session_id: str, *, profile: str = 'nightly', figure: float = 2.0, ended: bool = True) -> Path:
+        loaded = load_site(site.folder)
+        session = Session(
+            session_id, folder_of(loaded, session_id), loaded, PROFILES[profile], loaded.engine_choices()
+        )
+        for declared in load_checks(site.checks).values():
+            for case in cases_of(session, declared):
+                plan = plan_of(session, declared, case)
+                write_plan(plan)
+                lines = [line_of(each) for each in _records(plan, figure, ended)]
+                (Path(plan.records) / SAMPLES).write_text(''.join(lines))
+                (Path(plan.records) / 'raw').mkdir()
+        return session.folder
+
+    return make
+
+
+def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
+    """A warm-up, six repetitions of everything, and the end; 2 % more and 2 % less in turn."""
+    size = plan.sizing.first_bytes
+    yield Start(
+        session=plan.session, case=plan.case.name, plan=digest(plan), mount='', host='node1', pid=1, job='',
+        started=1795230454.0, kernel='6.1.0', python='3.11.2', engine='fio', program='/usr/bin/fio', version='3.33',
+        passed_over=('ior: not installed (ior)',), seed=plan.seed, run_directory=f'{plan.target.path}/seatrial-s',
+        memory_bytes=1 << 34, capacity={}, findings=(),
+    )  # fmt: skip
+    yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
+    yield Sized(1, size, 'fixed by the site or the profile', ())
+    for repetition in range(plan.stopping.least + plan.stopping.extra):
+        for point in plan.points:
+            for operation in plan.workload.operations:
+                rate = figure * (1 + 0.02 * (-1) ** repetition)
+                yield _sample(plan, 'measured', operation, point, repetition, rate)
+    if ended:
+        reason = 'fixed' if plan.stopping.fixed else 'converged'
+        yield End('finished', 'done', 1795230554.0, {point.label: reason for point in plan.points})
+
+
+def _sample(plan: TrialPlan, stage: str, operation: str, point: Point, repetition: int, rate: float) -> Sample:
+    seconds = point.bytes_moved / MIB / rate
+    jobs = tuple(JobTime(rank, 'node1', point.bytes_per_client, 0.0, seconds) for rank in range(point.tasks))
+    raw = f'{repetition:04d}-{stage}-{operation}@{point.label}'
+    return Sample(
+        stage=stage,
+        point=point.label,
+        operation=operation,
+        repetition=repetition,
+        block=repetition,
+        sizing=int(stage == 'measured'),
+        started=1795230460.0 + repetition,
+        elapsed_s=seconds,
+        bytes_per_client=point.bytes_per_client,
+        command=(f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio',),
+        exit_status=0,
+        raw=raw,
+        measurement=Measurement('', point.bytes_moved, seconds, point.tasks, ('node1',), jobs, fsync=True),
+        cache='cold' if operation == 'read' else '',
+        storage_read_bytes=None,
+        findings=(),
+    )

@@ -69,9 +69,9 @@ def sample():
 def rows(plan, sample):
     """Make the rows of a session with one case: metric -> samples, the others without a launch."""
     start = Start(
-        session=SESSION, case=plan.case.name, plan='', mount='', host='login1', pid=1, job='', started=0.0, kernel='6.1',
-        python='3', engine='fio', program='/fio', version='3.33', passed_over=(), seed=1, run_directory='/r',
-        memory_bytes=GIB, capacity={}, findings=(),
+        session=SESSION, case=plan.case.name, plan='', mount='', host='login1', pid=1, job='', started=0.0,
+        kernel='6.1', python='3', engine='fio', program='/fio', version='3.33', passed_over=(), seed=1,
+        run_directory='/r', memory_bytes=GIB, capacity={}, findings=(),
     )  # fmt: skip
 
     def make(session=SESSION, began=BEGAN, verdict='PASS', started=True, **samples):

@@ -202,12 +202,6 @@ def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
 
-def test_values_of_a_sweep_that_give_no_point_are_named(make):
-    plan = make.plan()._replace(left_out=(64, 128))
-    said = Seen(page(make.session(make.case(plan, make.records(plan, make.even_rates(plan)))))).said
-    assert 'Left out 64, 128' in said
-
-
 def luminance(colour):
     """WCAG 2.2, relative luminance of #rrggbb."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]

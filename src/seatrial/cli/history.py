@@ -59,20 +59,22 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
     if not (session or check or metric):
         raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
     screen = console()
-    rows = _rows(site_folder, screen)
-    wanted = rows
+    wanted = _rows(site_folder, screen)
     if session:
-        known = rows['session'].unique(maintain_order=True).to_list()
+        known = wanted['session'].unique(maintain_order=True).to_list()
         wanted = wanted.filter(pl.col('session') == named(known, session, 'the history'))
     for column, value in (('check', check), ('metric', metric)):
         if value is not None:
             wanted = wanted.filter(pl.col(column) == value)
             if not wanted.height:
                 raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
-    shown = _table('session', 'case', 'metric', 'verdict', '#mean MiB/s', '#90 % interval', '#n', 'why')
-    for _, own in wanted.group_by(*CASE, 'metric', 'session', maintain_order=True):
-        shown.add_row(*_metric(own))
-    screen.print(shown)
+    for case, own in wanted.group_by(*CASE, maintain_order=True):
+        shown = _table('session', 'metric', 'verdict', '#mean MiB/s', '#90 % interval', '#n', 'why')
+        for _, rows in own.group_by('metric', 'session', maintain_order=True):
+            shown.add_row(*_metric(rows))
+        check, partition, file_system, layout, nodes = case
+        screen.print(f'{check}/{partition}/{file_system}/{layout}/{nodes}n', soft_wrap=True)
+        screen.print(shown)
 
 
 @history.command()
@@ -132,7 +134,6 @@ def _metric(own: pl.DataFrame) -> tuple[str | Text, ...]:
     found = summary(values) if values else None
     return (
         first['session'],
-        f'{first["check"]}/{first["partition"]}/{first["file_system"]}/{first["layout"]}/{first["nodes"]}n',
         first['metric'],
         _verdict(first['metric_verdict']),
         f'{found.mean:.4g}' if found else '-',

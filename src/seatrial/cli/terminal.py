@@ -13,7 +13,7 @@ MARKS = {
     Verdict.INCOMPLETE: ('yellow', '-'),
     Verdict.INCONCLUSIVE: ('cyan', '?'),
 }
-PLAIN_WIDTH = 140  # of tables that go to a file or a pipe
+PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
 
 
 def console() -> Console:

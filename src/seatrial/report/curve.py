@@ -33,7 +33,7 @@ TICK_GAP = 8.0
 
 @dataclass(frozen=True)
 class Paper:
-    """The size of a drawing and what is left free around the axes, in px; on their left as much as the labels need."""
+    """The size of a drawing and what is left free around its axes, in px; to their left it is what labels need."""
 
     width: int
     height: int

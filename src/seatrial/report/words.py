@@ -85,11 +85,6 @@ def point_value(plan: TrialPlan, point: Point) -> str:
     return str(point.objects if plan.axis == 'objects' else point.tasks)
 
 
-def left_out(plan: TrialPlan) -> str:
-    """The values of the sweep that give no point, as they would stand on the axis."""
-    return ', '.join(_spaced(value) if plan.axis == 'transfer_size' else str(value) for value in plan.left_out)
-
-
 def workload(plan: TrialPlan) -> str:
     """What a case does, in one sentence: 'Every client writes and reads a file of its own, over transfer sizes.'"""
     pattern = plan.workload
@@ -107,9 +102,8 @@ def verdict_sentence(session: SessionResult) -> str:
     """What the verdict of a session means, for somebody who reads nothing else."""
     total = len(session.cases)
     hit = sum(case.verdict is session.verdict for case in session.cases)
-    of_all = (
-        f'{hit} of {count(total, "case")}' if hit < total else 'The only case' if total == 1 else f'All {total} cases'
-    )
+    every = {1: 'The only case', 2: 'Both cases'}.get(total, f'All {total} cases')
+    of_all = every if hit == total else f'{hit} of {count(total, "case")}'
     verb = 's' if hit == 1 else ''
     if session.verdict is Verdict.PASS:
         return f'{of_all} ran as planned and can be believed. {_held_against(session)}'

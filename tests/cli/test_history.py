@@ -1,0 +1,108 @@
+"""`seatrial history`: what earlier sessions measured."""
+
+import polars as pl
+import pytest
+
+from seatrial.check.declared import load as load_checks
+from seatrial.cli.evidence import judged_anew
+from seatrial.cli.history import remember
+from seatrial.site.load import load
+
+FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
+
+
+@pytest.fixture
+def history(command, site):
+    return lambda name, *arguments: command('history', name, f'--site={site.folder}', *arguments)
+
+
+@pytest.fixture
+def two(site, past):
+    """Two sessions in the history, the second one twice as fast and torn off."""
+    for session, figure, ended in ((FIRST, 1.0, True), (SECOND, 2.0, False)):
+        folder = past(session, figure=figure, ended=ended)
+        loaded = load(site.folder)
+        remember(judged_anew(loaded, load_checks(site.checks), folder), loaded.state)
+    return site.folder / 'state' / 'history'
+
+
+def words_of(line):
+    return ' '.join(line.split())
+
+
+def test_an_empty_history_says_what_fills_it(history):
+    assert history('list').out == 'The history is empty; seatrial run adds to it.\n'
+
+
+def test_the_sessions_are_listed_with_their_verdicts_oldest_first(history, two):
+    heading, *lines = map(words_of, history('list').out.splitlines())
+    assert heading == 'verdict session started profile engine cases not PASS launches'
+    assert lines == [
+        f'+ PASS {FIRST} 2026-11-21 02:06 nightly fio 3.33 2 0 60',
+        f'- INCOMPLETE {SECOND} 2026-11-22 02:06 nightly fio 3.33 2 2 60',
+    ]
+
+
+def test_a_session_is_shown_metric_by_metric(history, two):
+    lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
+    assert [line for line in lines if line.endswith('/1n')] == [
+        'Objects/local:default/scratch/default/1n',
+        'Reads/local:default/scratch/default/1n',
+    ]
+    assert sum('+ PASS' in line for line in lines) == 10
+    assert lines[2].startswith(f'{FIRST} write@2objects + PASS 1 0.98')
+
+
+def test_a_metric_is_shown_over_sessions(history, two):
+    lines = history('show', '--check=Reads', '--metric=read@64KiB').out.splitlines()[2:]
+    assert [line.split()[0] for line in lines] == [FIRST, SECOND]
+    assert [line.split()[4] for line in lines] == ['1', '2']
+
+
+def test_show_without_anything_asks_which(history, two):
+    said = history('show')
+    assert (said.status, 'Name a session, a --check or a --metric' in said.err) == (64, True)
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (['nowhere'], f"there is no session 'nowhere' in the history; the newest are {FIRST}, {SECOND}"),
+        (['--check=Nothing'], "no check 'Nothing' in the history"),
+        ([FIRST, '--metric=none@1'], "no metric 'none@1' in that session"),
+    ],
+)
+def test_what_is_not_there_is_refused(history, two, arguments, said):
+    found = history('show', *arguments)
+    assert found.status == 64
+    assert said in found.err
+
+
+def test_a_damaged_file_is_said_and_the_others_are_shown(history, two):
+    (two / f'{FIRST}.parquet').write_bytes(b'torn')
+    out = history('list').out
+    assert f'skipped {two}/{FIRST}.parquet: it is cut short or damaged, or no Parquet' in out
+    assert SECOND in out
+    assert (two / f'{FIRST}.parquet').read_bytes() == b'torn'
+
+
+@pytest.mark.parametrize(('name', 'reader'), [('all.csv', pl.read_csv), ('all.parquet', pl.read_parquet)])
+def test_everything_can_be_exported(history, two, tmp_path, name, reader):
+    said = history('export', '--output', tmp_path / name)
+    assert said.out == f'120 rows of 2 sessions in {tmp_path / name}\n'
+    frame = reader(tmp_path / name)
+    assert frame.height == 120
+    assert set(frame['session']) == {FIRST, SECOND}
+
+
+def test_an_export_never_overwrites(history, two, tmp_path):
+    (tmp_path / 'all.csv').write_text('mine')
+    said = history('export', '--output', tmp_path / 'all.csv')
+    assert (said.status, 'is there already; name another file' in said.err) == (64, True)
+    assert (tmp_path / 'all.csv').read_text() == 'mine'
+
+
+def test_an_export_of_another_form_is_refused(history, two, tmp_path):
+    said = history('export', '--output', tmp_path / 'all.xlsx')
+    assert (said.status, 'its name must end with .csv or .parquet' in said.err) == (64, True)
+    assert not (tmp_path / 'all.xlsx').exists()

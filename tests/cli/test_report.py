@@ -1,0 +1,235 @@
+"""`seatrial report`: a session for people, from its records alone."""
+
+import io
+import json
+import re
+import shutil
+from xml.etree import ElementTree
+
+import pytest
+from rich.console import Console
+
+from seatrial.check.declared import load as load_checks
+from seatrial.check.session import Session
+from seatrial.cli import afterwards
+from seatrial.cli.evidence import judged_anew
+from seatrial.history.store import folder_of, read
+from seatrial.model.record import SAMPLES
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
+
+FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
+FILES = ['index.html', 'junit.xml', 'summary.md']
+
+
+def results(folder, verdict='PASS'):
+    (folder / 'results.json').write_text(json.dumps({'verdict': verdict}))
+
+
+def said_in(file):
+    return ' '.join(re.sub(r'<[^>]*>', ' ', file.read_text()).split())
+
+
+def test_a_report_has_a_page_junit_and_a_summary_in_the_folder_of_its_session(on_site, past):
+    folder = past(FIRST)
+    results(folder)
+    said = on_site('report')
+    assert (said.status, said.err) == (0, '')
+    assert said.out == f'+ PASS  session {FIRST}, report: {folder}/report/index.html\n'
+    assert sorted(file.name for file in (folder / 'report').iterdir()) == FILES
+
+
+def test_all_three_tell_the_same_verdict(on_site, past):
+    folder = past(FIRST)
+    on_site('report')
+    assert '<h1>PASS</h1>' in (folder / 'report' / 'index.html').read_text()
+    assert (folder / 'report' / 'summary.md').read_text().startswith('# PASS\n')
+    suite = ElementTree.parse(folder / 'report' / 'junit.xml').find('testsuite')
+    assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
+
+
+def test_the_newest_session_is_reported_unless_one_is_named(on_site, past):
+    past(SECOND), past(FIRST)
+    assert f'session {SECOND}' in on_site('report').out
+    assert f'session {FIRST}' in on_site('report', FIRST).out
+    assert f'session {FIRST}' in on_site('report', '20261121').out
+
+
+def test_a_name_that_no_session_has_is_refused_with_the_newest(on_site, past):
+    past(FIRST)
+    said = on_site('report', 'nowhere')
+    assert said.status == 64
+    assert re.match(rf"seatrial: there is no session 'nowhere' in .*; the newest are {FIRST}\n", said.err)
+
+
+def test_a_beginning_of_several_names_is_refused(on_site, past):
+    past(FIRST), past(SECOND)
+    said = on_site('report', '2026')
+    assert (said.status, "'2026' is the beginning of 2 sessions" in said.err) == (64, True)
+
+
+def test_a_site_without_sessions_says_how_to_make_one(on_site):
+    said = on_site('report')
+    assert said.status == 64
+    assert 'there is no session in' in said.err and 'seatrial run makes one' in said.err
+
+
+def test_a_report_can_go_elsewhere(on_site, past, tmp_path):
+    folder = past(FIRST)
+    on_site('report', '--output', tmp_path / 'a' / 'b')
+    assert sorted(file.name for file in (tmp_path / 'a' / 'b').iterdir()) == FILES
+    assert not (folder / 'report').exists()
+
+
+def test_a_report_is_written_over_an_earlier_one_and_nothing_else(on_site, past, tmp_path):
+    past(FIRST)
+    (tmp_path / 'mine').write_text('mine')
+    (tmp_path / 'index.html').write_text('old')
+    on_site('report', '--output', tmp_path)
+    assert (tmp_path / 'mine').read_text() == 'mine'
+    assert (tmp_path / 'index.html').read_text() != 'old'
+
+
+def test_cases_come_in_the_order_of_the_checks(on_site, past):
+    folder = past(FIRST)
+    on_site('report')
+    page = (folder / 'report' / 'index.html').read_text()
+    assert re.findall(r'<h2>(\w+)</h2>', page) == ['Objects', 'Reads']
+
+
+def test_a_session_is_read_where_it_lies_now(on_site, past, site):
+    folder = past(FIRST)
+    results(folder)
+    site.change('state: state', 'state: elsewhere')
+    shutil.move(site.folder / 'state', site.folder / 'elsewhere')
+    said = on_site('report')
+    assert said.out.startswith('+ PASS')
+
+
+def test_another_verdict_than_that_of_the_day_is_said_everywhere(on_site, past):
+    folder = past(FIRST)
+    results(folder, 'FAIL')
+    note = 'on the day this session was FAIL; judged by the checks, references and rules of today it is PASS'
+    assert f'note: {note}\n' in on_site('report').out
+    for name in FILES:
+        assert note in (folder / 'report' / name).read_text()
+
+
+def test_a_session_that_did_not_end_says_so(on_site, past):
+    past(FIRST, ended=False)
+    out = on_site('report').out
+    assert 'note: there is no results.json: the session still runs, or it did not end by itself\n' in out
+    assert '- INCOMPLETE  session' in out
+
+
+def test_results_that_are_damaged_are_said(on_site, past):
+    (past(FIRST) / 'results.json').write_text('{"verdict"')
+    assert 'note: results.json cannot be read\n' in on_site('report').out
+
+
+def test_a_check_that_is_gone_is_held_against_nothing_and_named(on_site, past, site):
+    results(past(FIRST))
+    site.change('class Reads', 'class Others', 'checks/files/check.py')
+    out = on_site('report').out
+    assert 'note: Reads is no check any more; it is held against nothing\n' in out
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [('{', 'is no JSON'), ('{"schema": 1}', 'missing from TrialPlan; it is of another version of Seatrial')],
+)
+def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, text, said):
+    plan = next((past(FIRST) / 'cases').glob('*/plan.json'))
+    plan.write_text(text)
+    found = on_site('report')
+    assert found.status == 64
+    assert str(plan) in found.err and said in found.err
+
+
+@pytest.mark.parametrize('line', range(5))
+def test_a_record_with_a_torn_line_has_a_report_that_is_no_pass(on_site, past, line):
+    folder = past(FIRST)
+    samples = next((folder / 'cases').glob(f'*/{SAMPLES}'))
+    lines = samples.read_text().splitlines(keepends=True)
+    lines[line] = lines[line][: len(lines[line]) // 2] + '\n'
+    samples.write_text(''.join(lines))
+    said = on_site('report')
+    assert said.status == 0
+    assert 'PASS  session' not in said.out
+
+
+def test_the_job_file_of_a_launch_is_that_of_the_raw_output(on_site, past):
+    folder = past(FIRST)
+    raw = next((folder / 'cases').glob('Reads*/raw'))
+    (raw / '0000-measured-read@64KiB.fio').write_text('[global]\nbs=as it was\n')
+    on_site('report')
+    assert 'bs=as it was' in (folder / 'report' / 'index.html').read_text()
+
+
+def test_without_raw_output_the_engine_tells_what_it_asked_for(on_site, past):
+    folder = past(FIRST)
+    on_site('report')
+    assert "<<'END' [global] ioengine=psync" in said_in(folder / 'report' / 'index.html').replace(
+        '&#39;', "'"
+    ).replace('&lt;', '<')
+
+
+def test_a_smoke_test_is_held_against_nothing(on_site, past):
+    folder = past(FIRST, profile='smoke')
+    on_site('report')
+    said = said_in(folder / 'report' / 'index.html')
+    assert 'Profile smoke test: shows that everything works, says nothing about performance.' in said
+
+
+@pytest.fixture
+def left(site, past):
+    """What `leave` prints and leaves of a past session."""
+    folder = past(FIRST)
+    loaded, checks = load(site.folder), load_checks(site.checks)
+    evidence = judged_anew(loaded, checks, folder)
+    session = Session(folder.name, folder, loaded, PROFILES['nightly'], loaded.engine_choices())
+
+    def leave():
+        console = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
+        afterwards.leave(console, session, [case.plan for case in evidence.cases], evidence.result)
+        return console.file.getvalue()
+
+    return leave
+
+
+def test_after_a_run_the_report_and_the_history_are_there(left, site):
+    folder = site.folder / 'state' / 'sessions' / FIRST
+    assert left() == f'  report:  {folder}/report/index.html\n'
+    assert read(folder_of(site.folder / 'state')).rows['session'].unique().to_list() == [FIRST]
+
+
+def test_a_report_that_cannot_be_written_is_said_and_the_history_is_written(left, site):
+    (site.folder / 'state' / 'sessions' / FIRST / 'report').write_text('in the way')
+    said = left()
+    assert said.startswith(f'no report was written; try seatrial report {FIRST}: ')
+    assert len(read(folder_of(site.folder / 'state')).rows)
+
+
+def test_a_history_that_cannot_be_written_is_said_after_the_report(left, site):
+    (site.folder / 'state' / 'history').write_text('in the way')
+    first, second = left().splitlines()
+    assert first.startswith('  report:')
+    assert second.startswith('the history does not have this session: ')
+
+
+def test_a_fault_of_the_report_itself_is_said_and_raised_nowhere(left, monkeypatch):
+    def fault(*unused):
+        raise ZeroDivisionError('oh')
+
+    monkeypatch.setattr(afterwards, 'write_report', fault)
+    assert "no report was written; try seatrial report 20261121T020638-9f3a1c: ZeroDivisionError('oh')" in left()
+
+
+def test_a_run_leaves_its_report_and_its_rows(on_site, site):
+    said = on_site('run', '--profile=smoke', 'Reads')
+    (folder,) = site.sessions()
+    assert f'  report:  {folder}/report/index.html\n' in said.out
+    verdict = json.loads((folder / 'results.json').read_text())['verdict']
+    assert f'<h1>{verdict}</h1>' in (folder / 'report' / 'index.html').read_text()
+    rows = read(folder_of(site.folder / 'state')).rows
+    assert (rows['session'].unique().to_list(), set(rows['session_verdict'])) == ([folder.name], {verdict})

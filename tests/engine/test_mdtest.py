@@ -1,0 +1,799 @@
+"""The mdtest engine: its command lines, and what it makes of genuine outputs of mdtest 3.3.0, 4.0.0 and 4.1.0+dev.
+
+The transcripts one-* are launches of this engine's own command lines on two tasks; missing-*, existing-create,
+wrong-world, singletons and v33-* are such launches where nothing or too much was there, with other tasks than meant,
+and by 3.3.0. In short-read and verify-fails the files were overwritten before; verify-fails and shifted-private-*
+have options more (-X; -N 1).
+"""
+
+import os
+import random
+import re
+import shutil
+import subprocess
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint
+from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
+from seatrial.model.tree import PHASES, MetadataTree, TreePoint, operations
+from seatrial.model.units import KIB
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'mdtest'
+
+PRIVATE = MetadataTree(2, 3, files_per_directory=2, bytes_per_file=40 * KIB, subtrees='private')
+SHARED = MetadataTree(files_per_directory=20, empties_per_directory=20)
+EMPTIES = MetadataTree(1, 2, empties_per_directory=3, phases=('create', 'stat', 'remove'))
+SYNCED = MetadataTree(files_per_directory=10, bytes_per_file=3901, fsync=True)
+FDTREE_1 = MetadataTree(4, 5, files_per_directory=3, bytes_per_file=40 * KIB, subtrees='private')
+
+
+def point(tree, tasks=2, nodes=1):
+    return TreePoint('label', nodes, tasks, tasks // nodes, tree)
+
+
+GOOD = {
+    f'{which}-{name}-{phase}': (phase, point(tree))
+    for which, trees in (
+        ('one', {'private': PRIVATE, 'shared': SHARED, 'empties': EMPTIES, 'synced': SYNCED}),
+        ('one-main', {'private': PRIVATE, 'shared': SHARED}),
+    )
+    for name, tree in trees.items()
+    for phase in (('create',) if tree.fsync else tree.phases)
+}
+
+# Why the others are refused when this was planned: two clients create 20 files and 20 directories each.
+PLANNED = ('create', point(SHARED))
+REFUSED = {
+    'fail-badflag': ('E1', "exited with 1: 'Error invalid argument: -q"),
+    'fail-enospc': ('E1', 'No space left on device'),
+    'fail-enospc2': ('E1', 'No space left on device'),
+    'fail-inodes': ('E1', 'file.mdtest.0.24", 66, 0664) failed. Error: No space left on device'),
+    'fail-nowrite': ('E1', 'exited with 255'),
+    'missing-read': ('E1', 'No such file or directory'),
+    'werr-missing': ('E1', 'ERROR: unable to stat directory'),
+    'werr-noread': ('E1', 'ERROR: Read bytes is 0'),
+    'missing-stat': ('T17', 'WARNING: unable to stat directory'),
+    'missing-remove': ('T17', 'WARNING: unable to remove directory'),
+    'short-read': ('T17', 'WARNING: unable to read file'),
+    'shifted-private-stat': (
+        'T17',
+        'WARNING: unable to stat directory ./test-dir.0-0/mdtest_tree.0.0/dir.mdtest.1.0',
+    ),
+    'shifted-private-main-stat': ('T17', 'WARNING: unable to stat directory'),
+    'main-U': ('T17', 'rename() of file'),
+    'existing-create': (
+        'T8',
+        "unable to create tree directory './test-dir.0-0/mdtest_tree.0/'' and 40 other complaints",
+    ),
+    'verify-fails': ('T8', "exited with 0 and said 'ERROR: verifying the data on read (20 errors)"),
+    'v33-refuses': ('T8', 'Error invalid argument: --saveRankPerformanceDetails'),
+    'W1': ('T1', 'Continue stonewall hit min: 22411 max: 25590'),
+    'mdwb': ('T7', 'does not say which version of mdtest'),
+    'mdwb-detail': ('T7', 'does not say which version of mdtest'),
+    'v33-P': ('T7', '3.3.0 are wrong: maximum, minimum and mean were taken over the ranks'),
+    'v33-create': ('T7', '3.3.0 are wrong'),
+    'wrong-world': ('T9', '1 tasks instead of 2'),
+    'singletons': ('T9', 'ran 2 times with 1 tasks instead of once'),
+    'verify': ('T9', '1 tasks instead of 2'),
+    'range': ('T9', '4 tasks instead of 2'),
+    'rankstats': ('T9', '4 tasks instead of 2'),
+    'stride-N1': ('T9', '4 tasks instead of 2'),
+}
+# Runs of something else, whole and without a complaint.
+OTHERS = {
+    *(
+        'D',
+        'F-w-e',
+        'I-z-b',
+        'L',
+        'P',
+        'S',
+        'V2',
+        'W1-T',
+        'W1-r',
+        'Z',
+        'allprocs',
+        'basic-n2',
+        'fail-nI',
+        'fail-none',
+    ),
+    *('fail-w-noparse', 'main-P', 'phase-C', 'phase-T', 'phase-r', 't-timing', 'v', 'vv', 'werr-ok', 'y'),
+}
+NAMES = sorted(path.name[: -len('.out')] for path in TRANSCRIPTS.glob('*.out'))
+UNFINISHED = {name for name, (rule, _) in REFUSED.items() if rule == 'E1'} | {'v33-refuses'}
+WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
+
+
+def text(name, extension='out'):
+    path = TRANSCRIPTS / f'{name}.{extension}'
+    return path.read_text() if path.exists() else None
+
+
+def outcome(name, stdout=None, ranks=None, status=None):
+    """What the runner saw of this transcript, with other texts in place of those that are given."""
+    return Outcome(
+        (ProcessTime('node1', 0.0, 1.0, int(text(name, 'rc')) if status is None else status),),
+        (text(name) if stdout is None else stdout,),
+        (text(name, 'err') or '',),
+        (text(name, 'csv') if ranks is None else ranks,),
+    )
+
+
+def measure(name, how=None, **instead):
+    phase, at = how or GOOD.get(name, PLANNED)
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    return Mdtest().measure(phase, at, command, outcome(name, **instead))
+
+
+def refusal(name, how=None, **instead):
+    with pytest.raises(EngineError) as caught:
+        measure(name, how, **instead)
+    return caught.value
+
+
+def cuts(whole):
+    """The text cut short after every line but the last; after every sixth of the 1200 alike ones of main-U."""
+    lines = whole.splitlines(keepends=True)
+    return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // 200)]
+
+
+def changed(name, old, new, extension='out'):
+    """The text of a transcript with one thing in it changed."""
+    whole = text(name, extension)
+    assert old in whole
+    return whole.replace(old, new)
+
+
+def argv_of(phase, at, raw='/records/1', seed=7):
+    return Mdtest().command('mdtest', phase, at, raw, seed).argvs[0]
+
+
+def option(argv, flag):
+    return argv[argv.index(flag) + 1]
+
+
+# The command lines
+
+
+def test_the_first_scenario_of_fdtree_is_a_tree_of_files_for_each_client():
+    said = options_of('create', point(FDTREE_1))
+    assert said[-10:] == ('-C', '-u', '-F', '-z', '4', '-b', '5', '-I', '3', '-w', '40960')[-10:]
+
+
+def test_a_shared_tree_is_one_for_all():
+    assert '-u' not in options_of('create', point(FDTREE_1._replace(subtrees='shared')))
+
+
+def test_one_directory_of_files_and_directories_is_plain_mdtest():
+    assert options_of('create', point(SHARED)) == ('-a', 'POSIX', '-i', '1', '-d', '.', '-C', '-n', '20')
+
+
+def test_directories_alone_are_no_files():
+    assert '-D' in options_of('create', point(EMPTIES)) and '-F' not in options_of('create', point(EMPTIES))
+
+
+@pytest.mark.parametrize(('phase', 'flag'), [('create', '-C'), ('stat', '-T'), ('read', '-E'), ('remove', '-r')])
+def test_each_phase_is_a_launch_of_its_own(phase, flag):
+    assert {'-C', '-T', '-E', '-r'} & set(argv_of(phase, point(SHARED))) == {flag}
+
+
+@pytest.mark.parametrize('phase', PHASES)
+def test_one_launch_is_one_iteration_below_the_working_directory(phase):
+    argv = argv_of(phase, point(PRIVATE))
+    assert (option(argv, '-i'), option(argv, '-d')) == ('1', '.')
+
+
+@pytest.mark.parametrize('phase', PHASES)
+def test_nothing_is_verbose_or_timed_otherwise(phase):
+    assert not {'-v', '-vv', '-vvv', '-V', '-Z', '-P', '-W', '-t'} & set(argv_of(phase, point(PRIVATE)))
+
+
+def test_bytes_are_written_on_creation_and_read_again_and_nowhere_else():
+    said = {phase: {'-w', '-e'} & set(options_of(phase, point(PRIVATE))) for phase in PHASES}
+    assert said == {'create': {'-w'}, 'stat': set(), 'read': {'-e'}, 'remove': set()}
+
+
+def test_empty_files_have_no_bytes_to_write_or_to_read():
+    assert not any({'-w', '-e'} & set(argv_of(phase, point(SHARED))) for phase in PHASES)
+
+
+def test_files_are_synced_when_they_are_created():
+    assert [phase for phase in PHASES if '-y' in options_of(phase, point(SYNCED))] == ['create']
+
+
+@pytest.mark.parametrize('nodes', [1, 2, 3])
+def test_on_fewer_nodes_than_four_nothing_is_shifted(nodes):
+    assert not any('-N' in options_of(phase, point(SHARED, 2 * nodes, nodes)) for phase in PHASES)
+
+
+def test_on_four_nodes_every_phase_after_creation_is_shifted_by_one_node_and_not_by_its_tasks():
+    said = {phase: options_of(phase, point(SHARED, 32, 4)) for phase in PHASES}
+    assert '-N' not in said['create']
+    assert {option(said[phase], '-N') for phase in ('stat', 'read', 'remove')} == {'1'}
+
+
+def test_private_trees_are_never_shifted():
+    assert not any('-N' in options_of(phase, point(PRIVATE, 32, 4)) for phase in PHASES)
+
+
+def test_the_data_do_not_compress():
+    assert '--dataPacketType=random' in argv_of('create', point(PRIVATE))
+
+
+def test_the_data_are_others_in_every_launch():
+    seen = {option(argv_of('create', point(PRIVATE), raw, seed), '-G') for raw in ('/r/1', '/r/2') for seed in (1, 2)}
+    assert len(seen) == 4
+
+
+@given(st.integers(), st.text())
+def test_the_seed_of_the_data_is_a_number_that_mdtest_takes_as_it_is(seed, raw):
+    assert 0 < int(option(argv_of('create', point(PRIVATE), raw, seed), '-G')) < 2**31
+
+
+def test_what_mdtest_leaves_lies_beside_the_records():
+    command = Mdtest().command('mdtest', 'stat', point(SHARED), '/records/1', 7)
+    assert command.outputs == ('/records/1.csv',)
+    assert '--saveRankPerformanceDetails=/records/1.csv' in command.argvs[0]
+
+
+# What it cannot do
+
+
+@pytest.mark.parametrize('tree', [PRIVATE, SHARED, EMPTIES, SYNCED, FDTREE_1])
+def test_it_can_do_the_trees_of_the_sources(tree):
+    assert Mdtest().cannot(point(tree, 48, 6)) is None
+
+
+@pytest.mark.parametrize(
+    ('tree', 'why'),
+    [
+        (SHARED._replace(empties_per_directory=19), 'other numbers of files and of directories'),
+        (SHARED._replace(fsync=True), 'sync a file to which it writes nothing'),
+        (SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL + 1), 'in one call'),
+        (SHARED._replace(depth=31, branching=2), 'cannot number 4294967295 directories'),
+        (SHARED._replace(depth=70), 'paths of 1'),
+        (SHARED._replace(depth=-1), 'contradicts itself: depth'),
+    ],
+)
+def test_it_says_what_it_cannot_do_exactly(tree, why):
+    assert why in Mdtest().cannot(point(tree))
+
+
+def test_the_largest_file_that_one_call_writes_is_accepted():
+    assert Mdtest().cannot(point(SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL))) is None
+
+
+# Versions
+
+
+@pytest.mark.parametrize('version', ['4.0.0', '4.1.0+dev', '5.0'])
+@pytest.mark.parametrize('form', ['IOR-{}: MPI Coordinated Test of Parallel I/O', 'mdtest-{} was launched with 1'])
+def test_the_version_is_read_from_the_program_or_from_its_output(version, form):
+    assert Mdtest().parse_version(form.format(version) + '\n') == version
+
+
+def test_the_version_of_a_transcript_is_understood():
+    assert Mdtest().parse_version(text('main-P')) == '4.1.0+dev'
+
+
+def test_a_version_whose_rates_are_wrong_is_refused_with_the_mend():
+    with pytest.raises(EngineError, match=r'T7: .*mdtest 3\.3\.0 are wrong: .*PRs 312 and 336.*ior@4\.0\.0'):
+        Mdtest().parse_version(text('v33-create'))
+
+
+@pytest.mark.parametrize('answer', ['', 'Synopsis mdtest\n', 'fio-3.33\n'])
+def test_a_program_that_is_not_mdtest_is_refused(answer):
+    with pytest.raises(EngineError, match='T7'):
+        Mdtest().parse_version(answer)
+
+
+# Genuine outputs
+
+
+def test_no_transcript_is_left_out():
+    assert set(GOOD) | set(REFUSED) | OTHERS == set(NAMES)
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
+    printed = dict(re.findall(r'^   (\w+ \w+) +([\d.]+)', text(name), re.MULTILINE))
+    words = {'create': 'creation', 'remove': 'removal'}
+    kinds = [(rate, *rate.metric.split('_')) for rate in measure(name).rates]
+    measured = {f'{kind.capitalize()} {words.get(phase, phase)}': rate.tool_figure for rate, kind, phase in kinds}
+    if not GOOD[name][1].tree.depth:  # a root that stands alone is no metric
+        printed = {operation: figure for operation, figure in printed.items() if not operation.startswith('Tree')}
+    assert measured == {operation: figure for operation, figure in printed.items() if figure != '0.000'}
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_the_metrics_and_their_operations_are_those_of_the_plan(name):
+    phase, at = GOOD[name]
+    assert {rate.metric: rate.operations for rate in measure(name).rates} == operations(at.tree, phase, at.tasks)
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_operations_over_seconds_is_the_figure_of_entries(name):
+    rates = [rate for rate in measure(name).rates if not rate.metric.startswith('tree')]
+    assert [f'{rate.per_second:.3f}' for rate in rates] == [rate.tool_figure for rate in rates]
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_every_client_has_its_time_and_none_is_longer_than_the_whole(name):
+    for rate in (rate for rate in measure(name).rates if not rate.metric.startswith('tree')):
+        assert len(rate.task_seconds) == 2
+        assert 0 < max(rate.task_seconds) <= rate.seconds
+        assert 0 <= rate.waiting_share < 1
+
+
+def test_private_trees_count_all_their_directories_where_mdtest_counts_one_tree():
+    created = measure('one-private-create').rates[0]
+    assert (created.metric, created.operations) == ('tree_create', 26)
+    assert created.per_second == pytest.approx(
+        26 / float(text('one-private-create', 'csv').split('\n')[1].split(',')[21])
+    )
+    assert float(created.tool_figure) < created.per_second
+
+
+def test_the_nodes_are_counted_and_not_named():
+    measured = measure('one-shared-stat')
+    assert (measured.world_size, measured.hosts) == (2, ('unnamed-1',))
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_a_failure_is_refused_with_its_rule_and_reason(name):
+    rule, words = REFUSED[name]
+    refused = refusal(name)
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+@pytest.mark.parametrize('name', sorted(OTHERS))
+def test_a_run_of_something_else_is_refused(name):
+    assert refusal(name, ranks=text('one-shared-create', 'csv')).rule == 'P15'
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_a_whole_output_is_understood(name):
+    said = parse_output(text(name))
+    lines = [line for line in text(name).splitlines() if re.match(r'   (Directory|File|Tree) \w', line)]
+    rows = [row for run in said.runs for table in run.tables for row in table.rows]
+    assert [line.replace(':', ' ').split()[-4:] for line in lines] == [
+        [str(figure) for figure in (row.maximum, row.minimum, row.mean, row.deviation)] for row in rows
+    ]
+    assert said.nodemap == '1' * said.tasks
+
+
+def test_the_form_of_3_3_0_has_a_colon_and_no_renames():
+    rows = parse_output(text('v33-P')).runs[0].tables[0].rows
+    assert [row.operation for row in rows[:3]] == ['Directory creation', 'Directory stat', 'Directory removal']
+    assert rows[0].maximum == Decimal('537.809')
+
+
+@pytest.mark.parametrize(('name', 'iterations'), [('P', 3), ('v33-P', 3), ('main-P', 2)])
+def test_rates_and_times_are_two_tables_of_one_run(name, iterations):
+    run = parse_output(text(name)).runs[0]
+    assert [(table.quantity, table.iterations) for table in run.tables] == [
+        ('rate', iterations),
+        ('time', iterations),
+    ]
+
+
+@pytest.mark.parametrize('name', ['P', 'main-P'])
+def test_times_are_seconds_whatever_their_head_says(name):
+    run = parse_output(text(name)).runs[0]
+    rates, times = ({row.operation: row for row in table.rows} for table in run.tables)
+    assert float(rates['File creation'].maximum) == pytest.approx(
+        run.entries / float(times['File creation'].minimum), rel=0.01
+    )
+
+
+def test_a_phase_that_was_not_run_says_so():
+    ran = {row.operation for row in parse_output(text('phase-T')).runs[0].tables[0].rows if row.ran}
+    assert ran == {'Directory stat', 'File stat'}
+
+
+def test_statistics_of_the_ranks_stand_beside_those_of_the_iterations():
+    row = parse_output(text('rankstats')).runs[0].tables[0].rows[0]
+    assert row.of_ranks == (Decimal('350.507'), Decimal('308.146'), Decimal('333.737'))
+    assert row.mean == Decimal('1156.391')
+
+
+def test_the_results_of_the_processes_are_kept():
+    rows = parse_output(text('allprocs')).runs[0].processes
+    assert len(rows) == 11
+    assert (rows[0].operation, rows[0].iteration, rows[0].quantity) == ('Directory creation', 0, 'rate')
+    assert rows[0].figures == (Decimal('2.747689e+02'), Decimal('1.748399e+02'))
+
+
+def test_every_number_of_tasks_is_a_run():
+    assert [(run.tasks, run.entries) for run in parse_output(text('range')).runs] == [
+        (1, 50),
+        (2, 100),
+        (3, 150),
+        (4, 200),
+    ]
+
+
+def test_a_shift_is_told_in_ranks():
+    assert parse_output(text('stride-N1')).shifted_by == 1
+
+
+def test_the_file_of_the_ranks_has_a_row_for_each_and_one_for_all():
+    rows = parse_ranks(text('rank', 'csv'))
+    assert [row.rank for row in rows] == [None, 0, 1, 2, 3, 0, 1, 2, 3]
+    assert rows[0].entries == 100
+    assert rows[1].figures['Directory creation'] == (259.36298044, 0.38556003571)
+
+
+def test_a_rank_that_took_no_time_has_an_infinite_rate():
+    assert parse_ranks(text('rank', 'csv'))[1].figures['Directory read'] == (float('inf'), 0.0)
+
+
+def test_what_did_not_run_is_not_in_the_file_of_the_ranks():
+    assert set(parse_ranks(text('one-shared-stat', 'csv'))[0].figures) == {'Directory stat', 'File stat'}
+
+
+# Cut short, and tampered with
+
+
+@pytest.mark.parametrize('name', WHOLE)
+def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name):
+    whole = text(name)
+    for cut in cuts(whole):
+        if '-- finished at' in cut:
+            assert parse_output(cut)._replace(complaints=()) == parse_output(whole)._replace(complaints=())
+        else:
+            with pytest.raises(EngineError, match='T7|T8'):
+                parse_output(cut)
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_a_measurement_cut_before_its_end_is_refused(name):
+    for cut in cuts(text(name)):
+        if '-- finished at' not in cut:
+            assert refusal(name, stdout=cut).rule in {'T7', 'T8'}
+
+
+@pytest.mark.parametrize('name', sorted(set(NAMES) - set(GOOD)))
+def test_what_is_refused_stays_refused_when_its_output_is_cut(name):
+    for cut in cuts(text(name)):
+        refusal(name, stdout=cut)
+
+
+@pytest.mark.parametrize('name', GOOD)
+def test_a_file_of_ranks_cut_after_any_line_is_refused(name):
+    for cut in cuts(text(name, 'csv')):
+        assert refusal(name, ranks=cut).rule in {'T8', 'T9'}
+
+
+@pytest.mark.parametrize('cut', [1, 2, 20, 60])
+def test_a_file_of_ranks_cut_inside_a_line_is_refused(cut):
+    assert refusal('one-shared-stat', ranks=text('one-shared-stat', 'csv')[:-cut]).rule == 'T8'
+
+
+@pytest.mark.parametrize('name', sorted(name for name, (rule, _) in REFUSED.items() if rule == 'E1'))
+def test_the_exit_status_decides_when_the_explanation_is_lost(name):
+    assert refusal(name, stdout='', ranks=text('one-shared-create', 'csv')).rule == 'E1'
+
+
+def test_a_signal_is_named():
+    assert 'died of signal 9' in refusal('one-shared-stat', status=-9).sentence
+
+
+def test_the_last_words_of_the_launcher_are_a_reason():
+    assert 'Aborted (signal 6)' in refusal('one-shared-stat', stdout=ABORTED, status=6).sentence
+
+
+ABORTED = 'YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)\n'
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'rule', 'words'),
+    [
+        ('mdtest-4.0.0 was', 'mdtest-3.3.0 was', 'T7', '3.3.0'),
+        ('with 2 total', 'with 3 total', 'T9', '3 tasks instead of 2'),
+        ('Nodemap: 11', 'Nodemap: 1', 'T9', '2 tasks instead of 2'),
+        ('on 1 node', 'on 2 node', 'T10', 'saw 2 nodes with 2 tasks on the first, not 1 with 2'),
+        ('Nodemap: 11', 'Nodemap: 10', 'T10', '1 tasks on the first'),
+        ("'-n' '20'", "'-n' '10'", 'P15', "mdtest was told '-a'"),
+        (" '-n' '20'", '', 'P15', 'mdtest was told'),
+        ('2 tasks, 40', '2 tasks, 20', 'P15', '2 tasks on 20 files/directories, where 2 tasks on 40'),
+        ('2 tasks, 40', '1 tasks, 40', 'P15', 'with 1 tasks on 40'),
+        ('files/directories', 'files', 'P15', '40 files, where'),
+        ('(of 1 iter', '(of 2 iter', 'P15', 'one table of rates was planned'),
+        ('SUMMARY rate', 'SUMMARY time', 'P15', 'one table of rates was planned'),
+        ('Nodemap: 11\n', 'Nodemap: 11\nWARNING: Read bytes is 0, thus, a read test will actually just open/close\n',
+         'P15', 'mdtest read nothing'),
+        ('Nodemap: 11\n', 'Nodemap: 11\nV-0: Shifting ranks by 1 for each phase.\n', 'P15', 'by 1 instead of 0'),
+        ('   File creation                   0.000', '   File creation                   1.000', 'P15',
+         'File creation was not planned'),
+        ('Nodemap: 11\n', '', 'T13', "no line that begins with 'Nodemap'"),
+        ('Path  ', 'Way  ', 'T13', "no line that begins with 'Path'"),
+        ('   File stat ', '   File state ', 'T13', 'no row of it'),
+        ('   File stat  ', '   File stat  x', 'T13', 'no row of it'),
+        ('   Tree removal ', '   Tree creation ', 'T13', 'other rows than its own: '),
+        ('   Tree removal', 'Tree removal', 'T13', 'does not end with the trees'),
+    ],
+)  # fmt: skip
+def test_an_output_that_says_something_else_is_refused(old, new, rule, words):
+    refused = refusal('one-shared-stat', stdout=changed('one-shared-stat', old, new))
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+def row_changed(name, operation, *figures):
+    """The output of a transcript with these in place of the four figures of a row."""
+    whole, count = re.subn(
+        rf'^   {operation} .*$', f'   {operation} {" ".join(figures)}', text(name), flags=re.MULTILINE
+    )
+    assert count == 1
+    return whole
+
+
+@pytest.mark.parametrize(
+    ('figures', 'rule', 'words'),
+    [
+        (('0.000', '0.000', '0.000', '0.000'), 'P15', 'File stat was planned, and did not run'),
+        (('inf', 'inf', 'inf', '0.000'), 'T12', 'a rate of Infinity: too short to measure'),
+        (('nan', 'nan', 'nan', '0.000'), 'T1', 'differ'),
+        (('-5.000', '-5.000', '-5.000', '0.000'), 'T12', 'the clock was set'),
+        (('5.000', '4.000', '4.500', '0.000'), 'T1', 'maximum, minimum and mean differ'),
+        (('5.000', '5.000', '5.000', '0.500'), 'T1', 'differ'),
+        (('5.000', '5.000', '5.000', '0.000'), 'T1', '5.000 a second for 40 in'),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused(figures, rule, words):
+    refused = refusal('one-shared-stat', stdout=row_changed('one-shared-stat', 'File stat', *figures))
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+def test_a_tree_that_took_the_first_rank_longer_than_all_is_refused():
+    stdout = row_changed('one-private-create', 'Tree creation', '5.000', '5.000', '5.000', '0.000')
+    assert (
+        'Tree creation: 5.000 a second for 13 in no more than'
+        in refusal('one-private-create', stdout=stdout).sentence
+    )
+
+
+def ranks_changed(name, rank, operation, rate, seconds):
+    """The file of the ranks with these figures of one operation in the row of a rank, or of 'all'."""
+    lines = text(name, 'csv').splitlines()
+    place = lines[0].split(',').index(f'rate-{operation}')
+    for number, line in enumerate(lines):
+        fields = line.split(',')
+        if fields[0] == rank:
+            lines[number] = ','.join([*fields[:place], rate, seconds, *fields[place + 2 :]])
+    return '\n'.join(lines) + '\n'
+
+
+@pytest.mark.parametrize(
+    ('rank', 'rate', 'seconds', 'rule', 'words'),
+    [
+        ('all', '4.0000000000e+01', '1.0000000000e+00', 'T1', 'a second for 40 in 1.0 s'),
+        ('all', 'inf', '0.0000000000e+00', 'T12', 'took 0.0 s'),
+        ('all', '', '', 'T13', 'lacks File stat'),
+        ('1', '', '', 'T13', 'lacks File stat'),
+        ('1', 'inf', '0.0000000000e+00', 'T12', 'took 0.0 s'),
+        ('1', '1.0000000000e+06', '1.9000000000e-05', 'T1', 'rank 1 did 19.0 of its 20'),
+        ('1', '2.0000000000e+01', '1.0000000000e+00', 'T1', 'rank 1 took 1.0 s of'),
+        ('1', '2.0e+01', '1.0000000000e+00', 'T8', 'damaged'),
+    ],
+)
+def test_a_file_of_ranks_that_cannot_be_is_refused(rank, rate, seconds, rule, words):
+    ranks = ranks_changed('one-shared-stat', rank, 'File stat', rate, seconds)
+    refused = refusal('one-shared-stat', ranks=ranks)
+    assert refused.rule == rule
+    assert words in refused.sentence
+
+
+def test_a_tree_of_other_directories_than_planned_is_refused():
+    ranks = ranks_changed('one-private-create', 'all', 'Tree creation', '5.2000000000e+01', '1.0000000000e+00')
+    sentence = refusal('one-private-create', ranks=ranks).sentence
+    assert sentence == 'Tree creation: 52.0 directories, not 13 for each rank'
+
+
+def test_ranks_that_are_there_twice_are_refused():
+    assert refusal('one-shared-stat', ranks=changed('one-shared-stat', '\n1,', '\n0,', 'csv')).rule == 'T9'
+
+
+def test_a_file_of_ranks_that_was_not_written_is_refused_by_its_name():
+    phase, at = GOOD['one-shared-stat']
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    with pytest.raises(EngineError, match='T8: .*/records/1.csv'):
+        Mdtest().measure(phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
+
+
+def test_a_launch_of_several_processes_is_not_one_of_mdtest():
+    phase, at = GOOD['one-shared-stat']
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    seen = outcome('one-shared-stat')
+    with pytest.raises(EngineError, match='T9'):
+        Mdtest().measure(phase, at, command, seen._replace(processes=seen.processes * 2))
+
+
+def test_a_read_of_bytes_that_only_opened_is_refused():
+    stdout = changed('one-private-read', 'Nodemap', f'WARNING: {OPENS_ONLY}\nNodemap')
+    assert refusal('one-private-read', stdout=stdout).sentence == 'mdtest read nothing'
+
+
+def test_a_command_line_that_mdtest_cuts_is_compared_as_far_as_it_goes():
+    phase, at = GOOD['one-shared-stat']
+    raw = '/records/' + 'a' * 2000
+    command = Mdtest().command('mdtest', phase, at, raw, 7)
+    line = 'Command line used: mdtest' + ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
+    stdout = re.sub('Command line used.*', line[:1023], text('one-shared-stat'))
+    assert Mdtest().measure(phase, at, command, outcome('one-shared-stat', stdout=stdout)) == measure(
+        'one-shared-stat'
+    )
+
+
+OPENS_ONLY = 'Read bytes is 0, thus, a read test will actually just open/close'
+
+
+@pytest.mark.parametrize(
+    ('line', 'rule'),
+    [
+        ('WARNING: unable to stat file ./test-dir.0-0/mdtest_tree.0/file.mdtest.0.0', 'T17'),
+        ('WARNING: unable to open file ./test-dir.0-0/mdtest_tree.0/file.mdtest.0.0', 'T17'),
+        ('WARNING: [RANK 000]: unlink() of file "./test-dir.0-0/mdtest_tree.0/file.mdtest.0.0" failed', 'T17'),
+        ('WARNING: Unable to remove directory ./test-dir.0-0/mdtest_tree.0/', 'T17'),
+        ('WARNING: unable to create file ./test-dir.0-0/mdtest_tree.0/file.mdtest.0.0', 'T8'),
+        ('WARNING: unable to write file ./test-dir.0-0/mdtest_tree.0/file.mdtest.0.0', 'T8'),
+        ('ERROR: verifying the data on read (20 errors)! Take the performance values with care!', 'T8'),
+        ('ior WARNING: unable to stat file ./f.', 'T17'),
+        ('Continue stonewall hit min: 1 max: 2 avg: 1.5 ', 'T1'),
+    ],
+)
+def test_a_complaint_beside_a_perfect_table_is_refused_wherever_it_stands(line, rule):
+    for stdout in (f'{line}\n' + text('one-shared-stat'), text('one-shared-stat') + f'{line}\n'):
+        assert refusal('one-shared-stat', stdout=stdout).rule == rule
+
+
+@pytest.mark.parametrize('line', [OPENS_ONLY, 'Backend returned error during statfs'])
+def test_a_harmless_warning_is_no_complaint(line):
+    assert complaints(f'WARNING: {line}\n') == ()
+
+
+def test_a_complaint_is_quoted_with_its_rule():
+    assert complaints('x\nWARNING: unable to stat file ./f\n') == (
+        Complaint('T17', 'WARNING: unable to stat file ./f'),
+    )
+
+
+SPREAD = point(SHARED._replace(empties_per_directory=0), 8, 4)
+
+
+@pytest.mark.parametrize(('nodemap', 'ranks'), [('11000000', 2), ('10001000', 1)])
+def test_a_shift_by_a_node_is_one_by_its_tasks_in_blocks_and_by_one_in_turn(nodemap, ranks):
+    with pytest.raises(EngineError, match='P15: mdtest was told'):
+        spread(nodemap, ranks)
+
+
+@pytest.mark.parametrize(
+    ('nodemap', 'ranks', 'why'),
+    [
+        ('11000000', 1, 'P15: mdtest shifted the ranks by 1 instead of 2'),
+        ('10001000', 2, 'P15: mdtest shifted the ranks by 2 instead of 1'),
+        ('10100000', 1, 'T10: .*neither in blocks nor in turn: 10100000'),
+        ('11100000', 3, 'T10: mdtest saw 4 nodes with 3 tasks on the first'),
+    ],
+)
+def test_a_shift_that_does_not_lead_to_the_next_node_is_refused(nodemap, ranks, why):
+    with pytest.raises(EngineError, match=why):
+        spread(nodemap, ranks)
+
+
+def spread(nodemap, ranks):
+    """Measure the stat of eight tasks on four nodes, of which no transcript can be had on one machine."""
+    stdout = changed('one-shared-stat', 'with 2 total task(s) on 1', 'with 8 total task(s) on 4')
+    stdout = stdout.replace('Nodemap: 11\n', f'Nodemap: {nodemap}\nV-0: Shifting ranks by {ranks} for each phase.\n')
+    return measure('one-shared-stat', ('stat', SPREAD), stdout=stdout)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
+def test_an_output_with_a_hole_is_refused_or_says_the_same(name, dice: random.Random):
+    whole = text(name)
+    start, end = sorted(dice.sample(range(len(whole) + 1), 2))
+    end = dice.choice([end, min(end, start + 5)])
+    try:
+        seen = measure(name, stdout=whole[:start] + whole[end:])
+    except EngineError:
+        return
+    assert seen == measure(name)
+
+
+@given(st.text(), st.text())
+def test_any_text_is_refused_and_breaks_nothing(stdout, ranks):
+    refusal('one-shared-stat', stdout=stdout, ranks=ranks)
+
+
+# The program itself
+
+
+class Ran:
+    """The phases of a point on this machine, one launch after the other, and what lay on disk after each."""
+
+    def __init__(self, scratch, tree, tasks=2):
+        data = scratch / 'data directory'
+        data.mkdir()
+        self.at, self.seen, self.tables, self.on_disk, self.sizes = point(tree, tasks), {}, {}, {}, {}
+        for number, phase in enumerate(tree.phases):
+            raw = str(scratch / f'raw{number}')
+            command = Mdtest().command(shutil.which('mdtest'), phase, self.at, raw, 7)
+            done = subprocess.run(
+                ['mpiexec', '-n', str(tasks), *command.argvs[0]],
+                cwd=data,
+                env={**os.environ, 'LC_ALL': 'C'},
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+            outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
+            ended = Outcome(
+                (ProcessTime('here', 0.0, 1.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
+            )
+            self.seen[phase] = Mdtest().measure(phase, self.at, command, ended)
+            self.tables[phase] = done.stdout
+            made = [(Path(top), directories, files) for top, directories, files in os.walk(data)]
+            self.on_disk[phase] = (sum(len(each[1]) for each in made), sum(len(each[2]) for each in made))
+            self.sizes[phase] = {(top / file).stat().st_size for top, _, files in made for file in files}
+
+
+@pytest.fixture(scope='module')
+def fdtree_ran(tmp_path_factory):
+    return Ran(tmp_path_factory.mktemp('fdtree'), FDTREE_1._replace(phases=('create', 'remove')))
+
+
+@pytest.fixture(scope='module')
+def shared_ran(tmp_path_factory):
+    tree = MetadataTree(1, 2, files_per_directory=50, empties_per_directory=50, bytes_per_file=3901)
+    return Ran(tmp_path_factory.mktemp('shared'), tree)
+
+
+@pytest.mark.needs('mdtest', 'mpiexec')
+def test_the_first_scenario_of_fdtree_is_on_disk_to_the_file(fdtree_ran):
+    # mdtest makes all of it in one directory more.
+    assert fdtree_ran.on_disk['create'] == (2 * 781 + 1, 2 * 2343)
+    assert fdtree_ran.sizes['create'] == {40 * KIB}
+
+
+@pytest.mark.needs('mdtest', 'mpiexec')
+def test_after_its_removal_nothing_is_left(fdtree_ran):
+    assert fdtree_ran.on_disk['remove'] == (0, 0)
+
+
+@pytest.mark.needs('mdtest', 'mpiexec')
+def test_a_shared_tree_is_on_disk_to_the_entry_until_it_is_removed(shared_ran):
+    planned = (3 + 2 * 3 * 50 + 1, 2 * 3 * 50)
+    assert shared_ran.on_disk == {'create': planned, 'stat': planned, 'read': planned, 'remove': (0, 0)}
+    assert shared_ran.at.entries.files == planned[1]
+
+
+@pytest.mark.needs('mdtest', 'mpiexec')
+def test_the_samples_are_those_of_the_table_of_the_program(shared_ran, fdtree_ran):
+    for ran in (shared_ran, fdtree_ran):
+        for phase, measured in ran.seen.items():
+            printed = re.findall(r'^   \w+ \w+ +\S+ +\S+ +(\S+)', ran.tables[phase], re.MULTILINE)
+            figures = [rate.tool_figure for rate in measured.rates]
+            assert figures and set(figures) == set(printed) - {'0.000'}
+
+
+@pytest.mark.needs('mdtest', 'mpiexec')
+def test_the_program_is_asked_for_its_version_without_touching_the_file_system(tmp_path):
+    argv = Mdtest().version_argv(shutil.which('mdtest'))
+    answer = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    script = tmp_path / 'bin' / 'mdtest'
+    script.parent.mkdir()
+    script.write_text(f'#!/bin/sh\nexec {shutil.which("mdtest")} "$@"\n')
+    script.chmod(0o755)
+    started = subprocess.run(Mdtest().version_argv(str(script)), cwd=tmp_path, capture_output=True, text=True).stdout
+    assert Mdtest().parse_version(answer) == Mdtest().parse_version(started)
+    assert os.listdir(tmp_path) == ['bin']
