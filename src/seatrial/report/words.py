@@ -81,7 +81,9 @@ def count(number: int, one: str, many: str = '') -> str:
 def point_value(plan: TrialPlan, point: Point) -> str:
     """Where a point lies on the axis of its sweep: '64 KiB', '32'."""
     if plan.axis == 'transfer_size':
-        return _spaced(point.transfer_size)
+        text = format_size(point.transfer_size)
+        unit = text.lstrip('0123456789')
+        return f'{text[: -len(unit)]} {unit}'
     return str(point.objects if plan.axis == 'objects' else point.tasks)
 
 
@@ -216,12 +218,6 @@ def shared_labels(session: SessionResult) -> list[str]:
     if len(measured) < 2:
         return []
     return [label for label in measured[0].labels if all(label in case.labels for case in measured)]
-
-
-def _spaced(size: int) -> str:
-    text = format_size(size)
-    unit = text.lstrip('0123456789')
-    return f'{text[: -len(unit)]} {unit}'
 
 
 def _visible(character: str) -> str:
