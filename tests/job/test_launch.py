@@ -167,6 +167,14 @@ def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_to
     assert gone(place)
 
 
+@pytest.mark.needs('fio')
+def test_the_clients_of_a_real_fio_that_was_killed_are_killed_too(place):
+    options = '--name=rank0 --numjobs=2 --rw=write --size=1m --rate=1m --time_based --runtime=60 --eta=never'
+    finished = run(place, f'fio {options} & sleep 1; kill -KILL $!; wait $!')
+    assert finished.outcome.exit_status == 128 + signal.SIGKILL
+    assert launch._working_in(str(place / 'data')) == []
+
+
 def test_processes_elsewhere_are_none_of_its_business(place, soon):
     with pytest.raises(LaunchGivenUp):
         run(place, "cd ..; (setsid sh -c 'echo $$ > pid; exec sleep 5' &) ; cd data; exec sleep 60", limit_s=0.5)
@@ -205,8 +213,8 @@ def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
 
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
-    argvs = [['/bin/sh', '-c', 'echo $$ > ../pid; exec sleep 60'], ['/no/such/program']]
+    argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
     command = Command('task', tuple(map(tuple, argvs)), {}, ())
     with pytest.raises(FileNotFoundError):
         carry_out(command, argvs, str(place / 'raw'), str(place / 'data'), 60.0, lambda: False)
-    assert not (place / 'pid').exists() or gone(place)
+    assert launch._working_in(str(place / 'data')) == []

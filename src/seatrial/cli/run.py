@@ -46,6 +46,8 @@ def run(
     screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
     screen.print(f'  {session.profile.label}')
     session.folder.mkdir(parents=True)
+    for plan in plans:
+        write_plan(plan)
     try:
         beating = beat(session.site.state, session.id)
         with _told_to_stop() as told, _locked(session, plans):
@@ -110,8 +112,6 @@ def _reframe(
     Once it is `told` to stop, ReFrame is told: it cancels its job, whose runner ends the launch in hand. The same
     goes for whatever ends this function: ReFrame never outlives it.
     """
-    for plan in plans:
-        write_plan(plan)
     environment = {**os.environ, ENVIRONMENT: str(save(session))}
     with (session.folder / 'reframe.out').open('wb') as output, Progress(screen, plans, criteria) as progress:
         process = subprocess.Popen(

@@ -1,10 +1,12 @@
 """fdtree (Seager and Loewe, LLNL): a reader of its output, for comparing with figures that others took with it.
 
 Seatrial measures fdtree's trees with other engines; `tree_of` says which tree its options make. What is said here was
-read in fdtree.bash 1.0.2 and seen with it. Every entry costs it a mkdir, dd, rm or rmdir process, so its rates are
-an order lower than those of a program that calls the file system itself. Its clock counts whole seconds, its rates
-are whole numbers rounded down, and 0 for a phase of less than a second. It exits with 0 whatever happened. Each of
-its processes works in a LEVEL0 directory with its own host and process number: never in one that others share.
+read in fdtree.bash 1.0.2 and seen with it. Every entry costs it a mkdir or dd process, so its rates are an order
+lower than those of a program that calls the file system itself. Its clock counts whole seconds, its rates are whole
+numbers rounded down, and 0 for a phase of less than a second. It exits with 0 whatever happened: a missing directory
+shows only in what mkdir prints, and a file that was not written shows nowhere, for what dd prints is thrown away.
+Each process works in a LEVEL0 directory that bears its host and process number: never in one that others share, and
+-R alone never finds its tree.
 """
 
 import re

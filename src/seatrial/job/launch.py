@@ -94,8 +94,10 @@ def carry_out(
         tuple(_text(path) or '' for path in running.errs),
         tuple(_text(path) for path in command.outputs),
     )
-    if outcome.exit_status:
-        _kill_all(_working_in(place))  # clients that outlived the engine would disturb the next launch
+    if outcome.exit_status and _working_in(place):
+        # Clients that outlived the engine would disturb the next launch.
+        _kill_all(_working_in(place))
+        _wait_for_all(running, ended, place)
     _drop_empty(running.outs + running.errs)
     return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
 

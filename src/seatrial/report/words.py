@@ -49,7 +49,7 @@ def figure(value: float) -> str:
     if not math.isfinite(value):
         return '\u2013'
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f'{value:.{min(digits, 3)}f}'
+    text = f'{value:.{min(digits, 6)}f}'
     return f'{value:,.0f}'.replace(',', NARROW_SPACE) if abs(value) >= 9999.5 else text
 
 
