@@ -120,6 +120,7 @@ class TestJobFile:
             ('refill_buffers', '1'),
             ('fallocate', 'none'),
             ('fadvise_hint', '0'),
+            ('clocksource', 'clock_gettime'),
             ('unlink', '0'),
         ],
     )

@@ -29,6 +29,7 @@ TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'mdtest'
 PRIVATE = MetadataTree(2, 3, files_per_directory=2, bytes_per_file=40 * KIB, subtrees='private')
 SHARED = MetadataTree(files_per_directory=20, empties_per_directory=20)
 EMPTIES = MetadataTree(1, 2, empties_per_directory=3, phases=('create', 'stat', 'remove'))
+BARE = MetadataTree(1, 10, subtrees='private', phases=('create', 'remove'))
 SYNCED = MetadataTree(files_per_directory=10, bytes_per_file=3901, fsync=True)
 FDTREE_1 = MetadataTree(4, 5, files_per_directory=3, bytes_per_file=40 * KIB, subtrees='private')
 
@@ -40,7 +41,7 @@ def point(tree, tasks=2, nodes=1):
 GOOD = {
     f'{which}-{name}-{phase}': (phase, point(tree))
     for which, trees in (
-        ('one', {'private': PRIVATE, 'shared': SHARED, 'empties': EMPTIES, 'synced': SYNCED}),
+        ('one', {'private': PRIVATE, 'shared': SHARED, 'empties': EMPTIES, 'synced': SYNCED, 'bare': BARE}),
         ('one-main', {'private': PRIVATE, 'shared': SHARED}),
     )
     for name, tree in trees.items()
@@ -55,7 +56,7 @@ REFUSED = {
     'fail-enospc2': ('E1', 'No space left on device'),
     'fail-inodes': ('E1', 'file.mdtest.0.24", 66, 0664) failed. Error: No space left on device'),
     'fail-nowrite': ('E1', 'exited with 255'),
-    'missing-read': ('E1', 'No such file or directory'),
+    'missing-read': ('E1', 'exited with 255'),
     'werr-missing': ('E1', 'ERROR: unable to stat directory'),
     'werr-noread': ('E1', 'ERROR: Read bytes is 0'),
     'missing-stat': ('T17', 'WARNING: unable to stat directory'),
@@ -245,7 +246,7 @@ def test_what_mdtest_leaves_lies_beside_the_records():
 # What it cannot do
 
 
-@pytest.mark.parametrize('tree', [PRIVATE, SHARED, EMPTIES, SYNCED, FDTREE_1])
+@pytest.mark.parametrize('tree', [PRIVATE, SHARED, EMPTIES, BARE, SYNCED, FDTREE_1])
 def test_it_can_do_the_trees_of_the_sources(tree):
     assert Mdtest().cannot(point(tree, 48, 6)) is None
 
@@ -409,6 +410,12 @@ def test_the_results_of_the_processes_are_kept():
     assert len(rows) == 11
     assert (rows[0].operation, rows[0].iteration, rows[0].quantity) == ('Directory creation', 0, 'rate')
     assert rows[0].figures == (Decimal('2.747689e+02'), Decimal('1.748399e+02'))
+
+
+@pytest.mark.parametrize('line', ['Test File creation fast', 'Test File copy 1.0e+00', 'Test File creation'])
+def test_a_result_of_the_processes_that_is_none_is_refused(line):
+    with pytest.raises(EngineError, match=f'T13: .*{re.escape(line)}'):
+        parse_output(re.sub('Test File creation .*', line, text('allprocs')))
 
 
 def test_every_number_of_tasks_is_a_run():

@@ -30,11 +30,14 @@ def list_(
         f'{len(plans)} cases of {session.site.name}, profile {profile}', f'  {session.profile.label}', sep='\n'
     )
     table = Table(box=None, pad_edge=False)
-    for heading in ('check', 'pattern', 'where', 'points', 'engine', 'needs', 'budget'):
-        table.add_column(heading, overflow='fold', justify='right' if heading in ('needs', 'budget') else 'left')
+    for heading in ('check', 'pattern', 'where', 'points', 'engine'):
+        table.add_column(heading, overflow='fold')
+    for heading in ('holds', 'moves', 'budget'):
+        table.add_column(heading, justify='right')
     memory, missing = memory_bytes(), dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
+        least = least_bytes_per_client(first, memory)
         chosen = choose(first.engines, first.workload, first.points, shutil.which)
         if chosen.engine is None:
             missing.setdefault(first.workload.name, '; '.join(chosen.passed_over))
@@ -44,7 +47,8 @@ def list_(
             _where(group),
             _points(first),
             chosen.engine.name if chosen.engine else 'none here',
-            approximate_size(peak(first, least_bytes_per_client(first, memory))['bytes']),
+            approximate_size(peak(first, least)['bytes']),
+            approximate_size(max(point.tasks for point in first.points) * least),
             duration(sum(plan.stopping.budget_s for plan in group)),
         )
     screen.print(table)
@@ -53,7 +57,8 @@ def list_(
     screen.print(
         f'At most {duration(sum(plan.stopping.budget_s for plan in plans))} of measuring, and at most '
         f'{approximate_size(max(plan.target.limits.bytes for plan in plans))} on a file system at any time. '
-        "Engine and needs are this host's view; the nodes look for themselves.",
+        'holds: at least on the file system at one time; moves: at least in the largest launch. '
+        "Engine and sizes are this host's view; the nodes look for themselves.",
         soft_wrap=True,
     )
 

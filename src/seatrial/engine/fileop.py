@@ -2,9 +2,9 @@
 
 What is said here was read in fileop.c 1.61 and seen with IOzone 3.489. One process makes X directories with X in each
 of them, X entries in each of those, and times every call by itself: a rate is the number of calls over the sum of
-their times. mkdir and rmdir count all X + X^2 + X^3 directories, chdir the way into each of them and back, readdir
-the X^2 directories that hold files, all others the X^3 files; link and unlink are a second name of each file and its
-removal, delete is the removal of the file.
+their times. mkdir and rmdir count all X + X^2 + X^3 directories, and chdir the way into each of them and back.
+readdir is the first entry of each of the X^2 directories that hold files, already open. All others count the X^3
+files; link and unlink are a second name of each file and its removal, delete is the removal of the file.
 
 fileop does not look at whether it could change to the directory of -d. If that is missing it works in the directory
 in which it was started, prints the name of the missing one, and exits with 0 (seen).
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """All that fileop said; directory and bytes_per_file are None with -e, which leaves out the line that has them."""
+    """All that fileop said; directory and bytes_per_file are None with -e, which leaves their line out."""
 
     directory: Optional[str]
     bytes_per_file: Optional[int]
@@ -65,14 +65,15 @@ def read(factors: Sequence[int], directory_was_there: bool, outcome: Outcome) ->
     lines = [line for text in outcome.stdouts + outcome.stderrs for line in text.splitlines()]
     complaint = next((line for line in lines if _COMPLAINT.search(line)), None)
     if outcome.exit_status:
-        raise EngineError('E1', f"fileop exited with {outcome.exit_status}: '{complaint or 'no reason given'}'")
+        said = [complaint] if complaint else [line for text in outcome.stderrs for line in text.splitlines()]
+        raise EngineError('E1', f"fileop exited with {outcome.exit_status}: '{next(iter(said), 'no reason given')}'")
     if complaint is not None:
         raise EngineError('T8', f"fileop exited with 0 and said '{complaint}'")
-    said = parse(outcome.stdouts[0])
-    finished = [row.factor for row in said.rows if row.kind == 'average']
+    summary = parse(outcome.stdouts[0])
+    finished = [row.factor for row in summary.rows if row.kind == 'average']
     if finished != list(factors):
         raise EngineError('T8', f'fileop finished the factors {finished}, where {list(factors)} were planned')
-    return said
+    return summary
 
 
 def parse(stdout: str) -> Summary:

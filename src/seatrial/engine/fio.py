@@ -135,6 +135,7 @@ def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: in
         'ioengine=psync',
         'thread=0',
         'fallocate=none',  # else blocks are allocated before the clock starts
+        'clocksource=clock_gettime',  # the cycle counter can run at another pace than time
         'fadvise_hint=0',  # IOR, dd and most applications give the kernel no hints either
         f'bs={point.transfer_size}',
         'refill_buffers=1',

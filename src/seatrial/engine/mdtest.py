@@ -13,7 +13,8 @@ of 'Tree creation' and 'Tree removal' count one tree by the clock of the first r
 there are; here they are operations and seconds of all.
 
 The data are random and other in every launch; but the file that rank r makes as its number i has the bytes of the
-file that rank r + 1 makes as its number i - 1 (seen), so a back end that removes duplicates keeps one of them.
+file that rank r + 1 makes as its number i - 1 (seen), so a back end that removes duplicates keeps one of them. They
+are made inside the timed region: nothing to be seen with 40 KiB a file, on tmpfs a fifth of the rate with 2 MB.
 """
 
 import hashlib

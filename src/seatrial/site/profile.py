@@ -80,7 +80,7 @@ SMOKE = Profile(
     'smoke test: shows that everything works, says nothing about performance',
     points=3,
     # Eight cases in three minutes; every point is measured once whatever the budget says.
-    budget_s=20.0,
+    budget_s=15.0,
     first_bytes=128 * MIB,
     # fio's clock has whole milliseconds (rule T19): 0.5 s is the least, and 0.8 s leaves room for the scatter.
     target_s=0.8,
