@@ -55,3 +55,9 @@ def test_a_line_of_the_job_survives_the_shell(tmp_path):
     line, _ = job_lines(sys.executable, script, odd / 'plan.json')
     done = subprocess.run(['/bin/sh', '-c', line], capture_output=True)
     assert json.loads(done.stdout) == ['run', str(odd / 'plan.json')]
+
+
+def test_what_is_compiled_already_travels_beside_its_source(names):
+    compiled = {name[:-1] for name in names if name.endswith('.pyc')}
+    assert 'seatrial/model/plan.py' in compiled  # this test has imported it
+    assert compiled <= set(names)

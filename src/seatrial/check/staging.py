@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import zipfile
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import seatrial
@@ -48,7 +49,11 @@ def write_runner(folder: Path) -> Path:
         archive.write(package / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
             for source in sorted((package / room).glob('*.py')):
-                archive.write(source, f'seatrial/{room}/{source.name}')
+                name = f'seatrial/{room}/{source.name}'
+                archive.write(source, name)
+                compiled = Path(cache_from_source(str(source)))
+                if compiled.exists():  # read by the same Python only, and only if it belongs to this source
+                    archive.write(compiled, f'{name}c')
     return file
 
 
