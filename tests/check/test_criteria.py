@@ -105,7 +105,7 @@ def test_a_trial_enforces_nothing_by_itself():
         assert not any(criteria_of(session, check, case).enforced for case in cases_of(session, check))
 
 
-@pytest.mark.parametrize(('id', 'mend'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-01, L09-02')])
+@pytest.mark.parametrize(('id', 'mend'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-02, L09-04')])
 def test_an_id_that_no_check_of_the_trial_has_is_refused(changed, id, mend):
     with pytest.raises(SiteError) as caught:
         with_references(changed('trial.yaml', 'enforce: [L09-02', f'enforce: [{id}'), CHECKS)
