@@ -33,7 +33,7 @@ def share(relations, verdict):
 @pytest.mark.parametrize('size', [11, 13])
 def test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty(size, rule, margin):
     for seed, noise in enumerate(NOISES):
-        found = simulated([100.0] * size, noise, rule, 500, seed)
+        found = simulated([100.0] * size, noise, rule, 2000, seed)
         assert share((insensitive(points, margin) for points in found), 'fails') <= 0.05
 
 
