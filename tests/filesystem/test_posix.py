@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem.catalogue import TYPES, by_type
-from seatrial.filesystem.posix import Capacity, mount_of, parse_quota
-from seatrial.filesystem.probe import ask
+from seatrial.filesystem.posix import Capacity, parse_quota
 from seatrial.model.layout import Layout
 
 POSIX = by_type('posix')
@@ -47,10 +46,28 @@ def test_any_text_is_a_quota_or_unknown(text):
     assert isinstance(parse_quota(text), Capacity)
 
 
-def test_only_the_default_layout_is_possible_and_the_type_is_named():
-    assert POSIX.layout_fault(Layout()) is None
-    said = by_type('lustre').layout_fault(Layout('wide', stripe_count=-1))
-    assert said is not None and 'wide' in said and 'lustre' in said
+@pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
+def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_reason(type, tmp_path):
+    driver, wide = by_type(type), Layout('wide', stripe_count=-1)
+    for said in (driver.layout_fault(wide), driver.set_layout(str(tmp_path), wide), driver.layout_differs('', wide)):
+        assert said is not None and 'wide' in said and type in said and driver.no_layout in said
+
+
+@pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
+def test_the_default_layout_is_possible_everywhere(type, tmp_path):
+    driver = by_type(type)
+    assert driver.layout_fault(Layout()) is None
+    assert driver.set_layout(str(tmp_path), Layout()) is None
+    assert driver.layout_differs(str(tmp_path), Layout()) is None
+
+
+def test_that_there_is_no_layout_is_said_in_words_that_a_list_can_show():
+    assert {name for name in TYPES if not by_type(name).no_layout} == {'lustre'}
+    assert all(by_type(name).no_layout.startswith('no layout') for name in TYPES if name != 'lustre')
+
+
+def test_untried_types_say_so():
+    assert {name for name in TYPES if not by_type(name).tried} == {'lustre', 'gpfs', 'beegfs', 'nfs'}
 
 
 def test_an_unknown_type_is_refused_with_the_known_ones():
@@ -65,11 +82,6 @@ def test_reads_are_counted_on_block_devices_only(tmp_path):
         assert not POSIX.reads_are_counted('/dev/shm')
 
 
-def test_the_mount_of_a_path_is_a_mount_point_above_it(tmp_path):
-    mount = mount_of(str(tmp_path))
-    assert os.path.ismount(mount) and os.path.commonpath([mount, os.path.realpath(tmp_path)]) == mount
-
-
 def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
     file = tmp_path / 'data'
     file.write_bytes(b'x' * 8192)
@@ -78,13 +90,3 @@ def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
     (tmp_path / 'link').symlink_to(file)
     with pytest.raises(OSError, match='link|symbolic'):
         POSIX.forget(str(tmp_path / 'link'))
-
-
-def test_a_probe_that_hangs_is_left_at_its_deadline():
-    answer = ask(['sleep', '60'], 0.05)
-    assert answer is not None and answer.exit_status is None
-
-
-def test_a_probe_that_is_not_installed_is_none_and_another_answers():
-    assert ask(['no-such-program-here'], 1.0) is None
-    assert ask(['printf', 'yes'], 5.0) == ('yes', 0)

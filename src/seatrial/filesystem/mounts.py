@@ -70,6 +70,11 @@ def type_fault(type: str, mount: Optional[Mount]) -> Optional[str]:
     return f'the site says type {type}, but {what}'
 
 
+def type_of(mount: Mount) -> Optional[str]:
+    """The type of this suite whose driver knows such a mount better than posix does, or None."""
+    return next((type for type, kernel_types in KERNEL_TYPES.items() if mount.type in kernel_types), None)
+
+
 def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
     """Whether two mounts have one source: the same device, or for NFS the same server."""
     if one is None or other is None or one.type != other.type:

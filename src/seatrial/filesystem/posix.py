@@ -1,18 +1,36 @@
-"""Any file system with POSIX semantics: no layouts, free space from statvfs, quota from quota(1)."""
+"""Any file system with POSIX semantics: no layouts, space from statvfs, quota from quota(1), the kernel's caches.
+
+The drivers of the types build on it, each with what it knows better.
+"""
 
 import os
-from typing import List, Optional
+import stat
+from typing import Dict, List, Optional, Tuple
 
-from seatrial.filesystem.base import Capacity, FileSystem
-from seatrial.filesystem.probe import ask
-from seatrial.model.layout import Layout
+from seatrial.filesystem import caches
+from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold, FileSystem
+from seatrial.filesystem.mounts import Mount, mount_of, type_of
+from seatrial.filesystem.probe import ask, mute
+from seatrial.filesystem.settings import read_settings, unknown
 
 QUOTA_DEADLINE_S = 10.0
 QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
 
+KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
+"""Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
+
+IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
+"""Kernel types whose pages are the files."""
+
+DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
+DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
+
 
 class Posix(FileSystem):
-    """Also the stand-in for the types that have no driver of their own yet; those cannot set a layout either."""
+    """A file system of the kernel: on a device, or in memory."""
+
+    tried = 'ext4, xfs and tmpfs, Linux 6.18, one node'
+    no_layout = 'no layout: it has none that a user could set'
 
     def capacity(self, path: str) -> Capacity:
         """From statvfs(3): f_bavail and f_favail; a file system that counts no inodes (f_files 0) has no limit."""
@@ -23,15 +41,52 @@ class Posix(FileSystem):
         """From quota(1) of the user. Root has none; a missing or mute quota(1) leaves it unknown."""
         if os.geteuid() == 0:
             return Capacity(None, None)
-        argv = ['quota', '--user', '--no-wrap', '--raw-grace', '-f', mount_of(path)]
-        answer = ask(argv, QUOTA_DEADLINE_S)
+        mount = mount_of(os.path.realpath(path))
+        if mount is None:
+            return Capacity(None, None)
+        answer = ask(['quota', '--user', '--no-wrap', '--raw-grace', '-f', mount.point], QUOTA_DEADLINE_S)
         return parse_quota(answer.stdout if answer else '')
 
-    def layout_fault(self, layout: Layout) -> Optional[str]:
-        """Only the file system's own default is possible."""
-        if layout.is_default:
-            return None
-        return f"the layout '{layout.name}' cannot be set and proved on a file system of type {self.type}"
+    def state(self, path: str) -> Dict[str, str]:
+        """Kernel, mount, read-ahead, block device, write-back settings; what the type adds."""
+        mount, why_not = look(path)
+        if mount is None:
+            return {'mounted': unknown(why_not)}
+        found = {
+            'client version': f'Linux {os.uname().release}',
+            'mounted': f'{mount.source} on {mount.point} type {mount.type}',
+            'mount options': mount.options,
+        }
+        for more in (_device_state(path, mount), read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS)):
+            found.update(more)
+        found.update(self._own_state(path, mount))
+        return found
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        """What only this type has."""
+        if mount.type == 'ext4':
+            device = os.path.basename(os.path.realpath(mount.source))
+            return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
+        return {}
+
+    def cold(self, path: str) -> Cold:
+        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not promised."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Cold('', why_not)
+        if mount.type in IN_MEMORY:
+            return Cold('', f'{mount.type} keeps its files in memory and nowhere else: no read of them is ever cold')
+        if mount.type == 'zfs':
+            return Cold('', 'zfs keeps what it reads in a cache of its own (ARC), which drop_caches shrinks at most')
+        if mount.type not in KERNEL_CACHED:
+            known = type_of(mount)
+            mend = f'; say type {known} in trial.yaml' if known else ''
+            return Cold('', f'what {mount.type} caches outside of the kernel is not known to the type posix{mend}')
+        return kernel_cold()
+
+    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+        """With drop_caches, where cold() says that this is all."""
+        return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def reads_are_counted(self, path: str) -> bool:
         """True on a block device, by getrusage(2) ru_inblock; network file systems have an anonymous one, major 0."""
@@ -46,12 +101,19 @@ class Posix(FileSystem):
             os.close(descriptor)
 
 
-def mount_of(path: str) -> str:
-    """The mount point that the path lies under."""
-    path = os.path.realpath(path)
-    while not os.path.ismount(path):
-        path = os.path.dirname(path)
-    return path
+def kernel_cold(kept: str = '') -> Cold:
+    """Where drop_caches is the means, if this user may; kept: what it does not reach."""
+    why_not = caches.why_not()
+    return Cold('', why_not) if why_not else Cold(caches.HOW, '', kept)
+
+
+def look(path: str) -> Tuple[Optional[Mount], str]:
+    """The mount of the path, or None and why, as a sentence. What does not answer is not looked into."""
+    silence = mute(path)
+    if silence is not None:
+        return None, silence
+    mount = mount_of(os.path.realpath(path))
+    return mount, '' if mount else f'{path}: no mount is seen'
 
 
 def parse_quota(text: str) -> Capacity:
@@ -73,3 +135,20 @@ def _left(row: List[int], unit: int) -> Optional[int]:
     used, soft, hard = row
     limit = hard or soft
     return max(0, limit - used) * unit if limit else None
+
+
+def _device_state(path: str, mount: Mount) -> Dict[str, str]:
+    """Read-ahead, and of the disk that the file system lies on, if it is one; a partition's queue is its disk's."""
+    try:
+        seen = os.stat(path).st_dev
+        source = os.stat(mount.source) if mount.source.startswith('/dev/') else None
+    except OSError as error:
+        return {'device': unknown(error.strerror or 'it cannot be seen')}
+    found = read_settings('device', f'/sys/class/bdi/{os.major(seen)}:{os.minor(seen)}', ['read_ahead_kb'])
+    if source is None or not stat.S_ISBLK(source.st_mode):
+        return found
+    place = os.path.realpath(f'/sys/dev/block/{os.major(source.st_rdev)}:{os.minor(source.st_rdev)}')
+    disk = place if os.path.isdir(os.path.join(place, 'queue')) else os.path.dirname(place)
+    found.update(read_settings('device', os.path.join(disk, 'device'), ['model']))
+    found.update(read_settings('device', os.path.join(disk, 'queue'), DEVICE_SETTINGS))
+    return found

@@ -1,0 +1,52 @@
+"""BeeGFS: recognised by its mount. Untried: written by its public documentation ("Client Side Caching Modes").
+
+With tuneFileCacheType = native its data is in the kernel's page cache, which drop_caches empties; with buffered, the
+default, it is in a pool of small buffers of its client, a few hundred KiB a file.
+"""
+
+import glob
+from typing import Dict, List, Optional, Tuple
+
+from seatrial.filesystem.base import Cold
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Posix, kernel_cold
+from seatrial.filesystem.settings import unknown
+
+CLIENTS = '/proc/fs/beegfs/*/config'
+
+
+class BeeGfs(Posix):
+    """A mount of type beegfs."""
+
+    tried = ''
+    no_layout = 'no layout: this driver does not set the stripe patterns of BeeGFS'
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        config, why_not = _config(mount)
+        if config is None:
+            return {'beegfs client': unknown(why_not)}
+        return {f'beegfs {key}': value for key, value in config.items()}
+
+    def cold(self, path: str) -> Cold:
+        return kernel_cold('small buffers of its client, unless its files are cached by the kernel (native)')
+
+
+def parse_config(text: str) -> Dict[str, str]:
+    """The lines 'key = value'."""
+    pairs = [line.partition('=') for line in text.splitlines()]
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _config(mount: Mount) -> Tuple[Optional[Dict[str, str]], str]:
+    """Of the client of this mount: the one with its configuration file (mount option cfgFile), or the only one."""
+    found: List[Dict[str, str]] = []
+    for name in glob.glob(CLIENTS):
+        try:
+            with open(name, encoding='utf-8', errors='replace') as stream:
+                found.append(parse_config(stream.read()))
+        except OSError as error:
+            return None, f'{name}: {error.strerror}'
+    own = [each for each in found if f'cfgFile={each.get("cfgFile")}' in mount.options.split(',')]
+    if own:
+        return own[0], ''
+    return (found[0], '') if len(found) == 1 else (None, f'{len(found)} clients show themselves in {CLIENTS}')

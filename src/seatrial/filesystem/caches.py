@@ -1,0 +1,47 @@
+"""The kernel's caches of this node: pages, dentries and inodes, emptied by /proc/sys/vm/drop_caches (proc(5)).
+
+They are those of the whole machine: neighbours on a shared node lose theirs too, so a site must allow it. What is in
+use stays: pages that are not yet written, files that are open, directories that a process stands in.
+"""
+
+import os
+import time
+from typing import Optional
+
+from seatrial.filesystem.probe import ask
+from seatrial.model.quoting import shell_line
+
+DROP_CACHES = '/proc/sys/vm/drop_caches'
+HOW = 'sync of the file system, then 3 to /proc/sys/vm/drop_caches: pages, dentries and inodes of the whole node'
+
+
+def why_not() -> str:
+    """Why this user cannot have the kernel's caches dropped, as a sentence; '' if they can. Nothing is dropped.
+
+    Opening is where the kernel decides: a container can refuse root, and a capability can allow another user.
+    """
+    try:
+        os.close(os.open(DROP_CACHES, os.O_WRONLY))
+    except OSError as error:
+        who = 'root may not here, as in a container' if os.geteuid() == 0 else 'only root may'
+        return f"this node's caches cannot be emptied: {who} ({DROP_CACHES}: {error.strerror})"
+    return ''
+
+
+def empty(path: str, deadline_s: float) -> Optional[str]:
+    """Write what is dirty on the file system of the path, then drop. What went wrong, as a sentence, or None.
+
+    Each in a process that can be left behind: a sync waits for a server that is away, and the kernel takes a lock of
+    every mounted file system before it drops.
+    """
+    end = time.monotonic() + deadline_s
+    for argv in (['sync', '--file-system', '--', path], ['sh', '-c', f'echo 3 > {DROP_CACHES}']):
+        answer = ask(argv, max(0.0, end - time.monotonic()))
+        what = f'the caches were not emptied: {shell_line(argv)}'
+        if answer is None:
+            return f'{what} is not installed'
+        if answer.exit_status is None:
+            return f'{what} did not end in time ({deadline_s:g} s)'
+        if answer.exit_status != 0:
+            return f'{what} failed: {answer.stderr.strip() or answer.exit_status}'
+    return None

@@ -1,0 +1,37 @@
+"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's public documentation.
+
+It caches data in its pagepool, which is pinned memory of its own ("GPFS and memory", "Cache usage"), and inodes in a
+cache of its own: drop_caches reaches neither. What would empty them ends the mount for all users, or works file by
+file through its library (gpfs_fcntl, GPFS_CLEAR_FILE_CACHE), which nobody has tried here.
+"""
+
+from typing import Dict
+
+from seatrial.filesystem.base import Cold
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Posix
+from seatrial.filesystem.probe import ask
+from seatrial.filesystem.settings import unknown
+
+ANSWER_S = 10.0
+PACKAGE_QUERIES = (
+    ['rpm', '--query', 'gpfs.base'],
+    ['dpkg-query', '--show', '--showformat=${Package}-${Version}', 'gpfs.base'],
+)
+
+
+class Gpfs(Posix):
+    """A mount of type gpfs."""
+
+    tried = ''
+    no_layout = 'no layout: policies of the file system place files in storage pools, and its administrator sets them'
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        for argv in PACKAGE_QUERIES:
+            answer = ask(argv, ANSWER_S)
+            if answer is not None and answer.exit_status == 0:
+                return {'client version': answer.stdout.strip()}
+        return {'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
+
+    def cold(self, path: str) -> Cold:
+        return Cold('', 'GPFS keeps what it reads in its pagepool, which drop_caches does not reach')

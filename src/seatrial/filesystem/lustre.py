@@ -1,0 +1,589 @@
+"""Lustre: layouts that are set and proved, room on its targets, cold caches, and what happened to its connections.
+
+Written against the genuine outputs of a 2.17 and the sources of 2.12 to 2.17; tried on none. Each lfs and lctl is
+asked with a deadline, because `lfs df` blocks at a target that is away; what it had printed by then is used. A call
+takes up to half a second: none belongs into a timed region.
+"""
+
+import os
+import re
+import shutil
+import stat
+import time
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.filesystem import lustre_layout as layouts
+from seatrial.filesystem import lustre_params as params
+from seatrial.filesystem import lustre_targets as targets
+from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold
+from seatrial.filesystem.lustre_text import NotUnderstood
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Posix, look
+from seatrial.filesystem.probe import Answer, ask
+from seatrial.filesystem.settings import unknown
+from seatrial.model.layout import Layout
+from seatrial.model.quoting import shell_line
+
+ANSWER_S = 10.0
+DF_S = 20.0
+SETTING_S = 60.0
+
+SBIN = '/usr/sbin'
+"""Where lctl lies; a batch job of an ordinary user often has it not on its PATH."""
+
+CLIENT_PARAMETERS = (
+    'osc.max_rpcs_in_flight',
+    'osc.max_pages_per_rpc',
+    'osc.max_dirty_mb',
+    'osc.checksums',
+    'osc.checksum_type',
+    'osc.idle_timeout',
+    'mdc.max_rpcs_in_flight',
+    'mdc.max_mod_rpcs_in_flight',
+    'llite.max_read_ahead_mb',
+    'llite.max_read_ahead_per_file_mb',
+    'llite.max_read_ahead_whole_mb',
+    'llite.max_cached_mb',
+    'llite.statahead_max',
+    'llite.fast_read',
+    'ldlm.namespaces.lru_size',
+    'ldlm.namespaces.lru_max_age',
+)
+"""The settings of this client that bandwidth and metadata rates depend on, per type of device."""
+
+AS_IT_IS = Layout()
+
+IN_ORDER = ('FULL', 'IDLE')
+"""States of an import that need no attention: connected, or disconnected for want of work."""
+
+
+class Refused(Exception):
+    """lfs or lctl is not installed, did not answer in time, or refused; the message is a sentence."""
+
+
+class TargetRow(NamedTuple):
+    """One target: sizes in bytes, None where it did not tell; flags in words; fault is why it cannot be used.
+
+    takes_objects: whether new objects can be made on it; None is not known
+    """
+
+    kind: str
+    number: int
+    name: str
+    active: bool
+    bytes_total: Optional[int] = None
+    bytes_free: Optional[int] = None
+    inodes_total: Optional[int] = None
+    inodes_free: Optional[int] = None
+    flags: Tuple[str, ...] = ()
+    fault: str = ''
+    takes_objects: Optional[bool] = None
+
+
+class Connections(NamedTuple):
+    """The states of this mount's imports by device, for incidents() and turned_over(); why they are not known."""
+
+    states: Dict[str, params.States]
+    unknown: str = ''
+
+
+class Capability(NamedTuple):
+    """Something that this version or this user may lack. detail: why it is missing, or empty."""
+
+    name: str
+    available: bool
+    detail: str
+
+
+class Lustre(Posix):
+    """The driver of the type. What it asks is about the mount that a path lies on, where a node has several."""
+
+    tried = ''
+    no_layout = ''
+
+    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+        """Of the file system as a whole; or less, where so many files of this layout find less on their OSTs."""
+        whole = super().capacity(path)
+        if files is None:
+            return whole
+        try:
+            spaces = _spaces(path)
+            wished = layout if layout.places_file else _default_of(path).layout
+            room = targets.room(wished, files, spaces.of('OST'), _inventory(path, wished))
+        except (Refused, NotUnderstood):
+            return whole
+        return whole if room is None or whole.bytes is None else whole._replace(bytes=min(whole.bytes, room))
+
+    def quota(self, path: str) -> Capacity:
+        """From `lfs quota` of the user and the primary group. Root has none."""
+        if _is_root():
+            return Capacity(None, None)
+        try:
+            answer = _ended(['lfs', 'quota', _mounted(path).path])
+            return Capacity(*targets.left(targets.parse_quota(answer.stdout)))
+        except (Refused, NotUnderstood):
+            return Capacity(None, None)
+
+    def targets(self, path: str) -> Tuple[TargetRow, ...]:
+        """All metadata and object targets, as far as lfs tells them; empty where it tells nothing. Never raises."""
+        try:
+            return _target_rows(path)
+        except (Refused, NotUnderstood):
+            return ()
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        """Versions, default layout, targets with what is wrong with them, and the parameters of this mount."""
+        found = {
+            'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
+            'default layout': _told(lambda: _default_of(path).layout.canonical),
+        }
+        try:
+            rows = _target_rows(path, inodes=False)
+            for kind in ('MDT', 'OST'):
+                found[f'{kind}s'] = _listing([row for row in rows if row.kind == kind])
+        except (Refused, NotUnderstood) as error:
+            found['targets'] = unknown(str(error))
+        try:
+            found.update(_client_state(_mounted(path).instance, mount.options))
+        except (Refused, NotUnderstood) as error:
+            found['client parameters'] = unknown(str(error))
+        return found
+
+    def connections(self, path: str) -> Connections:
+        """The states of the imports of this mount with their last changes; before and after a run, to compare."""
+        try:
+            instance = _mounted(path).instance
+            found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
+            states = {_device(param.name): params.parse_states(param.value) for param in found}
+        except (Refused, NotUnderstood) as error:
+            return Connections({}, str(error))
+        return Connections(states, '' if states else _why_none(errors))
+
+    def capabilities(self, path: str) -> Tuple[Capability, ...]:
+        """What this version and this user can do, found by asking and not by the version's number."""
+        found = []
+        for command, option, what in _OPTIONS:
+            try:
+                has = option in _options_of(command)
+                why = '' if has else f'lfs {command} has no {option} in this version'
+            except (Refused, NotUnderstood) as error:
+                has, why = False, str(error)
+            found.append(Capability(what, has, why))
+        try:
+            instance = _mounted(path).instance
+            for pattern, what in _READABLE:
+                values, errors = _params([pattern.format(instance=instance)])
+                found.append(Capability(what, bool(values), '' if values else _why_none(errors)))
+        except (Refused, NotUnderstood) as error:
+            found += [Capability(what, False, str(error)) for _, what in _READABLE]
+        cold = self.cold(path)
+        return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
+
+    def layout_fault(self, layout: Layout, path: str = '') -> Optional[str]:
+        """By the form of the layout, and with a path by the options of its lfs, its targets and its pools."""
+        if layout.is_default:
+            return None
+        fault = layouts.form_fault(layout)
+        if fault is not None:
+            return f"the layout '{layout.name}' is not possible: {fault[0]}: {fault[1]}"
+        if not path:
+            return None
+        try:
+            why = _missing_option(layout) or layouts.impossible(layout, _open_inventory(path, layout))
+        except (Refused, NotUnderstood) as error:
+            why = f'it could not be proved: {error}'
+        return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
+
+    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        """With lfs setstripe; for metadata targets of its own an empty directory is made anew with lfs mkdir."""
+        if layout.is_default:
+            return None
+        try:
+            status = os.lstat(directory)
+            if not stat.S_ISDIR(status.st_mode):  # setstripe would make a file where there is nothing
+                return f'{directory} is not a directory'
+            mode = stat.S_IMODE(status.st_mode)
+            if layout.places_directory:
+                os.rmdir(directory)
+                _make_directory(directory, layout, mode)
+                difference = _directory_difference(directory, layout)
+                if difference is not None:
+                    return difference
+            if layout.places_file:
+                _set_striping(directory, layout, mode)
+        except OSError as error:
+            return f'{directory}: {error.strerror or error}'
+        except (Refused, NotUnderstood) as error:
+            return str(error)
+        return None
+
+    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+        """By lfs getstripe -y of the file, and lfs getdirstripe of the directory that it lies in."""
+        if layout.is_default:
+            return None
+        try:
+            got = layouts.parse_getstripe(_output(['lfs', 'getstripe', '-y', file]))
+            difference = layouts.difference(layout, got, _inventory(file, layout))
+            if difference is None and layout.places_directory:
+                difference = _directory_difference(os.path.dirname(file), layout)
+        except (Refused, NotUnderstood) as error:
+            return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+        return difference
+
+    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
+        """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None.
+
+        lfs can leave an empty file where it refuses. It is removed if it was not there before, is empty, belongs to
+        this user and lies in the directory `inside`, which is the run directory.
+        """
+        if os.path.lexists(file):
+            return f'{file} is there already'
+        parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
+        if os.path.commonpath([parent, top]) != top:
+            return f'{file} does not lie in {inside}'
+        try:
+            _output(layouts.setstripe_argv(layout, file), SETTING_S)
+        except Refused as error:
+            _remove_left_over(os.path.join(parent, os.path.basename(file)))
+            return str(error)
+        return None
+
+    def cold(self, path: str) -> Cold:
+        """Cancelling the locks of the mount drops what was cached under them; only root may (transcript 077)."""
+        if not _is_root():
+            return Cold('', 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)')
+        try:
+            instance = _mounted(path).instance
+        except (Refused, NotUnderstood) as error:
+            return Cold('', str(error))
+        return Cold(f'the locks of the mount cancelled: {shell_line(_clear_argv(instance))}')
+
+    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+        """sync(1), then the locks are cancelled; believed only if the client then counts no cached page."""
+        why_not = self.cold(path).why_not
+        if why_not:
+            return why_not
+        try:
+            instance = _mounted(path).instance
+            end = time.monotonic() + deadline_s
+            for argv in (['sync', '-f', path], _clear_argv(instance)):
+                _output(argv, max(0.0, end - time.monotonic()))
+            values, errors = _params([f'llite.*-{instance}.max_cached_mb'])
+            if not values:
+                return f'it cannot be seen whether the cache is empty: {_why_none(errors)}'
+            kept = params.parse_fields(values[0].value).get('used_mb', 'an unknown number of')
+        except (Refused, NotUnderstood) as error:
+            return str(error)
+        return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
+
+    def reads_are_counted(self, path: str) -> bool:
+        """Not for a process: the counters of the client are (fetched_bytes)."""
+        return False
+
+    def fetched_bytes(self, path: str) -> Optional[int]:
+        """The sum of read_bytes over osc.*.stats and mdc.*.stats. Who clears them makes a difference negative."""
+        try:
+            instance = _mounted(path).instance
+            values, _ = _params([f'osc.*-{instance}.stats', f'mdc.*-{instance}.stats'])
+            counted = [params.parse_stats(param.value).counters for param in values]
+        except (Refused, NotUnderstood):
+            return None
+        if not any(param.name.startswith('osc.') for param in values):
+            return None
+        return sum(each['read_bytes'].total for each in counted if 'read_bytes' in each)
+
+
+_OPTIONS = (
+    ('setstripe', '--component-end', 'layouts with components (PFL)'),
+    ('setstripe', '--overstripe-count', 'several stripes on one OST (overstriping)'),
+    ('setstripe', '--mirror-count', 'mirrored files (FLR)'),
+    ('getstripe', '--yaml', 'layouts that are read back (getstripe -y)'),
+    ('mkdir', '--mdt-count', 'directories over several MDTs (DNE)'),
+)
+_READABLE = (
+    ('llite.*-{instance}.stats', 'counters of the mount (llite.*.stats)'),
+    ('osc.*-{instance}.stats', 'proof of cold reads (osc.*.stats)'),
+    ('osc.*-{instance}.rpc_stats', 'sizes of the RPCs (osc.*.rpc_stats)'),
+    ('osc.*-{instance}.state', 'evictions during a run (osc.*.state)'),
+    ('osc.*-{instance}.import', 'versions of the servers (osc.*.import)'),
+    ('llite.*-{instance}.max_cached_mb', 'whether the cache is empty (llite.*.max_cached_mb)'),
+)
+_NEEDS: Tuple[Tuple[str, Callable[[Layout], bool]], ...] = (
+    ('--component-end', lambda layout: bool(layout.components)),
+    ('--overstripe-count', lambda layout: any(piece.overstripe_count is not None for piece in layout.pieces)),
+    ('--mirror-count', lambda layout: layout.mirrors != 1),
+)
+_TARGET = re.compile(r'(?:OST|MDT)[0-9a-f]{4}')
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _answer(argv: List[str], deadline_s: float) -> Answer:
+    """What the command said, by its deadline at the latest. Raises Refused if it is not installed."""
+    program = shutil.which(argv[0]) or os.path.join(SBIN, argv[0])
+    answer = ask([program, *argv[1:]], deadline_s)
+    if answer is None:
+        raise Refused(f'{argv[0]} is not installed on this node')
+    return answer
+
+
+def _ended(argv: List[str], deadline_s: float = ANSWER_S) -> Answer:
+    """All that the command said. Raises Refused unless it ended in time."""
+    answer = _answer(argv, deadline_s)
+    if answer.exit_status is None:
+        raise Refused(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
+    return answer
+
+
+def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
+    """What the command printed. Raises Refused unless it ended in time and with 0."""
+    answer = _ended(argv, deadline_s)
+    if answer.exit_status != 0:
+        last = (answer.stderr.strip() or answer.stdout.strip()).split('\n')[-1]
+        raise Refused(f'`{shell_line(argv)}` failed with exit status {answer.exit_status}: {last}')
+    return answer.stdout
+
+
+def _params(patterns: List[str]) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
+    """The parameters that could be read, and the errors of the others."""
+    answer = _ended(['lctl', 'get_param', *patterns])
+    return params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
+
+
+def _why_none(errors: Dict[str, str]) -> str:
+    return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'nothing was told'
+
+
+def _told(question: Callable[[], str]) -> str:
+    try:
+        return question()
+    except (Refused, NotUnderstood) as error:
+        return unknown(str(error))
+
+
+def _mounted(path: str) -> targets.Mounted:
+    """The mount that the path lies on, with its instance, by which its devices are called."""
+    mount, why_not = look(path)
+    if mount is None:
+        raise Refused(why_not)
+    for mounted in targets.parse_mounted(_output(['lfs', 'getname'])):
+        if mounted.path == mount.point:
+            return mounted
+    raise Refused(f'lfs knows no mount at {mount.point}')
+
+
+def _spaces(path: str, *options: str) -> targets.Spaces:
+    """Also what was printed before it blocked."""
+    return targets.parse_df(_answer(['lfs', 'df', *options, path], DF_S).stdout)
+
+
+def _default_of(path: str) -> layouts.Striping:
+    """The layout that new files in this directory get if nothing is asked for."""
+    return layouts.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
+
+
+def _inventory(path: str, layout: Layout) -> layouts.Inventory:
+    """What the file system has of all that this layout speaks of."""
+    osts = targets.parse_targets(_output(['lfs', 'osts', path]))
+    mdts = targets.parse_targets(_output(['lfs', 'mdts', path])) if layout.places_directory else ()
+    pools = _pools(osts[0].uuid, layout) if osts else {}
+    return layouts.Inventory(tuple(row.number for row in osts), tuple(row.number for row in mdts), pools)
+
+
+def _open_inventory(path: str, layout: Layout) -> layouts.Inventory:
+    """The same, with the object targets that are closed to new objects."""
+    rows = _target_rows(path, inodes=False)
+    osts = [row for row in rows if row.kind == 'OST']
+    pools = _pools(f'{osts[0].name}_UUID', layout) if osts else {}
+    closed = tuple(row.number for row in osts if row.takes_objects is False)
+    mdts = tuple(row.number for row in rows if row.kind == 'MDT')
+    return layouts.Inventory(tuple(row.number for row in osts), mdts, pools, closed)
+
+
+def _pools(uuid: str, layout: Layout) -> Dict[str, Tuple[int, ...]]:
+    """The pools by name, with the members of those that the layout asks for; none if it asks for none."""
+    wished = {piece.pool for piece in layout.pieces if piece.pool is not None}
+    pools: Dict[str, Tuple[int, ...]] = {}
+    fsname = targets.fsname_of(uuid)
+    for pool in targets.parse_pools(_output(['lfs', 'pool_list', fsname])) if wished else ():
+        listed = _output(['lfs', 'pool_list', f'{fsname}.{pool}']) if pool in wished else ''
+        pools[pool] = targets.parse_pool(listed) if listed else ()
+    return pools
+
+
+def _options_of(command: str) -> Tuple[str, ...]:
+    """The options in the usage text of a command of lfs, which goes to stderr."""
+    answer = _ended(['lfs', 'help', command])
+    return targets.parse_usage(answer.stdout + answer.stderr)
+
+
+def _missing_option(layout: Layout) -> Optional[str]:
+    needed = [option for option, needs in _NEEDS if needs(layout)]
+    known = _options_of('setstripe') if needed else ()
+    missing = [option for option in needed if option not in known]
+    return f'lfs setstripe has no {missing[0]} in this version' if missing else None
+
+
+def _make_directory(directory: str, layout: Layout, mode: int) -> None:
+    """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
+    try:
+        _output(layouts.mkdir_argv(layout, directory), SETTING_S)
+    except Refused as error:
+        os.mkdir(directory, mode)
+        raise Refused(f'{error} (only root may, or the group of mdt.*.enable_remote_dir_gid)') from None
+    os.chmod(directory, mode)
+
+
+def _set_striping(directory: str, layout: Layout, mode: int) -> None:
+    """Where the administrator has restricted setstripe, lfs 2.16 and later remove what they cannot set it on."""
+    try:
+        _output(layouts.setstripe_argv(layout, directory), SETTING_S)
+    finally:
+        removed = not os.path.lexists(directory)
+        if removed:
+            os.mkdir(directory, mode)
+    if removed:
+        raise Refused(f'lfs setstripe removed {directory}: it is restricted (llite.*.enable_setstripe_gid)')
+
+
+def _directory_difference(directory: str, layout: Layout) -> Optional[str]:
+    got = layouts.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
+    return layouts.directory_difference(layout, got, _inventory(directory, layout))
+
+
+def _remove_left_over(file: str) -> None:
+    try:
+        status = os.lstat(file)
+        if stat.S_ISREG(status.st_mode) and status.st_size == 0 and status.st_uid == os.geteuid():
+            os.unlink(file)
+    except OSError:  # nothing was left
+        pass
+
+
+def _clear_argv(instance: str) -> List[str]:
+    return ['lctl', 'set_param', *(f'ldlm.namespaces.*-{kind}-{instance}.lru_size=clear' for kind in ('osc', 'mdc'))]
+
+
+def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
+    """By lfs mdts, lfs osts and lfs df, which blocks at the first target that is away."""
+    spaces = _spaces(path)
+    files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
+    rows: List[TargetRow] = []
+    away = ''
+    for kind, command in (('MDT', 'mdts'), ('OST', 'osts')):
+        for listed in targets.parse_targets(_output(['lfs', command, path])):
+            row = TargetRow(kind, listed.number, listed.uuid.replace('_UUID', ''), listed.active)
+            space = _of(listed, spaces.of(kind))
+            if space is not None:
+                row = _measured(row, space, _of(listed, files.of(kind)))
+            elif not listed.active:
+                row = row._replace(takes_objects=False)
+            elif away:
+                row = row._replace(fault=f'not seen, because lfs df waits for {away}')
+            elif not spaces.complete:
+                away = row.name
+                row = row._replace(fault='does not answer', takes_objects=False)
+            rows.append(row)
+    return tuple(rows)
+
+
+def _of(listed: targets.TargetState, spaces: Tuple[targets.Space, ...]) -> Optional[targets.Space]:
+    return next((space for space in spaces if space.number == listed.number), None)
+
+
+def _measured(row: TargetRow, space: targets.Space, files: Optional[targets.Space]) -> TargetRow:
+    if not space.fault:
+        row = row._replace(bytes_total=space.total, bytes_free=space.free, takes_objects=space.takes_objects)
+    if files is not None and not files.fault:
+        row = row._replace(inodes_total=files.total, inodes_free=files.free)
+    return row._replace(flags=tuple(targets.FLAGS.get(flag, flag) for flag in space.flags), fault=space.fault)
+
+
+def _listing(rows: List[TargetRow]) -> str:
+    """The indices of the targets, and of which of them something is wrong."""
+    attention: Dict[str, List[int]] = {}
+    for row in rows:
+        for word in (*(() if row.active else ('inactive',)), *row.flags, *((row.fault,) if row.fault else ())):
+            attention.setdefault(word, []).append(row.number)
+    words = [f'{len(rows)}: {layouts.spelled([row.number for row in rows])}']
+    words += [f'{rows[0].kind} {layouts.spelled(numbers)} {word}' for word, numbers in attention.items()]
+    return '; '.join(words)
+
+
+def _client_state(instance: str, options: str) -> Dict[str, str]:
+    """The parameters of this mount, the versions of its servers, and the imports that are not in order."""
+    wished = {name: '{}.*-{}.{}'.format(*_split(name, instance)) for name in CLIENT_PARAMETERS}
+    imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
+    found, errors = _params([*wished.values(), *imports, 'jobid_var'])
+    state = {}
+    for name, pattern in wished.items():
+        kind, _, key = _split(name, instance)
+        values = {
+            _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
+            for param in found
+            if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
+        }
+        reason = errors.get(pattern.replace('.', '/'), 'nothing was told')
+        state[name] = _agreed(values) or unknown(reason)
+    if 'lruresize' in options.split(','):
+        state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
+    state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not told'))
+    known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
+    why = errors.get(imports[0].replace('.', '/'), 'nothing was told')
+    versions = {_target(each.name): each.server_version for each in known}
+    state['server versions'] = _agreed(versions) or unknown(why)
+    state['imports'] = _imports(known) if known else _checked(instance)
+    return state
+
+
+def _split(name: str, instance: str) -> Tuple[str, str, str]:
+    kind, _, key = name.rpartition('.')
+    return kind, instance, key
+
+
+def _agreed(values: Dict[str, str]) -> str:
+    """The value if all have the same; else each with the targets that have it: '8 on OST 0-2; 64 on OST 3'."""
+    by_value: Dict[str, List[str]] = {}
+    for device, value in values.items():
+        by_value.setdefault(value.strip(), []).append(device)
+    if len(by_value) <= 1:
+        return ''.join(by_value)
+    return '; '.join(f'{value} on {_places(devices)}' for value, devices in sorted(by_value.items()))
+
+
+def _places(devices: List[str]) -> str:
+    numbers: Dict[str, List[int]] = {}
+    for device in devices:
+        target = _target(device)
+        numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
+    return ', '.join(f'{kind} {layouts.spelled(each)}' for kind, each in sorted(numbers.items()))
+
+
+def _imports(known: List[params.Import]) -> str:
+    lost = [f'{_target(each.name)} is {each.state}' for each in known if each.state not in IN_ORDER]
+    return '; '.join(sorted(lost)) or 'all in order'
+
+
+def _checked(instance: str) -> str:
+    """By lfs check, which any user may run: it exits with 0, and tells what is wrong on stderr."""
+    lost = []
+    for kind in ('osts', 'mdts'):
+        try:
+            answer = _ended(['lfs', 'check', kind])
+            seen = targets.parse_check(answer.stdout, answer.stderr)
+        except (Refused, NotUnderstood) as error:
+            return unknown(str(error))
+        lost += [f'{_target(each.device)}: {each.fault}' for each in seen if each.fault and instance in each.device]
+    return '; '.join(lost) or 'all in order'
+
+
+def _device(name: str) -> str:
+    """The device in a parameter's name: osc.DEVICE.stats, ldlm.namespaces.DEVICE.lru_size."""
+    return name.rpartition('.')[0].rpartition('.')[2]
+
+
+def _target(device: str) -> str:
+    match = _TARGET.search(device)
+    return match.group(0) if match else device

@@ -1,0 +1,484 @@
+"""Layouts on Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
+
+Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17; the forms of the
+outputs are those of a genuine 2.17 (tests/transcripts/lustre). Sizes and ends in bytes.
+"""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
+from seatrial.model.layout import ALL, Component, Layout, binary
+
+STRIPE_SIZE_UNIT = 65536
+"""lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
+
+STRIPE_SIZE_BELOW = 1 << 32
+"""lfs: "stripe size '4294967296' over 4GB limit"."""
+
+MOST_STRIPES = 2000
+"""LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories."""
+
+MOST_ON_MDT = 1 << 30
+"""lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
+
+MOST_MIRRORS = 16
+"""LUSTRE_MIRROR_COUNT_MAX."""
+
+_POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
+_POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
+
+_IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')
+_OBJECT = re.compile(r'\s*-?\s*(?:\d+:\s*\{\s*)?l_(?:ost|mdt)_idx:\s*(\d+)\b')
+_OBJECT_ROW = re.compile(r'\s+(\d+)\s+(?:\d+|N/A)\s+(?:0x[0-9a-f]+|N/A)\s+(?:0x[0-9a-f]+|\d+|N/A)(?: \*)?\s*\Z')
+_MDT_ROW = re.compile(r'\s+(\d+)\s+\[0x[0-9a-f]+:0x[0-9a-f]+:0x[0-9a-f]+\]')
+_KEYS = re.compile(r'\s*(?:-\s+)?((?:[a-z][\w.]*:\s+\S+\s*)+)\Z')
+_PAIR = re.compile(r'([a-z][\w.]*):\s+(\S+)')
+
+
+class Inventory(NamedTuple):
+    """The targets of a file system by index, and those of each pool: what a layout can be made of.
+
+    closed: object targets on which no new object can be made now
+    """
+
+    osts: Tuple[int, ...]
+    mdts: Tuple[int, ...]
+    pools: Dict[str, Tuple[int, ...]]
+    closed: Tuple[int, ...] = ()
+
+    def reach(self, pool: Optional[str]) -> Tuple[int, ...]:
+        """The object targets that a layout in this pool, or in none, can use."""
+        return self.osts if pool is None else self.pools.get(pool, ())
+
+
+class Piece(NamedTuple):
+    """One component of a file, or the whole of a plain one. A directory's default has pieces without objects.
+
+    end:          None is the end of the file
+    pattern:      ('raid0',), ('raid0', 'overstriped'), ('mdt',), ('released',); ('0',) is not set
+    stripe_count: ALL where the servers have not decided yet
+    osts:         where the objects lie, in their order; empty while there are none
+    mirror:       which copy of the file it belongs to; 0 where it is not mirrored
+    flags:        'init' where it has its objects, 'stale' where a mirror's copy is not the newest
+    """
+
+    start: int
+    end: Optional[int]
+    pattern: Tuple[str, ...]
+    stripe_count: int
+    stripe_size: int
+    osts: Tuple[int, ...] = ()
+    pool: Optional[str] = None
+    mirror: int = 0
+    flags: Tuple[str, ...] = ()
+
+    @property
+    def on_mdt(self) -> bool:
+        """Whether the data lie on the metadata target."""
+        return 'mdt' in self.pattern
+
+
+class Striping(NamedTuple):
+    """The layout that lfs getstripe shows of one file, or of a directory for the files to come."""
+
+    pieces: Tuple[Piece, ...]
+    mirrors: int = 1
+    of_directory: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """As a layout that could be asked for: the first mirror's pieces, with the targets where objects lie."""
+        first = tuple(piece for piece in self.pieces if piece.mirror == self.pieces[0].mirror)
+        components = tuple(_as_component(piece) for piece in first)
+        if len(components) == 1 and components[0].end is None and self.mirrors == 1:
+            return Layout('', *components[0][2:7])
+        return Layout('', components=components, mirrors=self.mirrors)
+
+
+class DirectoryStriping(NamedTuple):
+    """The metadata targets that a directory lies on (lfs getdirstripe).
+
+    mdt_count:   0 is a plain directory, on one
+    mdts:        where its shards lie; of a default none are told
+    max_inherit: of the default for directories made in it (-D) only
+    """
+
+    mdt_count: int
+    first_mdt: int
+    hash_type: str
+    mdts: Tuple[int, ...] = ()
+    max_inherit: Optional[int] = None
+
+
+def setstripe_argv(layout: Layout, path: str) -> List[str]:
+    """The command that gives the layout to an existing directory, or makes an empty file that has it."""
+    argv = ['lfs', 'setstripe']
+    if layout.mirrors != 1:
+        argv.append(f'-N{layout.mirrors}')  # its value is optional to getopt_long(3), and so must be attached
+    if not layout.components:
+        return [*argv, *_striping_options(layout.pieces[0]), path]
+    for piece in layout.components:
+        argv += ['-E', '-1' if piece.end is None else binary(piece.end)]
+        argv += ['-L', 'mdt'] if piece.on_mdt else _striping_options(piece)
+    return [*argv, path]
+
+
+def mkdir_argv(layout: Layout, directory: str) -> List[str]:
+    """The command that makes a directory on the metadata targets that the layout asks for."""
+    argv = ['lfs', 'mkdir']
+    if layout.mdt_count is not None:
+        argv += ['-c', str(layout.mdt_count)]
+    if layout.mdt_index is not None:
+        argv += ['-i', str(layout.mdt_index)]
+    return [*argv, directory]
+
+
+def form_fault(layout: Layout) -> Optional[Tuple[str, str]]:
+    """What no Lustre could do with this layout: the key where it stands and a sentence with the mend; or None."""
+    if layout.components:
+        plain = ('stripe_count', 'stripe_size', 'pool', 'start_ost', 'osts', 'overstripe_count')
+        for key in plain:
+            if getattr(layout, key) not in (None, ()):
+                return key, 'stands beside components; put it into each of them'
+    if not 1 <= layout.mirrors <= MOST_MIRRORS:
+        return 'mirrors', f'{layout.mirrors} is not a number of copies; write 1 to {MOST_MIRRORS}'
+    for key, count, least in (('mdt_count', layout.mdt_count, 1), ('mdt_index', layout.mdt_index, 0)):
+        if count is not None and not (least <= count <= MOST_STRIPES or (key == 'mdt_count' and count == ALL)):
+            return key, f'{count} is not possible; write {least} to {MOST_STRIPES}'
+    last_end = 0
+    for place, piece in enumerate(layout.pieces):
+        where = f'components[{place}].' if layout.components else ''
+        fault = _piece_fault(piece, place) or _end_fault(piece, last_end, place == len(layout.pieces) - 1)
+        if fault is not None:
+            return where + fault[0], fault[1]
+        last_end = piece.end or last_end
+    return None
+
+
+def impossible(layout: Layout, there: Inventory) -> Optional[str]:
+    """Why this file system cannot give the layout, as a sentence, or None: lfs would give another one in silence."""
+    fault = form_fault(layout)
+    if fault is not None:
+        return f'{fault[0]}: {fault[1]}'
+    for piece in layout.pieces:
+        if piece.on_mdt:
+            continue
+        if piece.pool is not None and piece.pool not in there.pools:
+            return f"there is no pool '{piece.pool}'; the pools are: {', '.join(sorted(there.pools)) or 'none'}"
+        missing = _reach_fault(piece, there)
+        if missing is not None:
+            return missing
+    if layout.mdt_count is not None and layout.mdt_count > len(there.mdts):
+        return (
+            f'a directory over {layout.mdt_count} MDTs is asked for, and the file system has {len(there.mdts)}; '
+            f'lfs gives fewer in silence'
+        )
+    if layout.mdt_index is not None and layout.mdt_index not in there.mdts:
+        return f'MDT {layout.mdt_index} is asked for, and the file system has MDT {spelled(there.mdts)}'
+    return None
+
+
+def parse_getstripe(text: str) -> Striping:
+    """The layout in the output of `lfs getstripe FILE`, with -y or without. Raises NotUnderstood.
+
+    Text that was cut short is refused wherever the output tells how much is to come; only the pool of a layout that
+    has no objects comes last of all unannounced.
+    """
+    header: Dict[str, str] = {}
+    told: List[Tuple[Dict[str, str], List[int]]] = []
+    for place, line in enumerate(whole_lines(text)):
+        if _IGNORED.match(line):
+            continue
+        match = _OBJECT.match(line) or _OBJECT_ROW.match(line)
+        if match is not None:
+            if not told:
+                raise NotUnderstood('an object of no component', line)
+            told[-1][1].append(int(match.group(1)))
+            continue
+        for key, value in _pairs(line, place):
+            if key == 'lcme_id' or (key in ('lmm_stripe_count', 'stripe_count') and not told):
+                told.append(({}, []))
+            keys = told[-1][0] if told else header
+            if key in keys:
+                raise NotUnderstood('the same key twice: several files are shown', line)
+            keys[key] = value
+    if not told:
+        raise NotUnderstood('no layout is shown', text)
+    return _striping(header, told)
+
+
+def parse_getdirstripe(text: str) -> DirectoryStriping:
+    """The output of `lfs getdirstripe DIRECTORY`, with -y, -D or without. Raises NotUnderstood."""
+    keys: Dict[str, str] = {}
+    mdts: List[int] = []
+    for place, line in enumerate(whole_lines(text)):
+        match = _OBJECT.match(line) or _MDT_ROW.match(line)
+        if match is not None:
+            mdts.append(int(match.group(1)))
+        elif not _IGNORED.match(line):
+            for key, value in _pairs(line, place):
+                if key in keys:
+                    raise NotUnderstood('the same key twice: several directories are shown', line)
+                keys[key] = value
+    count, first = (number(_take(keys, f'lmv_stripe_{name}'), text) for name in ('count', 'offset'))
+    inherit = number(keys['lmv_max_inherit'], text) if 'lmv_max_inherit' in keys else None
+    hash_type = _take(keys, 'lmv_hash_type')
+    if inherit is not None:
+        return DirectoryStriping(count, first, hash_type, (), inherit)
+    if count > 0 and len(mdts) != count:
+        raise NotUnderstood(f'{count} metadata targets are announced, and {len(mdts)} shown', text)
+    return DirectoryStriping(count, first, hash_type, tuple(mdts) if count > 0 else (first,))
+
+
+def difference(asked: Layout, got: Striping, there: Inventory) -> Optional[str]:
+    """How the layout of a file differs from the one that was asked for, with both in it; or None.
+
+    What was not asked for is not compared. A piece that no write has reached yet has no objects: of it the numbers
+    are compared, and not the targets.
+    """
+    found = _differences(asked, got, there)
+    if not found:
+        return None
+    return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(found)}'
+
+
+def directory_difference(asked: Layout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
+    """As difference, of the metadata targets of a directory."""
+    found = []
+    wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
+    if wished is not None and count != wished:
+        found.append(f'{_many(count, "MDT")} instead of {wished}')
+    if asked.mdt_index is not None and got.first_mdt != asked.mdt_index:
+        found.append(f'MDT {got.first_mdt} instead of {asked.mdt_index}')
+    if not found:
+        return None
+    has = Layout('', mdt_count=count, mdt_index=got.first_mdt).canonical
+    return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(found)}'
+
+
+def spelled(indices: Sequence[int]) -> str:
+    """Indices as people write them: 0-3, 7."""
+    words: List[str] = []
+    ordered = sorted(set(indices))
+    first = 0
+    for place in range(len(ordered)):
+        if place + 1 == len(ordered) or ordered[place + 1] != ordered[place] + 1:
+            low, high = ordered[first], ordered[place]
+            words.append(str(low) if low == high else f'{low}-{high}')
+            first = place + 1
+    return ', '.join(words) or 'none'
+
+
+def _striping_options(piece: Component) -> List[str]:
+    offered: Tuple[Tuple[str, Optional[str]], ...] = (
+        ('-c', _word(piece.stripe_count)),
+        ('-C', _word(piece.overstripe_count)),
+        ('-S', None if piece.stripe_size is None else binary(piece.stripe_size)),
+        ('-i', _word(piece.start_ost)),
+        ('-o', ','.join(str(ost) for ost in piece.osts) or None),
+        ('-p', piece.pool),
+    )
+    return [word for option, value in offered if value is not None for word in (option, value)]
+
+
+def _word(value: Optional[int]) -> Optional[str]:
+    return None if value is None else str(value)
+
+
+def _piece_fault(piece: Component, place: int) -> Optional[Tuple[str, str]]:
+    if piece.on_mdt:
+        if place > 0:
+            return 'on_mdt', 'only the first component can lie on the metadata target'
+        if piece != Component(piece.end, True):
+            return 'on_mdt', 'a component on the metadata target has nothing else to choose; take the other keys out'
+        if piece.end is None or piece.end > MOST_ON_MDT:
+            return 'end', f'a component on the metadata target ends at {binary(MOST_ON_MDT)} at the latest'
+        return None
+    for key, count in (('stripe_count', piece.stripe_count), ('overstripe_count', piece.overstripe_count)):
+        if count is not None and not (1 <= count <= MOST_STRIPES or (key == 'stripe_count' and count == ALL)):
+            also = ', or -1 for all targets' if key == 'stripe_count' else ''
+            return key, f'{count} is not a stripe count; write 1 to {MOST_STRIPES}{also}'
+    if piece.stripe_count is not None and piece.overstripe_count is not None:
+        return 'overstripe_count', 'contradicts stripe_count; keep one'
+    size = piece.stripe_size
+    if size is not None and (size % STRIPE_SIZE_UNIT or not 0 < size < STRIPE_SIZE_BELOW):
+        return 'stripe_size', f'{size} is not a stripe size; write a multiple of 64KiB below 4GiB'
+    if piece.pool is not None and (not _POOL.match(piece.pool) or piece.pool in _POOL_WORDS):
+        return 'pool', f"'{piece.pool}' cannot be a pool's name: letters, digits, _ and -, at most 15"
+    if piece.start_ost is not None and piece.start_ost < 0:
+        return 'start_ost', f'{piece.start_ost} is not the index of an OST; write a whole number from 0'
+    return _osts_fault(piece)
+
+
+def _osts_fault(piece: Component) -> Optional[Tuple[str, str]]:
+    if not piece.osts:
+        return None
+    if len(set(piece.osts)) < len(piece.osts) or min(piece.osts) < 0 or len(piece.osts) > MOST_STRIPES:
+        return 'osts', 'each OST once, by its index from 0; for several stripes on one use overstripe_count'
+    for key in ('start_ost', 'overstripe_count', 'pool'):
+        if getattr(piece, key) is not None:
+            return key, 'contradicts osts, which names the targets; keep one'
+    if piece.stripe_count not in (None, len(piece.osts)):
+        return 'stripe_count', f'contradicts osts, which names {len(piece.osts)}; take it out'
+    return None
+
+
+def _reach_fault(piece: Component, there: Inventory) -> Optional[str]:
+    reach = there.reach(piece.pool)
+    among = f"the pool '{piece.pool}' has" if piece.pool else 'the file system has'
+    if not reach:
+        return f'{among} no OST'
+    named = [ost for ost in (*piece.osts, piece.start_ost) if ost is not None]
+    missing = [ost for ost in named if ost not in reach]
+    if missing:
+        return f'OST {spelled(missing)} is asked for, and {among} OST {spelled(reach)}'
+    wanted = len(reach) if piece.stripe_count == ALL else piece.stripe_count or 0
+    if wanted > len(reach):
+        return f'{wanted} OSTs are asked for, and {among} {len(reach)}; lfs gives fewer in silence'
+    closed = [ost for ost in reach if ost in there.closed]
+    if wanted > len(reach) - len(closed) or set(named) & set(closed):
+        return f'no new object can be made on OST {spelled(closed)}; lfs gives fewer or others in silence'
+    return None
+
+
+def _end_fault(piece: Component, start: int, is_last: bool) -> Optional[Tuple[str, str]]:
+    if piece.end is None and is_last:
+        return None
+    if is_last:
+        return 'end', 'the last component must go to the end of the file (leave end out): a write past it fails'
+    if piece.end is None:
+        return 'end', 'only the last component goes to the end of the file; write where this one ends'
+    if piece.end % STRIPE_SIZE_UNIT or piece.end <= start:
+        return 'end', f'{piece.end} is not an end here; write a multiple of 64KiB above {start}'
+    if piece.stripe_size is not None and piece.end % piece.stripe_size:
+        return 'end', f'{piece.end} is no multiple of the stripe size of this component, {piece.stripe_size}'
+    return None
+
+
+def _pairs(line: str, place: int) -> List[Tuple[str, str]]:
+    """The keys of a line. The first line of the long form is the file's name, which is none."""
+    match = _KEYS.match(line)
+    if match is not None:
+        return _PAIR.findall(match.group(1))
+    if place == 0:
+        return []
+    raise NotUnderstood('not a line of a layout', line)
+
+
+def _take(keys: Dict[str, str], key: str) -> str:
+    if key not in keys:
+        raise NotUnderstood(f'{key} is missing; was the output cut short?', str(keys))
+    return keys[key]
+
+
+def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]]]) -> Striping:
+    if 'lcm_entry_count' not in header:
+        if len(told) != 1 or 'lcme_id' in told[0][0]:
+            raise NotUnderstood('components without a count of them', str(header))
+        return Striping((_piece(*told[0]),), 1, 'stripe_count' in told[0][0])
+    announced = number(header['lcm_entry_count'], str(header))
+    if announced != len(told):
+        raise NotUnderstood(f'{announced} components are announced, and {len(told)} shown', str(header))
+    mirrors = number(header.get('lcm_mirror_count', '1'), str(header))
+    pieces = tuple(_piece(keys, osts) for keys, osts in told)
+    for before, after in zip((None, *pieces), pieces):
+        continues = before is not None and before.mirror == after.mirror
+        if after.start != (before.end if before is not None and continues else 0):
+            raise NotUnderstood(f'a component begins at {after.start}, where none ends', str(header))
+    return Striping(pieces, mirrors, 'stripe_count' in told[0][0])
+
+
+def _piece(keys: Dict[str, str], osts: List[int]) -> Piece:
+    shown = str(keys)
+    prefix = '' if 'stripe_count' in keys else 'lmm_'  # of a directory's default
+    pattern = tuple(_take(keys, f'{prefix}pattern').split(','))
+    count = number(_take(keys, f'{prefix}stripe_count'), shown)
+    size = number(_take(keys, f'{prefix}stripe_size'), shown)
+    _take(keys, f'{prefix}mdt_index' if 'mdt' in pattern else f'{prefix}stripe_offset')
+    whole = (
+        {} if 'lcme_id' in keys else {'lcme_flags': 'init', 'lcme_extent.e_start': '0', 'lcme_extent.e_end': 'EOF'}
+    )
+    place = {**whole, **keys}
+    start, end = (_take(place, f'lcme_extent.e_{name}') for name in ('start', 'end'))
+    flags = tuple(flag for flag in _take(place, 'lcme_flags').split(',') if flag != '0')
+    mirror = number(place.get('lcme_mirror_id', '0').replace('N/A', '0'), shown)
+    instantiated = prefix and 'init' in flags and not {'mdt', 'released'} & set(pattern)
+    if (instantiated or osts) and count != len(osts):
+        raise NotUnderstood(f'{count} objects are announced, and {len(osts)} shown', shown)
+    bounds = number(start, shown), None if end == 'EOF' else number(end, shown)
+    return Piece(*bounds, pattern, count, size, tuple(osts), keys.get(f'{prefix}pool'), mirror, flags)
+
+
+def _as_component(piece: Piece) -> Component:
+    if piece.on_mdt:
+        return Component(piece.end, True)
+    return Component(piece.end, False, piece.stripe_count, piece.stripe_size, piece.pool, None, piece.osts)
+
+
+def _differences(asked: Layout, got: Striping, there: Inventory) -> List[str]:
+    if not asked.places_file:
+        return []
+    if got.mirrors != asked.mirrors:
+        return [f'{_many(got.mirrors, "mirror")} instead of {asked.mirrors}']
+    found: List[str] = []
+    for mirror in sorted({piece.mirror for piece in got.pieces}):
+        pieces = [piece for piece in got.pieces if piece.mirror == mirror]
+        if len(pieces) != len(asked.pieces):
+            return [f'{_many(len(pieces), "component")} instead of {len(asked.pieces)}']
+        for place, (wish, piece) in enumerate(zip(asked.pieces, pieces)):
+            where = f'component {place + 1}: ' if asked.components else ''
+            found += [where + words for words in _piece_differences(wish, piece, there)]
+    return found
+
+
+def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[str]:
+    found = []
+    if piece.end != wish.end:
+        found.append(f'it ends at {_end_word(piece.end)} instead of {_end_word(wish.end)}')
+    if piece.on_mdt != wish.on_mdt:
+        found.append(f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}')
+        return found
+    if wish.on_mdt:
+        return found
+    reach = there.reach(wish.pool)
+    count = _wished_count(wish, reach)
+    if count == 0:
+        found.append('it is not known how many OSTs all of them are')
+    elif count is not None and piece.stripe_count not in ((count,) if piece.osts else (count, wish.stripe_count)):
+        found.append(f'stripe count {piece.stripe_count} instead of {count}')
+    if wish.stripe_size is not None and piece.stripe_size != wish.stripe_size:
+        found.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
+    if wish.pool is not None and piece.pool != wish.pool:
+        found.append(f'pool {piece.pool or "none"} instead of {wish.pool}')
+    if 'raid0' not in piece.pattern:
+        found.append(f'its pattern is {",".join(piece.pattern)}')
+    if not piece.osts:
+        return found
+    if wish.osts and piece.osts != wish.osts:
+        found.append(f'OST {_in_order(piece.osts)} instead of {_in_order(wish.osts)}')
+    if wish.start_ost is not None and piece.osts[0] != wish.start_ost:
+        found.append(f'it begins on OST {piece.osts[0]} instead of {wish.start_ost}')
+    if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
+        found.append('several stripes lie on one OST')
+    return found
+
+
+def _wished_count(wish: Component, reach: Tuple[int, ...]) -> Optional[int]:
+    if wish.osts:
+        return len(wish.osts)
+    if wish.overstripe_count is not None:
+        return wish.overstripe_count
+    return min(len(reach), MOST_STRIPES) if wish.stripe_count == ALL else wish.stripe_count
+
+
+def _in_order(osts: Tuple[int, ...]) -> str:
+    return ', '.join(str(ost) for ost in osts)
+
+
+def _end_word(end: Optional[int]) -> str:
+    return 'the end of the file' if end is None else binary(end)
+
+
+def _many(count: int, thing: str) -> str:
+    return f'{count} {thing}' if count == 1 else f'{count} {thing}s'

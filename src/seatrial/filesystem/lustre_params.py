@@ -1,0 +1,346 @@
+"""Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK.
+
+Each parser takes the text of one command or of one parameter and returns all that it said, or raises NotUnderstood.
+These forms have no end mark: a text that was cut short has fewer counters. So ask only answers that ended.
+The forms are those of a genuine 2.17 (tests/transcripts/lustre); 2.12 prints counters without the squares.
+"""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
+
+HISTORY_MOST = 16
+"""Changes of an import's state that are kept (IMP_STATE_HIST_LEN)."""
+
+LOST = ('DISCONN', 'EVICTED')
+
+_PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
+_PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
+_TIME = re.compile(r'(snapshot_time|start_time|elapsed_time):?\s+(\d+\.\d+)(?: secs[.\w]*)?\s*\Z')
+_COUNTER = re.compile(r'(\S+)\s+(\d+) samples \[(\w+)\](?: (\d+) (\d+) (\d+)(?: (\d+))?)?\s*\Z')
+_GAUGE = re.compile(r'([A-Za-z][\w ]*):\s+(-?\d+)\s*\Z')
+_TITLE = re.compile(r'(\S.*?)\s+(\w+)\s+% cum %\s+\|\s+(\w+)\s+% cum %\s*\Z')
+_BUCKET = re.compile(r'(\S+):\s+(\d+)\s+\d+\s+\d+\s+\|\s+(\d+)\s+\d+\s+\d+\s*\Z')
+_SIDES = re.compile(r'\s*read\s+(?:\|\s+)?write\s*\Z')
+_FIELD = re.compile(r'\s*(?:- )?([^:]+?):(?:\s+(.*?))?\s*\Z')
+_CHANGE = re.compile(r' - \[ (\d+), (\w+) \]\Z')
+_JOB_COUNTER = re.compile(r'  (\w+):\s+\{ samples:\s*(\d+)(?:, unit:\s*(\w+))?(.*)\}\Z')
+_JOB_NUMBER = re.compile(r'(min|max|sum|sumsq):\s*(\d+)')
+_JOB_BUCKET = re.compile(r'(\w+): (\d+)')
+_LFSCK = re.compile(r'(layout|namespace)_(mdts|osts)_([\w-]+): (\d+)\Z')
+_LFSCK_REPAIRED = re.compile(r'(layout|namespace)_(?:repaired|inconsistent): (\d+)\Z')
+
+
+class Param(NamedTuple):
+    """A parameter and its value: the rest of its line, and all lines up to the next one."""
+
+    name: str
+    value: str
+
+
+class Counter(NamedTuple):
+    """A counter of events, and what it tells of their sizes or times in its unit ('bytes', 'usecs'), 0 where nothing.
+
+    squares: the sum of their squares; buckets: how many were up to each size ('1M'), of job statistics
+    """
+
+    samples: int
+    unit: str
+    least: int = 0
+    most: int = 0
+    total: int = 0
+    squares: int = 0
+    buckets: Tuple[Tuple[str, int], ...] = ()
+
+
+class Stats(NamedTuple):
+    """Counters since start_s, or since anybody cleared them: only differences of two mean something.
+
+    taken_s, start_s: seconds since 1970 by the node's clock; start_s is not told by 2.12
+    """
+
+    taken_s: float
+    start_s: Optional[float]
+    counters: Dict[str, Counter]
+
+
+class Bucket(NamedTuple):
+    """One line of a histogram: its label as lctl prints it ('256', '1K'), and how many reads and writes."""
+
+    label: str
+    reads: int
+    writes: int
+
+
+class Histogram(NamedTuple):
+    """One table of rpc_stats or brw_stats, as 'pages per rpc', in 'rpcs', 'ios' or 'count'."""
+
+    title: str
+    unit: str
+    buckets: Tuple[Bucket, ...]
+
+
+class Histograms(NamedTuple):
+    """The value of rpc_stats or brw_stats; gauges are the single numbers above the tables."""
+
+    taken_s: float
+    gauges: Dict[str, int]
+    tables: Tuple[Histogram, ...]
+
+
+class Import(NamedTuple):
+    """How this node is connected to one target.
+
+    state:    FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED, ...
+    attempts: connections that were tried since the mount; idle targets add to them, so more are no fault
+    server_version: '2.17.0.0', or empty where the server does not tell it
+    """
+
+    name: str
+    target: str
+    state: str
+    server_version: str
+    connection: str
+    attempts: int
+    features: Tuple[str, ...]
+
+
+class StateChange(NamedTuple):
+    """When an import went into a state: seconds since 1970 by the node's clock, whole ones."""
+
+    time_s: int
+    state: str
+
+
+class States(NamedTuple):
+    """The state of an import and the last changes of it, at most 16, the oldest first."""
+
+    current: str
+    changes: Tuple[StateChange, ...]
+
+
+class Incident(NamedTuple):
+    """A connection that was lost, and when: by DISCONN the server was away, by EVICTED it has dropped this client."""
+
+    time_s: int
+    device: str
+    state: str
+
+
+class Job(NamedTuple):
+    """What one job has asked of one target; id is the Slurm job where jobid_var is SLURM_JOB_ID."""
+
+    id: str
+    taken_s: float
+    counters: Dict[str, Counter]
+
+
+class Lfsck(NamedTuple):
+    """`lctl lfsck_query`.
+
+    components: how many are in which state: by ('layout', 'mdts') and the name of the state
+    repaired:   by kind, 'layout' or 'namespace'; of a dry run the inconsistencies that were found
+    """
+
+    components: Dict[Tuple[str, str], Dict[str, int]]
+    repaired: Dict[str, int]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether any component scans."""
+        return any(
+            count and status.startswith('scanning')
+            for each in self.components.values()
+            for status, count in each.items()
+        )
+
+
+def parse_params(text: str) -> Tuple[Param, ...]:
+    """`lctl get_param` without -n: every parameter that could be read, in the order of the output."""
+    found: List[Param] = []
+    for line in whole_lines(text):
+        match = _PARAM.match(line)
+        if match is not None:
+            found.append(Param(match.group(1), match.group(2)))
+        elif found:
+            name, value = found[-1]
+            found[-1] = Param(name, f'{value}\n{line}' if value else line)
+        elif line.strip():
+            raise NotUnderstood('not a parameter', line)
+    return tuple(found)
+
+
+def parse_param_errors(stderr: str) -> Dict[str, str]:
+    """What lctl could not read or set, in its own words, by the path that it names: 'osc/*/nosuch', '/sys/fs/...'."""
+    found = {}
+    for line in whole_lines(stderr):
+        match = _PARAM_ERROR.match(line)
+        if match is None:
+            raise NotUnderstood('not an error of a parameter', line)
+        found[match.group(1).strip("'")] = match.group(2)
+    return found
+
+
+def parse_stats(value: str) -> Stats:
+    """The counters of llite, osc, mdc or obdfilter stats, or md_stats."""
+    times: Dict[str, float] = {}
+    counters: Dict[str, Counter] = {}
+    for line in value.split('\n'):
+        time, counter = _TIME.match(line), _COUNTER.match(line)
+        if time is not None:
+            times[time.group(1)] = float(time.group(2))
+        elif counter is not None:
+            name, samples, unit, *numbers = counter.groups()
+            least, most, total, squares = (int(text or 0) for text in numbers)
+            counters[name] = Counter(int(samples), unit, least, most, total, squares)
+        elif line.strip():
+            raise NotUnderstood('not a counter', line)
+    if 'snapshot_time' not in times:
+        raise NotUnderstood('the time of the counters is missing', value)
+    return Stats(times['snapshot_time'], times.get('start_time'), counters)
+
+
+def parse_histograms(value: str) -> Histograms:
+    """The tables of rpc_stats or brw_stats; percentages are left out, and reckoned where they are wanted."""
+    times: Dict[str, float] = {}
+    gauges: Dict[str, int] = {}
+    tables: List[Histogram] = []
+    for line in value.split('\n'):
+        time, title, bucket, gauge = (form.match(line) for form in (_TIME, _TITLE, _BUCKET, _GAUGE))
+        if time is not None:
+            times[time.group(1)] = float(time.group(2))
+        elif title is not None:
+            tables.append(Histogram(title.group(1), title.group(2), ()))
+        elif bucket is not None and tables:
+            label, reads, writes = bucket.groups()
+            added = (*tables[-1].buckets, Bucket(label, int(reads), int(writes)))
+            tables[-1] = tables[-1]._replace(buckets=added)
+        elif gauge is not None and not tables:
+            gauges[gauge.group(1)] = int(gauge.group(2))
+        elif line.strip() and not _SIDES.match(line):
+            raise NotUnderstood('not a line of a histogram', line)
+    if 'snapshot_time' not in times:
+        raise NotUnderstood('the time of the histograms is missing', value)
+    return Histograms(times['snapshot_time'], gauges, tuple(tables))
+
+
+def parse_import(value: str) -> Import:
+    """The value of osc.*.import or mdc.*.import."""
+    told: Dict[str, str] = {}
+    for line in value.split('\n'):
+        match = _FIELD.match(line)
+        if match is not None:
+            told.setdefault(match.group(1), match.group(2) or '')
+    return Import(
+        _told(told, 'name', value),
+        _told(told, 'target', value),
+        _told(told, 'state', value),
+        told.get('target_version', ''),
+        told.get('current_connection', '').strip('"'),
+        number(_told(told, 'connection_attempts', value), value),
+        tuple(told.get('connect_flags', '').strip('[] ').split(', ')),
+    )
+
+
+def parse_states(value: str) -> States:
+    """The value of osc.*.state or mdc.*.state."""
+    lines = value.split('\n')
+    head = _FIELD.match(lines[0])
+    if head is None or head.group(1) != 'current_state' or not head.group(2):
+        raise NotUnderstood('not the state of an import', lines[0])
+    changes = []
+    for line in lines[1:]:
+        match = _CHANGE.match(line)
+        if match is not None:
+            changes.append(StateChange(int(match.group(1)), match.group(2)))
+        elif line.strip() not in ('', 'state_history:'):
+            raise NotUnderstood('not a change of state', line)
+    return States(head.group(2), tuple(changes))
+
+
+def parse_fields(value: str) -> Dict[str, str]:
+    """A value of 'name: value' lines: max_cached_mb, recovery_status, lfsck_layout, lfsck_namespace, oi_scrub."""
+    found = {}
+    for line in value.split('\n'):
+        match = _FIELD.match(line)
+        if match is None and line.strip():
+            raise NotUnderstood('not a field', line)
+        if match is not None:
+            found[match.group(1)] = match.group(2) or ''
+    if not found:
+        raise NotUnderstood('no field is shown', value)
+    return found
+
+
+def parse_job_stats(value: str) -> Tuple[Job, ...]:
+    """The value of obdfilter.*.job_stats or mdt.*.job_stats; empty where nothing is kept."""
+    jobs: List[Job] = []
+    for line in value.split('\n'):
+        counter, time = _JOB_COUNTER.match(line), _TIME.match(line.strip())
+        if line.startswith('- job_id:'):
+            jobs.append(Job(line[len('- job_id:') :].strip().strip('"'), 0.0, {}))
+        elif time is not None and jobs:
+            if time.group(1) == 'snapshot_time':
+                jobs[-1] = jobs[-1]._replace(taken_s=float(time.group(2)))
+        elif counter is not None and jobs:
+            name, samples, unit, rest = counter.groups()
+            numbers = {key: int(text) for key, text in _JOB_NUMBER.findall(rest)}
+            buckets = tuple((label, int(count)) for label, count in _JOB_BUCKET.findall(rest.partition('hist:')[2]))
+            least, most, total, squares = (numbers.get(key, 0) for key in ('min', 'max', 'sum', 'sumsq'))
+            jobs[-1].counters[name] = Counter(int(samples), unit or '', least, most, total, squares, buckets)
+        elif line.strip() not in ('', 'job_stats:'):
+            raise NotUnderstood('not a line of job statistics', line)
+    return tuple(jobs)
+
+
+def parse_lfsck_query(text: str) -> Lfsck:
+    """`lctl lfsck_query`, whole: of every kind the states of its components, then the repairs."""
+    components: Dict[Tuple[str, str], Dict[str, int]] = {}
+    repaired: Dict[str, int] = {}
+    for line in whole_lines(text):
+        state, repairs = _LFSCK.match(line), _LFSCK_REPAIRED.match(line)
+        if repairs is not None:
+            if repairs.group(1) in repaired:
+                raise NotUnderstood('several answers are shown', line)
+            repaired[repairs.group(1)] = int(repairs.group(2))
+        elif state is not None:
+            components.setdefault((state.group(1), state.group(2)), {})[state.group(3)] = int(state.group(4))
+        else:
+            raise NotUnderstood('not a line of lfsck_query', line)
+    if not repaired or {kind for kind, _ in components} != set(repaired):
+        raise NotUnderstood('the count of the repairs is missing; was the output cut short?', text)
+    return Lfsck(components, repaired)
+
+
+def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
+    """Connections that were lost between two looks at the same imports, the earliest first.
+
+    An import that goes to IDLE and comes back has lost nothing.
+    """
+    found = []
+    for device, states in after.items():
+        known = list(before[device].changes) if device in before else []
+        for change in states.changes:
+            if change in known:
+                known.remove(change)
+            elif change.state in LOST:
+                found.append(Incident(change.time_s, device, change.state))
+    return tuple(sorted(found))
+
+
+def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
+    """The imports that changed so often between two looks that earlier changes are forgotten, or that are new."""
+    found = []
+    for device, states in after.items():
+        known = before[device].changes if device in before else ()
+        full = len(states.changes) >= HISTORY_MOST
+        if device not in before or (full and not set(known) & set(states.changes)):
+            found.append(device)
+    return tuple(found)
+
+
+def _told(told: Dict[str, str], key: str, value: str) -> str:
+    if not told.get(key):
+        raise NotUnderstood(f'{key} is missing; was the output cut short?', value)
+    return told[key]

@@ -1,0 +1,353 @@
+"""The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota.
+
+Each parser takes the text of one command and returns all that it said, or raises NotUnderstood. The forms are those
+of a genuine 2.17 (tests/transcripts/lustre); lfs.c of 2.12 to 2.16 prints the same ones.
+"""
+
+import re
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.filesystem.lustre_layout import Inventory
+from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
+from seatrial.model.layout import ALL, Layout
+
+FLAGS = {
+    'D': 'degraded',
+    'R': 'read-only',
+    'N': 'no new objects',
+    'S': 'out of space',
+    'I': 'out of inodes',
+    'f': 'flash',
+    'a': 'a sum',
+}
+"""What the letters behind a line of `lfs df` mean (obd_statfs_state_names in lustre_user.h)."""
+
+TAKES_NO_OBJECTS = frozenset('RNSI')
+"""The flags with which a target takes no new objects; a degraded one takes some where no other is left."""
+
+KIB = 1024
+
+_UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
+_DF_HEAD = re.compile(r'UUID\s+(1K-blocks|bytes|Inodes)\s')
+_DF_ROW = re.compile(
+    r'(?P<uuid>\S+)\s+(?P<total>\d+)\s+(?P<used>-?\d+)\s+(?P<free>\d+)\s+\d+%\s+\S.*\[(?P<kind>OST|MDT):(?P<index>\d+)\]'
+    r'(?:\s+(?P<flags>\S+))?\s*\Z'
+)
+_DF_FAULT = re.compile(r'(?P<uuid>\S+)\s*: (?P<fault>.+)\Z')
+_DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
+_TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
+_ACTIVE = re.compile(r'(\S+) active\.\Z')
+_CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
+_DEVICE = re.compile(r'\s*(\d+) ([A-Z]{2}) (\S+) (\S+) (\S+) (\d+)(?: (\S+))?\Z')
+_QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) (.+) \([ugp]id (\d+)\):\Z')
+_QUOTA_FIELDS = 8
+_VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
+_OPTION = re.compile(r'(?<![\w-])(--[a-z][\w-]*|-[A-Za-z])(?![\w-])')
+_INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16}) (\S.*)\Z')
+
+
+class Space(NamedTuple):
+    """One line of `lfs df`: bytes, or inodes of `lfs df -i`.
+
+    number: the target's index
+    flags:  the letters behind it (FLAGS)
+    fault: what stands in the place of the sizes, as 'inactive device', or empty
+    """
+
+    uuid: str
+    kind: str
+    number: int
+    total: int = 0
+    used: int = 0
+    free: int = 0
+    flags: str = ''
+    fault: str = ''
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether new objects can be made on it."""
+        return not self.fault and not TAKES_NO_OBJECTS & set(self.flags)
+
+    @property
+    def fullness(self) -> float:
+        """Used share, 0 to 1; of an unknown size 0."""
+        return self.used / self.total if self.total else 0.0
+
+
+class Spaces(NamedTuple):
+    """The output of `lfs df`; incomplete if it ended before its summary: it blocks at a target that is away."""
+
+    rows: Tuple[Space, ...]
+    complete: bool
+
+    def of(self, kind: str) -> Tuple[Space, ...]:
+        """The lines of a kind, 'OST' or 'MDT'."""
+        return tuple(row for row in self.rows if row.kind == kind)
+
+
+class TargetState(NamedTuple):
+    """One line of `lfs osts` or `lfs mdts`: whether this client uses the target. It can be away and ACTIVE."""
+
+    number: int
+    uuid: str
+    active: bool
+
+
+class Connection(NamedTuple):
+    """One device of `lfs check`; fault is the error with its number: 'Transport endpoint is not connected (107)'."""
+
+    device: str
+    fault: str = ''
+
+
+class Device(NamedTuple):
+    """One line of `lctl dl`; status is UP, IN (inactive), ST (stopping) or AT (attached)."""
+
+    number: int
+    status: str
+    type: str
+    name: str
+    uuid: str
+    references: int
+    connection: str = ''
+
+
+class QuotaRow(NamedTuple):
+    """Usage and limits of one user, group or project, in bytes and inodes; a limit of 0 is none.
+
+    who:   'usr', 'grp' or 'prj'
+    exact: False where lfs marks numbers as inaccurate, because a target did not answer
+    """
+
+    who: str
+    name: str
+    id: int
+    bytes_used: int
+    bytes_soft: int
+    bytes_hard: int
+    inodes_used: int
+    inodes_soft: int
+    inodes_hard: int
+    exact: bool = True
+
+
+class Mounted(NamedTuple):
+    """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre."""
+
+    fsname: str
+    instance: str
+    path: str
+
+
+def parse_df(text: str) -> Spaces:
+    """`lfs df`, with -v, -i or -p or without. What was printed of an output that blocks is valid, but not complete.
+
+    Rounded numbers (-h) are refused: they are not for reckoning with.
+    """
+    lines = whole_lines(text)
+    head = _DF_HEAD.match(lines[0]) if lines else None
+    if head is None:
+        raise NotUnderstood('not the heading of lfs df', lines[0] if lines else text)
+    if head.group(1) == 'bytes':
+        raise NotUnderstood('rounded sizes; ask without -h', lines[0])
+    unit = KIB if head.group(1) == '1K-blocks' else 1
+    rows: List[Space] = []
+    for place, line in enumerate(lines[1:]):
+        if _DF_SUM.match(line):
+            if any(rest.strip() for rest in lines[place + 2 :]):
+                raise NotUnderstood('more than one file system is shown', lines[place + 2])
+            return Spaces(tuple(rows), True)
+        if line.strip():
+            rows.append(_space(line, unit))
+    return Spaces(tuple(rows), False)
+
+
+def parse_targets(text: str) -> Tuple[TargetState, ...]:
+    """`lfs osts` or `lfs mdts`, for one file system."""
+    lines = whole_lines(text)
+    if not lines or lines[0].strip() not in ('OBDS:', 'MDTS:'):
+        raise NotUnderstood('not the heading of a list of targets', lines[0] if lines else text)
+    found = []
+    for line in lines[1:]:
+        match = _TARGET.match(line)
+        if match is None:
+            raise NotUnderstood('not a target', line)
+        found.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
+    return tuple(found)
+
+
+def parse_check(stdout: str, stderr: str) -> Tuple[Connection, ...]:
+    """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr only."""
+    found = []
+    for line in whole_lines(stdout):
+        match = _ACTIVE.match(line)
+        if match is None:
+            raise NotUnderstood('not a connection', line)
+        found.append(Connection(match.group(1)))
+    for line in whole_lines(stderr):
+        match = _CHECK_ERROR.match(line)
+        if match is None:
+            raise NotUnderstood('not the fault of a connection', line)
+        found.append(Connection(match.group(1), f'{match.group(2)} ({match.group(3)})'))
+    if not found:
+        raise NotUnderstood('no connection is shown', stdout)
+    return tuple(found)
+
+
+def parse_pools(text: str) -> Tuple[str, ...]:
+    """`lfs pool_list FSNAME`: the names of its pools, without the file system's."""
+    lines = whole_lines(text)
+    if not lines or not lines[0].startswith('Pools from '):
+        raise NotUnderstood('not the heading of a list of pools', lines[0] if lines else text)
+    fsname = lines[0][len('Pools from ') :].rstrip(':')
+    found = []
+    for line in lines[1:]:
+        if not line.startswith(f'{fsname}.'):
+            raise NotUnderstood(f'not a pool of {fsname}', line)
+        found.append(line[len(fsname) + 1 :])
+    return tuple(found)
+
+
+def parse_pool(text: str) -> Tuple[int, ...]:
+    """`lfs pool_list FSNAME.POOL`: the indices of its object targets."""
+    lines = whole_lines(text)
+    if not lines or not lines[0].startswith('Pool: '):
+        raise NotUnderstood('not the heading of a pool', lines[0] if lines else text)
+    return tuple(index_of(line) for line in lines[1:])
+
+
+def parse_devices(text: str) -> Tuple[Device, ...]:
+    """`lctl dl`, with -t or without."""
+    found = []
+    for line in filter(str.strip, whole_lines(text)):
+        match = _DEVICE.match(line)
+        if match is None:
+            raise NotUnderstood('not a device', line)
+        place, status, kind, name, uuid, references, connection = match.groups()
+        found.append(Device(int(place), status, kind, name, uuid, int(references), connection or ''))
+    if not found:
+        raise NotUnderstood('no device is shown', text)
+    return tuple(found)
+
+
+def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
+    """`lfs quota MOUNT`, with -u, -g, -p or without, and with the lines of -v, which are left out.
+
+    A title without a row is an owner of whom this user may see nothing, and is left out too.
+    """
+    found: List[QuotaRow] = []
+    title: Optional[Tuple[str, str, int]] = None
+    lines = whole_lines(text)
+    for place, line in enumerate(lines):
+        match = _QUOTA_TITLE.match(line)
+        if match is not None:
+            title = match.group(1), match.group(2), int(match.group(3))
+            if place + 1 < len(lines) and not re.match(r'\s*Filesystem\s+kbytes\s', lines[place + 1]):
+                raise NotUnderstood('not the heading of a quota in KiB', lines[place + 1])
+        elif title is not None and not re.match(r'\s*Filesystem\s', line):
+            row = _quota_row(title, line.split())
+            if row is not None:
+                found.append(row)
+                title = None
+    if not found:
+        raise NotUnderstood('no quota is shown', text)
+    return tuple(found)
+
+
+def parse_mounted(text: str) -> Tuple[Mounted, ...]:
+    """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given."""
+    found = []
+    for line in whole_lines(text):
+        match = _INSTANCE.match(line)
+        if match is None:
+            raise NotUnderstood('not the name of a mount', line)
+        found.append(Mounted(*match.groups()))
+    if not found:
+        raise NotUnderstood('no mount is shown', text)
+    return tuple(found)
+
+
+def parse_version(text: str) -> str:
+    """`lfs --version`, `lctl --version`, or the parameter version: '2.17.0'."""
+    match = _VERSION.search(text)
+    if match is None:
+        raise NotUnderstood('no version is told', text)
+    return match.group(1)
+
+
+def parse_usage(text: str) -> Tuple[str, ...]:
+    """`lfs help COMMAND` or `lctl help COMMAND`: the options that the usage text names, long and short ones."""
+    usage = re.search(r'^usage:.*', text, re.DOTALL | re.IGNORECASE | re.MULTILINE)
+    if usage is None:
+        raise NotUnderstood('not a usage text', text)
+    return tuple(sorted(set(_OPTION.findall(usage.group(0)))))
+
+
+def index_of(uuid: str) -> int:
+    """The index in a target's name, which is hexadecimal: lustre-OST000a_UUID is 10. Raises NotUnderstood."""
+    match = _UUID.match(uuid)
+    if match is None:
+        raise NotUnderstood('not the name of a target', uuid)
+    return int(match.group('index'), 16)
+
+
+def fsname_of(uuid: str) -> str:
+    """The file system in a target's name. Raises NotUnderstood."""
+    match = _UUID.match(uuid)
+    if match is None:
+        raise NotUnderstood('not the name of a target', uuid)
+    return match.group('fsname')
+
+
+def room(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
+    """Bytes that so many new files of equal size can hold together with this layout; None where it cannot be told.
+
+    Stripes are dealt out evenly to the targets that take objects, so the fullest one in use ends the writing: its
+    free bytes times the targets in use. Data on the metadata target are left out, and of a layout with components the
+    last one counts, which holds most of a large file. Every mirror takes the same again.
+    """
+    last = layout.pieces[-1]
+    reach = set(last.osts or there.reach(last.pool))
+    usable = [row.free for row in spaces if row.kind == 'OST' and row.number in reach and row.takes_objects]
+    if not usable or (last.osts and len(usable) < len(last.osts)):
+        return None if not spaces else 0
+    width = len(usable) if last.osts or last.stripe_count == ALL else last.overstripe_count or last.stripe_count or 1
+    if last.start_ost is not None:
+        files = 1  # all of them begin on the same target
+    return min(usable) * min(len(usable), files * width) // layout.mirrors
+
+
+def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
+    """Bytes and inodes that the tightest of these leaves: by the hard limit, or the soft one where that is 0."""
+    of_bytes, of_inodes = [], []
+    for row in rows:
+        if row.bytes_hard or row.bytes_soft:
+            of_bytes.append(max(0, (row.bytes_hard or row.bytes_soft) - row.bytes_used))
+        if row.inodes_hard or row.inodes_soft:
+            of_inodes.append(max(0, (row.inodes_hard or row.inodes_soft) - row.inodes_used))
+    return min(of_bytes) if of_bytes else None, min(of_inodes) if of_inodes else None
+
+
+def _space(line: str, unit: int) -> Space:
+    match = _DF_ROW.match(line)
+    if match is not None:
+        total, used, free = (int(match.group(name)) * unit for name in ('total', 'used', 'free'))
+        kind, index = match.group('kind'), int(match.group('index'))
+        return Space(match.group('uuid'), kind, index, total, used, free, match.group('flags') or '')
+    match = _DF_FAULT.match(line)
+    name = _UUID.match(match.group('uuid')) if match else None
+    if match is None or name is None:
+        raise NotUnderstood('not a target of lfs df', line)
+    return Space(match.group('uuid'), name.group('kind'), int(name.group('index'), 16), fault=match.group('fault'))
+
+
+def _quota_row(title: Tuple[str, str, int], fields: List[str]) -> Optional[QuotaRow]:
+    """Of the line with all fields; of a long mount point's name, which has a line to itself, nothing."""
+    values = fields[-_QUOTA_FIELDS:]
+    if len(values) < _QUOTA_FIELDS:
+        return None
+    line = ' '.join(fields)
+    blocks = [number(value.strip('[]*'), line) * KIB for value in values[:3]]
+    inodes = [number(value.strip('[]*'), line) for value in values[4:7]]
+    exact = not any(value.startswith('[') for value in values)
+    return QuotaRow(*title, blocks[0], blocks[1], blocks[2], inodes[0], inodes[1], inodes[2], exact)

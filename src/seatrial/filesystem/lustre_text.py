@@ -1,0 +1,30 @@
+"""What the readers of lfs and lctl share: the one error that they raise, and lines that were printed whole."""
+
+from typing import List
+
+SHOWN_MOST = 120
+
+
+class NotUnderstood(ValueError):
+    """Output of lfs or lctl that does not have the form of the version that this was written against (2.12 to 2.17).
+
+    The message says what is wrong and quotes the line.
+    """
+
+    def __init__(self, wrong: str, line: str = '') -> None:
+        shown = line.strip()
+        shown = shown if len(shown) <= SHOWN_MOST else f'{shown[:SHOWN_MOST]}...'
+        super().__init__(f'{wrong}: {shown!r}' if shown else wrong)
+
+
+def whole_lines(text: str) -> List[str]:
+    """The lines that end. What follows the last newline was cut off in the middle, and half a number is a number."""
+    return text.split('\n')[:-1]
+
+
+def number(text: str, line: str) -> int:
+    """A whole decimal number. Raises NotUnderstood with the line that it is from."""
+    try:
+        return int(text, 10)
+    except ValueError:
+        raise NotUnderstood(f'{text!r} is not a number', line) from None

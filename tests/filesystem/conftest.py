@@ -1,0 +1,63 @@
+"""What the tests of drivers share: a real GlusterFS, and a node whose caches this user may empty."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
+CANNOT = 71
+
+
+@pytest.fixture(scope='session')
+def lab_gluster() -> Iterator[Callable[..., str]]:
+    """Runs ci/lab-gluster on a lab that is up; what it prints. Skipped where this machine cannot have one."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount GlusterFS')
+    place = tempfile.mkdtemp(prefix='seatrial-gluster-')  # not in pytest's, which is closed to other users
+    os.chmod(place, 0o755)
+    directory = f'{place}/lab'
+
+    def run(verb: str, *words: str) -> str:
+        argv = [str(SCRIPT), verb, '--dir', directory, *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=180)
+        if done.returncode == CANNOT:
+            pytest.skip(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    try:
+        run('up')
+        yield run
+    finally:
+        run('down', '--force')
+        os.rmdir(place)
+
+
+@pytest.fixture
+def gluster_mount(lab_gluster: Callable[..., str]) -> Path:
+    """The mount point of the lab, which is whole."""
+    return Path(lab_gluster('up').splitlines()[-1])
+
+
+@pytest.fixture
+def set_option(lab_gluster: Callable[..., str]) -> Callable[[str, str], None]:
+    """Set an option of the lab's volume; the client has it when this returns."""
+
+    def set_(name: str, value: str) -> None:
+        volume = lab_gluster('status').split('volume ')[1].split(',')[0]
+        lab_gluster('gluster', 'volume', 'set', volume, name, value)
+
+    return set_
+
+
+@pytest.fixture
+def may_empty() -> None:
+    """Skips where this user may not empty the caches of this node."""
+    from seatrial.filesystem import caches
+
+    if caches.why_not():
+        pytest.skip(caches.why_not())

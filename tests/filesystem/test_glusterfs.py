@@ -1,0 +1,195 @@
+"""GlusterFS: what its client shows of itself, and cold reads proved by what the bricks sent (ci/lab-gluster).
+
+The transcripts are what .meta of GlusterFS 10.3 showed, on a volume of four bricks.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem import glusterfs
+from seatrial.filesystem.base import Change, changes
+from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of
+
+GLUSTER = by_type('glusterfs')
+SIZE = 8 * 1024 * 1024
+SMALL = SIZE // 100
+needs_glusterfs = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
+TRANSCRIPTS = Path(__file__).resolve().parents[1] / 'transcripts' / 'glusterfs'
+TEXTS = {path.stem: path.read_text() for path in sorted(TRANSCRIPTS.glob('*.txt'))}
+DEFAULT, TUNED, DOWN = (parse_files(TEXTS[f'state-{name}']) for name in ('default', 'tuned', 'brick-down'))
+
+
+def test_the_connections_and_their_bytes_are_summed_by_brick():
+    assert [each.received for each in connections_of(TUNED)] == [2720, 2188, 4597540, 2188]
+    assert all(each.connected for each in connections_of(TUNED))
+
+
+def test_a_brick_that_is_down_is_not_connected():
+    assert [each.connected for each in connections_of(DOWN)] == [True, True, False, True]
+    assert state_of(DOWN)['bricks'] == '3 of 4 connected'
+    assert state_of(DOWN)['brick lab-d0036c-client-2'] == '10.77.0.1:/run/bricks/3, not connected'
+
+
+def test_the_state_has_version_command_and_translators():
+    seen = state_of(DEFAULT)
+    assert seen['client version'] == 'glusterfs 10.3'
+    assert seen['client command'].startswith('glusterfs --volfile-server=10.77.0.1')
+    assert 'performance/quick-read' in seen['translators'] and 'performance/io-cache' not in seen['translators']
+
+
+def test_an_option_of_the_volume_that_is_set_is_in_the_state():
+    before, after = state_of(DEFAULT), state_of(TUNED)
+    assert after['lab-d0036c-md-cache md-cache-timeout'] == '600'
+    changed = {change.key for change in changes(before, after)}
+    assert {'translators', 'lab-d0036c-md-cache md-cache-timeout'} <= changed
+
+
+def test_traffic_changes_no_setting():
+    seen = state_of(TUNED)
+    later = parse_files(TEXTS['state-tuned'].replace('total_bytes_read = 4597540', 'total_bytes_read = 9999999'))
+    assert seen == state_of(later)
+    assert not {key.rpartition(' ')[2] for key in seen} & {'cache_used', 'inode_count', 'stat_hit_count', 'cache-hit'}
+
+
+def test_the_inodes_that_the_client_keeps_are_counted():
+    assert inodes_of(parse_files(TEXTS['inodes-default'])) == 2
+    assert inodes_of({'gv0-dht/meminfo': 'num_types = 124\n'}) == 0
+    assert inodes_of({}) is None
+
+
+@given(st.sampled_from(sorted(TEXTS)), st.integers(0, 300))
+def test_a_transcript_cut_short_after_any_line_never_raises(name, lines):
+    files = parse_files(''.join(TEXTS[name].splitlines(keepends=True)[:lines]))
+    assert all(isinstance(value, str) for value in state_of(files).values())
+    assert sum(each.received for each in connections_of(files)) >= 0
+    assert inodes_of(files) is None or inodes_of(files) >= 0
+
+
+def test_a_client_that_shows_nothing_is_unknown_and_not_zero(tmp_path):
+    assert GLUSTER.fetched_bytes(str(tmp_path)) is None
+    assert 'unknown' in GLUSTER.state(str(tmp_path))['client']
+
+
+def test_a_client_that_goes_on_forgetting_is_a_fault(monkeypatch, tmp_path):
+    falling = iter(range(1000, 0, -1))
+    monkeypatch.setattr(glusterfs, 'inodes_of', lambda files: next(falling))
+    monkeypatch.setattr(glusterfs, 'FORGOTTEN_S', 0.0)
+    monkeypatch.setattr('seatrial.filesystem.caches.why_not', lambda: '')
+    monkeypatch.setattr('seatrial.filesystem.caches.empty', lambda path, deadline_s: None)
+    fault = GLUSTER.empty_client_cache(str(tmp_path))
+    assert fault is not None and 'inodes' in fault
+
+
+@needs_glusterfs
+def test_the_state_of_a_real_volume_changes_only_when_the_volume_does(gluster_mount, set_option):
+    before = GLUSTER.state(str(gluster_mount))
+    assert before['bricks'] == '4 of 4 connected' and 'fuse.glusterfs' in before['mounted']
+    (gluster_mount / 'traffic').write_bytes(os.urandom(SMALL))
+    assert changes(before, GLUSTER.state(str(gluster_mount))) == []
+    set_option('performance.qr-cache-timeout', '7')
+    name = next(key for key in before if key.endswith('quick-read cache_timeout'))
+    assert Change(name, '1', '7') in changes(before, GLUSTER.state(str(gluster_mount)))
+
+
+@needs_glusterfs
+def test_no_secret_of_the_volume_is_in_the_state(gluster_mount):
+    hidden = {path.read_text().strip() for path in gluster_mount.glob('.meta/graphs/active/*/options/*word')}
+    hidden |= {path.read_text().strip() for path in gluster_mount.glob('.meta/graphs/active/*/options/username')}
+    assert hidden and not any(
+        secret in value for secret in hidden for value in GLUSTER.state(str(gluster_mount)).values()
+    )
+
+
+@needs_glusterfs
+def test_a_brick_that_dies_is_a_change_of_the_state(gluster_mount, lab_gluster):
+    before = GLUSTER.state(str(gluster_mount))
+    lab_gluster('signal', 'KILL', 'brick4')
+    after = GLUSTER.state(str(gluster_mount))
+    while after['bricks'] == before['bricks']:  # the client has not noticed yet
+        after = GLUSTER.state(str(gluster_mount))
+    lab_gluster('up')
+    assert Change('bricks', '4 of 4 connected', '3 of 4 connected') in changes(before, after)
+
+
+@needs_glusterfs
+def test_asking_the_client_asks_no_brick_for_data(gluster_mount):
+    first = GLUSTER.fetched_bytes(str(gluster_mount))
+    second = GLUSTER.fetched_bytes(str(gluster_mount))
+    assert first is not None and second is not None and 0 <= second - first < SMALL
+
+
+@needs_glusterfs
+def test_after_emptying_a_read_comes_from_the_bricks_even_past_the_clients_own_cache(
+    gluster_mount, set_option, may_empty
+):
+    """With io-cache on, dropping the kernel's pages alone leaves a read that no brick sees."""
+    for option in ('io-cache', 'io-cache-size', 'cache-refresh-timeout'):
+        set_option(f'performance.{option}', {'io-cache': 'on', 'io-cache-size': '64MB'}.get(option, '60'))
+    assert 'performance/io-cache' in GLUSTER.state(str(gluster_mount))['translators']
+    file = gluster_mount / 'data'
+    file.write_bytes(os.urandom(SIZE))
+    GLUSTER.forget(str(file))
+    fetched_by_reading(file)  # by now the client has it too
+    assert fetched_by_reading(file) < SMALL
+    GLUSTER.forget(str(file))
+    assert fetched_by_reading(file) < SIZE // 2
+    assert GLUSTER.cold(str(gluster_mount)).possible and GLUSTER.cold(str(gluster_mount)).kept == ''
+    assert GLUSTER.empty_client_cache(str(gluster_mount)) is None
+    assert fetched_by_reading(file) >= SIZE
+
+
+def fetched_by_reading(file: Path) -> int:
+    before = GLUSTER.fetched_bytes(str(file.parent))
+    assert len(file.read_bytes()) == SIZE
+    after = GLUSTER.fetched_bytes(str(file.parent))
+    assert before is not None and after is not None
+    return after - before
+
+
+@needs_glusterfs
+def test_after_emptying_attributes_come_from_the_bricks(gluster_mount, set_option, may_empty):
+    set_option('performance.md-cache-timeout', '600')
+    directory = gluster_mount / 'many'
+    directory.mkdir()
+    for number in range(50):
+        (directory / f'f{number}').touch()
+    look_at_all(directory)
+    warm = look_at_all(directory)
+    assert GLUSTER.empty_client_cache(str(gluster_mount)) is None
+    assert look_at_all(directory) > 10 * warm
+
+
+def look_at_all(directory: Path) -> int:
+    before = GLUSTER.fetched_bytes(str(directory))
+    for number in range(50):
+        (directory / f'f{number}').stat()
+    after = GLUSTER.fetched_bytes(str(directory))
+    assert before is not None and after is not None
+    return after - before
+
+
+AS_NOBODY = """
+import os, sys
+sys.path.insert(0, {source!r})
+from seatrial.filesystem.catalogue import by_type
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+driver = by_type('glusterfs')
+print(driver.fetched_bytes({mount!r}) > 0)
+print(driver.state({mount!r})['bricks'])
+print(driver.cold({mount!r}).why_not)
+"""
+
+
+@needs_glusterfs
+def test_an_ordinary_user_may_read_counters_and_state_but_empty_nothing(gluster_mount):
+    code = AS_NOBODY.format(source=str(Path(glusterfs.__file__).parents[2]), mount=str(gluster_mount))
+    done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
+    counted, bricks, why_not = done.stdout.splitlines()
+    assert (counted, bricks) == ('True', '4 of 4 connected') and 'only root may' in why_not

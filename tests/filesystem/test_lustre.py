@@ -1,0 +1,604 @@
+"""The Lustre driver against a stand-in for lfs and lctl that refuses what a real one refuses (tests/stubs/lfs.py)."""
+
+import importlib.util
+import itertools
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from seatrial.filesystem import lustre
+from seatrial.filesystem.base import Capacity, changes
+from seatrial.filesystem.lustre_layout import Inventory, difference, impossible, parse_getstripe, setstripe_argv
+from seatrial.filesystem.lustre_params import incidents, parse_params, parse_states, turned_over
+from seatrial.filesystem.lustre_targets import parse_df, room
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Posix
+from seatrial.model.layout import ALL, Component, Layout
+
+TESTS = Path(__file__).resolve().parent.parent
+TRANSCRIPTS = TESTS / 'transcripts' / 'lustre'
+PROGRAM = """#!{python} -IS
+import sys
+sys.path.insert(0, {stubs!r})
+import {name}
+sys.exit({name}.main(sys.argv[1:], {told!r}))
+"""
+OPTIONS = 'rw,checksum,encrypt,flock,lazystatfs,lruresize,nolock'
+MIB = 1 << 20
+THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1)})
+DRIVER = lustre.Lustre('lustre')
+DOM = Layout('dom', components=(Component(MIB, True), Component(stripe_count=2)))
+PROGRESSIVE = Layout(
+    'grows',
+    components=(
+        Component(4 * MIB, stripe_count=1, stripe_size=MIB),
+        Component(64 * MIB, stripe_count=2),
+        Component(stripe_count=ALL, stripe_size=4 * MIB),
+    ),
+)
+
+
+SPEC = importlib.util.spec_from_file_location('stand_in_lfs', TESTS / 'stubs' / 'lfs.py')
+assert SPEC is not None and SPEC.loader is not None
+lfs = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(lfs)
+
+
+class Stand:
+    """The stand-in: what it is told, what it has done, and where it is mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mount = folder / 'mnt'
+        self.file = folder / 'told.json'
+        self.mount.mkdir()
+        self.tell(
+            dict(
+                {'mount': str(self.mount), 'transcripts': str(TRANSCRIPTS), 'osts': 4, 'mdts': 2, 'root': True},
+                pools={'flash': [0, 1]},
+                dom_limit=MIB,
+                cached_mb=49,
+                next=0,
+                **{key: [] for key in ('full', 'away', 'inactive', 'lacks', 'default', 'unreadable')},
+                **{key: {} for key in ('directories', 'files', 'shards', 'params')},
+                df='010',
+                df_i='012',
+                check='014',
+                quota='412',
+            )
+        )
+
+    def tell(self, told: dict[str, object]) -> None:
+        self.file.write_text(json.dumps(told))
+
+    def now(self, **told: object) -> None:
+        """From now on it is so."""
+        self.tell({**json.loads(self.file.read_text()), **told})
+
+    def asked(self) -> list[list[str]]:
+        """The command lines so far."""
+        log = Path(f'{self.file}.log')
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def directory(self, name: str = 'data') -> str:
+        path = self.mount / name
+        path.mkdir()
+        return str(path)
+
+    def written(self, directory: str, size: int = 1) -> str:
+        """A file that an engine wrote there."""
+        path = Path(directory) / 'file'
+        with path.open('wb') as stream:
+            stream.truncate(size)
+        return str(path)
+
+
+@pytest.fixture
+def stand(tmp_path, monkeypatch):
+    """A node with a Lustre, whose user is root."""
+    made = Stand(tmp_path)
+    programs = tmp_path / 'bin'
+    programs.mkdir()
+    for name in ('lfs', 'lctl'):
+        text = PROGRAM.format(python=sys.executable, stubs=str(TESTS / 'stubs'), name=name, told=str(made.file))
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    mounts = [
+        Mount('/', 'ext4', '/dev/vda', 'rw'),
+        Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS),
+    ]
+    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
+    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
+    monkeypatch.setattr(lustre, 'SBIN', str(programs))
+    monkeypatch.setattr(lustre, '_is_root', lambda: json.loads(made.file.read_text())['root'])
+    yield made
+    unplayed = Path(f'{made.file}.unplayed')
+    assert not unplayed.exists(), f'nothing real is known of this: {unplayed.read_text()}'
+
+
+def run(argv: list[str]) -> 'subprocess.CompletedProcess[str]':
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30)
+
+
+def reached(layout: Layout, size: int) -> list[Component]:
+    """The pieces of a file of this size that have objects on OSTs."""
+    starts = [0, *(piece.end for piece in layout.pieces[:-1])]
+    return [
+        piece
+        for start, piece in zip(starts, layout.pieces, strict=True)
+        if not piece.on_mdt and (start == 0 or size > start)
+    ]
+
+
+def transcript(name: str) -> tuple[str, str]:
+    text = next(TRANSCRIPTS.glob(f'{name}_*')).read_text()
+    stdout, _, stderr = text.partition('# --- stdout\n')[2].partition('# --- stderr\n')
+    return stdout, stderr
+
+
+def digits_out(text: str) -> list[str]:
+    return [re.sub(r'0x[0-9a-f]+|-?\d+', 'N', line) for line in text.splitlines()]
+
+
+class TestTheStandIn:
+    @pytest.mark.parametrize('word', ['--json', '-J', '--stripe_count', '-y=1', '--no-such'])
+    def test_it_refuses_an_option_that_the_usage_text_does_not_have(self, stand, word):
+        said = run(['lfs', 'getstripe', word, str(stand.mount)])
+        assert (said.returncode, said.stderr) == (4, f"lfs: unrecognized option '{word}'\n") or word == '-y=1'
+        assert 'Usage: getstripe' in said.stdout
+
+    @pytest.mark.parametrize('value', ['1000', '32k', '100k', 'abc'])
+    def test_it_refuses_a_stripe_size_word_for_word_as_a_real_lfs(self, stand, value):
+        said = run(['lfs', 'setstripe', '-S', value, str(stand.mount / 'eS')])
+        stdout, stderr = transcript('071')
+        assert said.returncode == 4
+        assert f'{said.stderr.strip().replace(value, "1000")}' == stderr.splitlines()[0]
+        assert said.stdout == stdout.partition('rc=4\n')[0]
+
+    def test_its_yaml_has_the_lines_of_a_real_one(self, stand):
+        plain, composite = stand.directory('plain'), stand.directory('composite')
+        DRIVER.set_layout(plain, Layout('x', ALL, 4 * MIB))
+        DRIVER.set_layout(composite, PROGRESSIVE)
+        for directory, name in ((plain, '039'), (composite, '043')):
+            said = run(['lfs', 'getstripe', '-y', stand.written(directory)])
+            assert digits_out(said.stdout) == digits_out(transcript(name)[0])
+
+    def test_its_directory_stripes_are_those_of_a_real_one(self, stand):
+        path = str(stand.mount / 'dm2')
+        assert run(['lfs', 'mkdir', '-c', '2', path]).returncode == 0
+        shown = transcript('061')[0].partition('lmv_stripe_count:  2')[0]
+        assert digits_out(run(['lfs', 'getdirstripe', path]).stdout) == digits_out(shown)
+
+    @pytest.mark.parametrize(
+        ('argv', 'status', 'error'),
+        [
+            ('setstripe -S 4G F', 22, "lfs setstripe: error: stripe size '4294967296' over 4GB limit"),
+            ('setstripe -c 3000 F', 4, "lfs setstripe setstripe: invalid stripe count '3000'"),
+            ('setstripe -c -2 F', 4, "lfs setstripe setstripe: invalid stripe count '-2'"),
+            ('setstripe -E 1000 -c 1 F', 4, "lfs setstripe setstripe: invalid component end '1000'"),
+            ('setstripe -E 4M -c 1 -E 2M -c 1 F', 22, 'Set extent [4194304, 2097152) failed. Invalid argument'),
+            ('setstripe -E 1M -L mdt -E 2M -L mdt F', 22, "error: 'mdt' layout can be only the first one"),
+            ('setstripe -E 3G -L mdt -E -1 F', 27, "error: 'mdt' layout size is too big"),
+            ('setstripe -p nopool F', 22, "lfs setstripe: pool 'nopool fsname lustre' does not exist"),
+            ('mkdir -i 7 F', 19, "lfs mkdir: dirstripe error on 'F': No such device"),
+        ],
+    )
+    def test_it_refuses_what_a_transcript_shows_refused(self, stand, monkeypatch, argv, status, error):
+        monkeypatch.chdir(stand.mount)
+        said = run(['lfs', *argv.split()])
+        assert said.returncode == status and said.stderr.startswith(error)
+        assert error in ''.join(transcript(name)[1] for name in ('062', '071', '074', '075', '076')).replace(
+            "'dm7'", "'F'"
+        )
+
+
+sizes = st.none() | st.sampled_from([65536, MIB, 4 * MIB])
+counts = st.none() | st.just(ALL) | st.integers(1, 4)
+ends = st.lists(st.sampled_from([4 * MIB, 8 * MIB, 64 * MIB]), unique=True, max_size=2).map(sorted)
+plain = st.one_of(
+    st.tuples(counts, sizes, st.none() | st.integers(0, 3)).map(lambda t: Component(None, False, *t[:2], None, t[2])),
+    st.tuples(counts.map(lambda n: n and min(n, 2)), sizes).map(lambda t: Component(None, False, *t, 'flash')),
+    st.tuples(st.permutations(range(4)), sizes).map(lambda t: Component(stripe_size=t[1], osts=tuple(t[0][:2]))),
+    st.integers(1, 12).map(lambda count: Component(overstripe_count=count)),
+)
+
+
+@st.composite
+def possible_layouts(draw):
+    """Layouts that four OSTs with the pool flash can give."""
+    mirrors, is_plain = draw(st.integers(1, 3)), draw(st.booleans())
+    if is_plain:
+        return Layout('any', *draw(plain)[2:8], mirrors=mirrors)
+    found = [draw(plain)._replace(end=end) for end in [*draw(ends), None]]
+    dom = [Component(MIB, True)] if draw(st.booleans()) else []
+    return Layout('any', components=tuple(dom + found), mirrors=mirrors)
+
+
+class TestLayouts:
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(layout=possible_layouts(), size=st.sampled_from([0, 1, 5 * MIB, 65 * MIB]))
+    def test_any_possible_layout_comes_back_from_the_genuine_form(self, stand, layout, size):
+        assume(impossible(layout, THERE) is None)
+        told = json.loads(stand.file.read_text())
+        options, _ = lfs.parse('setstripe', setstripe_argv(layout, 'F')[2:], told)
+        shown = lfs.shown(lfs.allocate(lfs.wish_of(options, told), size, told))
+        assert difference(layout, parse_getstripe(shown), THERE) is None
+        text = difference(layout, parse_getstripe(shown), THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0,)}))
+        assert (text is not None) == any(piece.stripe_count == ALL for piece in reached(layout, size))
+
+    @pytest.mark.parametrize(
+        'layout',
+        [
+            Layout('paper', 4, 65536),
+            Layout('fermilab', 3, 4 * MIB),
+            Layout('itb', 2, MIB),
+            Layout('ageing', ALL, MIB),
+            Layout('hint', 1, start_ost=2),
+            Layout('pinned', osts=(3, 1)),
+            Layout('flash', ALL, pool='flash'),
+            Layout('over', overstripe_count=6),
+            Layout('twice', 1, mirrors=2),
+            PROGRESSIVE,
+            DOM,
+            Layout('spread', 2, mdt_count=2),
+            Layout('second', mdt_index=1),
+            Layout('everywhere', mdt_count=ALL, mdt_index=1),
+        ],
+        ids=lambda layout: layout.name,
+    )
+    def test_a_layout_that_is_set_is_on_the_file_that_an_engine_writes(self, stand, layout):
+        directory = stand.directory()
+        assert DRIVER.layout_fault(layout, directory) is None
+        assert DRIVER.set_layout(directory, layout) is None
+        assert DRIVER.layout_differs(stand.written(directory), layout) is None
+
+    @pytest.mark.parametrize('size', [1, 5 * MIB, 65 * MIB])
+    def test_of_a_growing_layout_the_pieces_that_were_reached_are_proved(self, stand, size):
+        directory = stand.directory()
+        DRIVER.set_layout(directory, PROGRESSIVE)
+        assert DRIVER.layout_differs(stand.written(directory, size), PROGRESSIVE) is None
+
+    def test_more_targets_than_there_are_is_found_though_lfs_accepts_it(self, stand):
+        five, directory = Layout('five', 5), stand.directory()
+        assert DRIVER.set_layout(directory, five) is None
+        said = DRIVER.layout_differs(stand.written(directory), five)
+        assert said is not None and 'asked for c5, and the file has c4.S4M' in said
+        assert '5 OSTs are asked for, and the file system has 4' in (DRIVER.layout_fault(five, directory) or '')
+
+    @pytest.mark.parametrize(
+        ('layout', 'said'),
+        [
+            (Layout('wide', ALL), 'stripe count 3 instead of 4'),
+            (Layout('hint', 1, start_ost=3), 'instead of 3'),
+        ],
+    )
+    def test_a_full_target_is_found_though_lfs_accepts_it(self, stand, layout, said):
+        stand.now(full=[3])
+        directory = stand.directory()
+        assert DRIVER.set_layout(directory, layout) is None
+        assert said in (DRIVER.layout_differs(stand.written(directory), layout) or '')
+
+    def test_an_mdt_that_takes_less_than_was_asked_for_is_found(self, stand):
+        stand.now(dom_limit=65536)
+        directory = stand.directory()
+        assert DRIVER.set_layout(directory, DOM) is None
+        assert 'component 1: it ends at 64k instead of 1M' in (
+            DRIVER.layout_differs(stand.written(directory), DOM) or ''
+        )
+
+    def test_a_directory_on_fewer_metadata_targets_than_asked_for_is_found(self, stand):
+        assert '2 MDTs instead of 5' in (DRIVER.set_layout(stand.directory(), Layout('x', mdt_count=5)) or '')
+
+    def test_a_layout_on_another_file_than_the_one_asked_for_is_found(self, stand):
+        directory = stand.directory()
+        DRIVER.set_layout(directory, PROGRESSIVE)
+        said = DRIVER.layout_differs(stand.written(directory), Layout('plain', 2))
+        assert said is not None and '3 components instead of 1' in said
+
+    def test_the_default_needs_no_call(self, stand):
+        directory = stand.directory()
+        assert DRIVER.layout_fault(Layout(), directory) is None
+        assert DRIVER.set_layout(directory, Layout()) is None
+        assert DRIVER.layout_differs(stand.written(directory), Layout()) is None
+        assert stand.asked() == []
+
+    def test_what_no_lustre_could_do_is_said_without_a_call(self, stand):
+        said = DRIVER.layout_fault(Layout('odd', stripe_size=1000), str(stand.mount))
+        assert said is not None and "the layout 'odd' is not possible: stripe_size" in said and stand.asked() == []
+
+    @pytest.mark.parametrize('told', [{'df': '311'}, {'inactive': [3]}, {'df': '320'}], ids=str)
+    @pytest.mark.parametrize('layout', [Layout('wide', ALL), Layout('pinned', osts=(3,))], ids=lambda each: each.name)
+    def test_a_layout_that_needs_a_target_without_new_objects_is_refused(self, stand, monkeypatch, told, layout):
+        monkeypatch.setattr(lustre, 'DF_S', 0.3)
+        stand.now(**told)
+        said = DRIVER.layout_fault(layout, str(stand.mount))
+        assert said is not None and 'no new object can be made on OST 3' in said
+        assert DRIVER.layout_fault(Layout('narrow', 2), str(stand.mount)) is None
+
+    def test_an_option_that_this_version_lacks_is_said(self, stand):
+        stand.now(lacks=['--overstripe-count'])
+        said = DRIVER.layout_fault(Layout('over', overstripe_count=8), str(stand.mount))
+        assert said is not None and 'lfs setstripe has no --overstripe-count in this version' in said
+
+    def test_what_lfs_refuses_is_said_in_its_words(self, stand):
+        said = DRIVER.set_layout(stand.directory(), Layout('x', pool='nopool'))
+        assert said is not None and 'failed with exit status 22' in said and 'does not exist' in said
+
+    def test_it_is_not_set_on_what_is_no_directory(self, stand):
+        file = stand.written(str(stand.mount))
+        assert 'is not a directory' in (DRIVER.set_layout(file, Layout('x', 2)) or '')
+        missing = str(stand.mount / 'missing')
+        assert 'No such file' in (DRIVER.set_layout(missing, Layout('x', 2)) or '')
+        assert not os.path.lexists(missing) and stand.asked() == []
+
+    def test_metadata_targets_are_not_taken_for_a_directory_with_files_in_it(self, stand):
+        directory = stand.directory()
+        file = stand.written(directory)
+        assert 'not empty' in (DRIVER.set_layout(directory, Layout('x', mdt_index=1)) or '')
+        assert os.path.exists(file)
+
+    def test_a_user_who_may_not_have_metadata_targets_keeps_the_directory(self, stand):
+        stand.now(root=False)
+        directory = stand.directory()
+        os.chmod(directory, 0o700)
+        said = DRIVER.set_layout(directory, Layout('x', mdt_index=1))
+        assert said is not None and 'Operation not permitted' in said and 'enable_remote_dir_gid' in said
+        assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
+
+    def test_a_directory_on_metadata_targets_of_its_own_keeps_its_mode(self, stand):
+        directory = stand.directory()
+        os.chmod(directory, 0o700)
+        assert DRIVER.set_layout(directory, Layout('x', mdt_index=1)) is None
+        assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
+
+    def test_where_setstripe_is_restricted_the_directory_that_it_removed_is_made_again(self, stand):
+        stand.now(restricted=True)
+        directory = stand.directory()
+        assert 'No such file' in (DRIVER.set_layout(directory, Layout('x', 2)) or '')
+        assert os.path.isdir(directory)
+
+    def test_a_file_without_a_readable_layout_is_not_proved(self, stand):
+        said = DRIVER.layout_differs(str(stand.mount / 'missing'), Layout('x', 2))
+        assert said is not None and 'what' in said and 'is not known' in said
+
+
+class TestFilesThatAreMadeEmpty:
+    def test_a_file_is_pinned_to_a_target(self, stand):
+        file, pinned = str(stand.mount / 'on2'), Layout('on2', osts=(2,))
+        assert DRIVER.make_file(file, pinned, str(stand.mount)) is None
+        assert DRIVER.layout_differs(file, pinned) is None
+
+    def test_what_a_refused_lfs_leaves_is_removed(self, stand):
+        file = str(stand.mount / 'on9')
+        assert run(setstripe_argv(Layout('x', osts=(9,)), file)).returncode == 22 and os.path.exists(file)
+        os.unlink(file)
+        assert 'Invalid argument' in (DRIVER.make_file(file, Layout('x', osts=(9,)), str(stand.mount)) or '')
+        assert not os.path.lexists(file)
+
+    def test_what_is_not_empty_or_no_file_is_never_removed(self, stand):
+        file, directory = stand.written(str(stand.mount)), stand.directory()
+        for path in (file, directory):
+            lustre._remove_left_over(path)
+            assert os.path.exists(path)
+
+    def test_a_file_that_was_there_stays(self, stand):
+        file = stand.written(str(stand.mount), 0)
+        assert 'is there already' in (DRIVER.make_file(file, Layout('x', osts=(9,)), str(stand.mount)) or '')
+        assert os.path.exists(file) and stand.asked() == []
+
+    def test_nothing_is_made_outside_the_run_directory(self, stand, tmp_path):
+        inside = stand.directory('run')
+        (tmp_path / 'mnt' / 'run' / 'link').symlink_to(stand.mount)
+        for place in (stand.mount / 'x', Path(inside) / 'link' / 'x', Path(inside) / '..' / 'x'):
+            assert 'does not lie in' in (DRIVER.make_file(str(place), Layout('x', osts=(1,)), inside) or '')
+        assert stand.asked() == []
+
+
+class TestRoom:
+    def test_the_fullest_target_of_a_layout_ends_the_writing(self):
+        spaces = parse_df(transcript('320')[0].partition('UUID')[2].join(['UUID', '']).partition('Filesystem')[0])
+        there, free = Inventory((0, 1, 2), (0,), {}), [5477376 * 1024, 5358592 * 1024, 5516288 * 1024]
+        assert room(Layout('x', ALL), 1, spaces.rows, there) == 3 * free[1]
+        assert room(Layout('x', 1), 1, spaces.rows, there) == free[1]
+        assert room(Layout('x', 1), 99, spaces.rows, there) == 3 * free[1]
+        assert room(Layout('x', osts=(0, 2)), 1, spaces.rows, there) == 2 * free[0]
+        assert room(Layout('x', 1, mirrors=2), 99, spaces.rows, there) == 3 * free[1] // 2
+
+    def test_a_target_that_takes_no_objects_is_not_counted(self):
+        for name, width in (('310', 4), ('311', 3)):
+            text = transcript(name)[0]
+            spaces = parse_df(text[text.index('UUID') : text.index('filesystem_summary')])
+            found = room(Layout('x', ALL), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
+            assert found == width * 5428224 * 1024
+            nothing = room(Layout('x', osts=(3,)), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
+            assert nothing == (0 if name == '311' else 5479424 * 1024)
+
+    def test_without_a_list_of_targets_nothing_is_told(self):
+        assert room(Layout('x', 1), 1, (), Inventory((), (), {})) is None
+
+    def test_the_driver_takes_the_smaller_of_the_whole_and_the_room_of_the_layout(self, stand, monkeypatch):
+        monkeypatch.setattr(Posix, 'capacity', lambda self, path: Capacity(1 << 50, 5))
+        one = DRIVER.capacity(str(stand.mount), Layout('x', osts=(0,)), files=1).bytes
+        two = DRIVER.capacity(str(stand.mount), files=2).bytes
+        assert (one, two) == (5537792 * 1024, 2 * 5537792 * 1024)
+        assert DRIVER.capacity(str(stand.mount), Layout('x', pool='nopool'), files=1) == Capacity(0, 5)
+
+    def test_of_an_unknown_number_of_files_the_room_is_the_whole_and_nothing_is_asked(self, stand):
+        assert DRIVER.capacity(str(stand.mount)).bytes is not None and stand.asked() == []
+
+    def test_the_quota_is_that_of_user_and_group(self, stand):
+        assert DRIVER.quota(str(stand.mount)) == Capacity(None, None)
+        stand.now(root=False)
+        assert DRIVER.quota(str(stand.mount)) == Capacity(0, 1)
+        stand.now(quota='118')
+        assert DRIVER.quota(str(stand.mount)) == Capacity(None, None)
+
+
+class TestState:
+    def test_it_names_versions_targets_and_parameters(self, stand):
+        state = DRIVER.state(str(stand.mount))
+        assert state['client version'] == 'lustre 2.17.0' and state['server versions'] == '2.17.0.0'
+        assert state['mount options'] == OPTIONS
+        assert state['OSTs'] == '4: 0-3' and state['MDTs'] == '2: 0-1'
+        assert state['osc.max_rpcs_in_flight'] == '8' and state['osc.max_dirty_mb'] == '993'
+        assert state['llite.max_cached_mb'] == '3970' and state['llite.max_read_ahead_mb'] == '256'
+        assert state['ldlm.namespaces.lru_size'] == 'dynamic' and state['imports'] == 'all in order'
+        assert state['default layout'] == 'c1.S4M'
+
+    def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
+        stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})
+        assert DRIVER.state(str(stand.mount))['osc.max_rpcs_in_flight'] == '64 on OST 3; 8 on OST 0-2'
+
+    def test_two_states_of_an_idle_system_are_the_same(self, stand):
+        first = DRIVER.state(str(stand.mount))
+        stand.now(cached_mb=7)
+        assert changes(first, DRIVER.state(str(stand.mount))) == []
+
+    @pytest.mark.parametrize(
+        ('told', 'said'),
+        [
+            ({'df': '310'}, 'OST 3 degraded'),
+            ({'df': '311'}, 'OST 3 no new objects'),
+            ({'inactive': [3]}, 'OST 3 inactive'),
+        ],
+    )
+    def test_what_is_wrong_with_a_target_is_a_change(self, stand, told, said):
+        before = DRIVER.state(str(stand.mount))
+        stand.now(**told)
+        found = {change.key: change.after for change in changes(before, DRIVER.state(str(stand.mount)))}
+        assert said in (found['OSTs'] or '')
+
+    def test_a_target_that_is_away_ends_lfs_df_at_its_deadline_and_is_told(self, stand, monkeypatch):
+        monkeypatch.setattr(lustre, 'DF_S', 0.3)
+        stand.now(df='320')
+        rows = DRIVER.targets(str(stand.mount))
+        assert [(row.number, row.fault) for row in rows if row.kind == 'OST'][2:] == [(2, ''), (3, 'does not answer')]
+        assert next(row.bytes_free for row in rows if row.name == 'lustre-OST0001') == 5358592 * 1024
+
+    def test_what_lies_behind_a_target_that_is_away_is_not_said_to_be_away(self, stand, monkeypatch):
+        monkeypatch.setattr(lustre, 'DF_S', 0.3)
+        stand.now(away=[1])
+        rows = [row for row in DRIVER.targets(str(stand.mount)) if row.kind == 'OST']
+        assert [row.fault for row in rows[:2]] == ['', 'does not answer']
+        assert {row.fault for row in rows[2:]} == {'not seen, because lfs df waits for lustre-OST0001'}
+
+    def test_an_ordinary_user_learns_of_lost_connections_from_lfs_check(self, stand):
+        stand.now(root=False, unreadable=['*.import', '*.state'], check='320')
+        state = DRIVER.state(str(stand.mount))
+        assert state['imports'] == 'OST0003: Transport endpoint is not connected (107)'
+        assert state['server versions'].startswith('unknown: ')
+
+    def test_it_never_raises_where_lfs_is_missing(self, stand, monkeypatch, tmp_path):
+        (tmp_path / 'bin' / 'lfs').unlink()
+        state = DRIVER.state(str(stand.mount))
+        assert state['client version'] == 'unknown: lfs is not installed on this node'
+        assert state['targets'].startswith('unknown: ') and state['client parameters'].startswith('unknown: ')
+        assert DRIVER.targets(str(stand.mount)) == ()
+        assert DRIVER.capacity(str(stand.mount), files=1).bytes is not None
+        assert 'not installed' in (DRIVER.layout_fault(Layout('x', 2), str(stand.mount)) or '')
+
+
+class TestConnections:
+    EVICTED = 'current_state: FULL\nstate_history:\n' + ''.join(
+        f'{line}\n' for line in transcript('320')[0].splitlines() if re.match(r' - \[', line)
+    )
+
+    def states_of(self, text: str):
+        return {'OST0003': parse_states(text)}
+
+    def test_an_eviction_between_two_looks_is_told_with_its_time(self):
+        before = self.states_of(self.EVICTED.partition(' - [ 1795221515, EVICTED')[0])
+        found = incidents(before, self.states_of(self.EVICTED))
+        assert [(each.time_s, each.device, each.state) for each in found] == [(1795221515, 'OST0003', 'EVICTED')]
+
+    def test_two_losses_in_one_second_are_two(self):
+        line = ' - [ 5, DISCONN ]\n'
+        one, two = (self.states_of(f'current_state: FULL\nstate_history:\n{line * times}') for times in (1, 2))
+        assert len(incidents(one, two)) == 1 and incidents(two, two) == ()
+
+    def test_going_idle_and_coming_back_is_no_incident(self):
+        text = transcript('108')[0]
+        values = {param.name: param.value for param in parse_params(text)}
+        after = {'x': parse_states(values['osc.lustre-OST0000-osc-ffff888105ab7000.state'])}
+        before = {'x': after['x']._replace(changes=after['x'].changes[:2])}
+        assert incidents(before, after) == () and turned_over(before, after) == ()
+
+    def test_a_history_that_has_turned_over_is_told(self):
+        lines = ''.join(f' - [ {time}, {state} ]\n' for time in range(8) for state in ('CONNECTING', 'DISCONN'))
+        after = self.states_of(f'current_state: DISCONN\nstate_history:\n{lines}')
+        assert turned_over(self.states_of(self.EVICTED), after) == ('OST0003',)
+        assert turned_over({}, after) == ('OST0003',)
+
+    def test_the_driver_reads_them_for_its_own_mount(self, stand):
+        found = DRIVER.connections(str(stand.mount))
+        assert sorted(found.states) == [f'lustre-OST000{n}-osc-ffff888105ab7000' for n in range(4)]
+        assert {states.current for states in found.states.values()} == {'FULL'} and found.unknown == ''
+
+    def test_why_they_are_not_known_is_told(self, stand):
+        stand.now(unreadable=['*.state'])
+        found = DRIVER.connections(str(stand.mount))
+        assert found.states == {} and 'state: No such file or directory' in found.unknown
+
+
+class TestCaches:
+    def test_only_root_may_cancel_locks(self, stand):
+        assert DRIVER.cold(str(stand.mount)).possible
+        stand.now(root=False)
+        assert 'only root' in DRIVER.cold(str(stand.mount)).why_not
+        assert 'only root' in (DRIVER.empty_client_cache(str(stand.mount)) or '')
+
+    def test_the_locks_of_this_mount_alone_are_cancelled_and_the_cache_is_seen_empty(self, stand):
+        assert DRIVER.empty_client_cache(str(stand.mount)) is None
+        setting = next(call for call in stand.asked() if call[1] == 'set_param')
+        assert setting[2:] == [
+            'ldlm.namespaces.*-osc-ffff888105ab7000.lru_size=clear',
+            'ldlm.namespaces.*-mdc-ffff888105ab7000.lru_size=clear',
+        ]
+
+    def test_a_cache_that_is_not_empty_afterwards_is_said(self, stand):
+        stand.now(kept_mb=12)
+        assert '12 MiB are still cached' in (DRIVER.empty_client_cache(str(stand.mount)) or '')
+
+    def test_a_cache_that_cannot_be_seen_is_not_believed_empty(self, stand):
+        stand.now(unreadable=['*.max_cached_mb'])
+        assert 'cannot be seen' in (DRIVER.empty_client_cache(str(stand.mount)) or '')
+
+    def test_the_bytes_that_came_from_the_servers_are_those_of_this_mount(self, stand):
+        counters = [line for line in transcript('101')[0].splitlines() if re.match(r'osc|read_bytes', line)]
+        own = [
+            int(after.split()[6])
+            for before, after in itertools.pairwise(counters)
+            if before.endswith('ffff888105ab7000.stats=') and after.startswith('read_bytes')
+        ]
+        assert DRIVER.fetched_bytes(str(stand.mount)) == sum(own) > 0
+
+    def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
+        stand.now(unreadable=['*.stats'])
+        assert DRIVER.fetched_bytes(str(stand.mount)) is None
+        monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
+        stand.now(unreadable=[], mute=True)
+        assert DRIVER.fetched_bytes(str(stand.mount)) is None
+        stand.now(mute=False)
+
+
+class TestCapabilities:
+    def test_all_is_there_for_root_on_a_new_version(self, stand):
+        assert [each for each in DRIVER.capabilities(str(stand.mount)) if not each.available] == []
+
+    def test_what_a_version_or_a_user_lacks_is_named_with_the_reason(self, stand):
+        stand.now(root=False, lacks=['--overstripe-count'], unreadable=['*.state', '*.rpc_stats'])
+        lacking = {each.name: each.detail for each in DRIVER.capabilities(str(stand.mount)) if not each.available}
+        assert sorted(lacking) == [
+            'emptying the cache of this client',
+            'evictions during a run (osc.*.state)',
+            'several stripes on one OST (overstriping)',
+            'sizes of the RPCs (osc.*.rpc_stats)',
+        ]
+        assert all(lacking.values())

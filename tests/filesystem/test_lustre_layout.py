@@ -1,0 +1,284 @@
+"""Layouts on Lustre: what no Lustre can do, what this one cannot, and whether a file has what was asked for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem.lustre_layout import (
+    DirectoryStriping,
+    Inventory,
+    Piece,
+    Striping,
+    difference,
+    directory_difference,
+    form_fault,
+    impossible,
+    mkdir_argv,
+    parse_getdirstripe,
+    parse_getstripe,
+    setstripe_argv,
+    spelled,
+)
+from seatrial.filesystem.lustre_text import NotUnderstood
+from seatrial.model.layout import ALL, Component, Layout
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})
+DOM = Layout('dom', components=(Component(MIB, True), Component(stripe_count=2)))
+PROGRESSIVE = Layout(
+    'grows',
+    components=(
+        Component(4 * MIB, stripe_count=1, stripe_size=MIB),
+        Component(64 * MIB, stripe_count=2),
+        Component(stripe_count=ALL, stripe_size=4 * MIB),
+    ),
+)
+
+
+def plain(*osts, size=4 * MIB, pool=None, pattern=('raid0',)):
+    return Striping((Piece(0, None, pattern, len(osts), size, osts, pool),))
+
+
+def progressive(*osts_of_each):
+    """The layout of a file with PROGRESSIVE, of which so many components have objects."""
+    wished = ((0, 4 * MIB, 1, MIB), (4 * MIB, 64 * MIB, 2, MIB), (64 * MIB, None, ALL, 4 * MIB))
+    pieces = []
+    for place, (start, end, count, size) in enumerate(wished):
+        osts = osts_of_each[place] if place < len(osts_of_each) else ()
+        pieces.append(Piece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ()))
+    return Striping(tuple(pieces))
+
+
+@pytest.mark.parametrize(
+    ('layout', 'argv'),
+    [
+        (Layout('s', 4, 64 * KIB), 'lfs setstripe -c 4 -S 64k D'),
+        (Layout('s', ALL, MIB), 'lfs setstripe -c -1 -S 1M D'),
+        (Layout('s', 2, pool='flash', start_ost=1), 'lfs setstripe -c 2 -i 1 -p flash D'),
+        (Layout('s', osts=(3, 1)), 'lfs setstripe -o 3,1 D'),
+        (Layout('s', overstripe_count=8), 'lfs setstripe -C 8 D'),
+        (PROGRESSIVE, 'lfs setstripe -E 4M -c 1 -S 1M -E 64M -c 2 -E -1 -c -1 -S 4M D'),
+        (DOM, 'lfs setstripe -E 1M -L mdt -E -1 -c 2 D'),
+        (Layout('s', 1, mirrors=2), 'lfs setstripe -N2 -c 1 D'),
+    ],
+)
+def test_the_command_line_of_a_layout(layout, argv):
+    assert setstripe_argv(layout, 'D') == argv.split()
+
+
+def test_the_command_line_of_a_directory_on_metadata_targets():
+    assert mkdir_argv(Layout(mdt_count=2, mdt_index=1), 'D') == ['lfs', 'mkdir', '-c', '2', '-i', '1', 'D']
+    assert mkdir_argv(Layout(mdt_index=1), 'D') == ['lfs', 'mkdir', '-i', '1', 'D']
+
+
+@pytest.mark.parametrize(
+    'layout',
+    [Layout(), PROGRESSIVE, DOM, Layout('s', osts=(3, 1)), Layout('s', 2, osts=(3, 1)), Layout('s', mdt_count=ALL)],
+    ids=lambda layout: layout.canonical,
+)
+def test_what_lfs_takes_has_no_fault(layout):
+    assert form_fault(layout) is None
+
+
+@pytest.mark.parametrize(
+    ('layout', 'key', 'said'),
+    [
+        (Layout(stripe_size=100 * KIB), 'stripe_size', '64KiB below 4GiB'),
+        (Layout(stripe_size=4 * GIB), 'stripe_size', '64KiB below 4GiB'),
+        (Layout(stripe_count=0), 'stripe_count', '1 to 2000, or -1'),
+        (Layout(stripe_count=-2), 'stripe_count', '1 to 2000, or -1'),
+        (Layout(stripe_count=3000), 'stripe_count', '1 to 2000, or -1'),
+        (Layout(overstripe_count=ALL), 'overstripe_count', '1 to 2000'),
+        (Layout(stripe_count=4, overstripe_count=8), 'overstripe_count', 'contradicts'),
+        (Layout(pool='sixteen_letters_'), 'pool', 'at most 15'),
+        (Layout(pool='ignore'), 'pool', 'cannot be'),
+        (Layout(start_ost=-1), 'start_ost', 'index'),
+        (Layout(osts=(1, 1)), 'osts', 'overstripe_count'),
+        (Layout(osts=(1, 2), start_ost=1), 'start_ost', 'contradicts'),
+        (Layout(osts=(1, 2), stripe_count=3), 'stripe_count', 'names 2'),
+        (Layout(mirrors=0), 'mirrors', '1 to 16'),
+        (Layout(mirrors=17), 'mirrors', '1 to 16'),
+        (Layout(mdt_count=0), 'mdt_count', 'not possible'),
+        (Layout(mdt_index=ALL), 'mdt_index', 'not possible'),
+        (Layout(stripe_count=1, components=DOM.components), 'stripe_count', 'beside components'),
+        (Layout(components=(Component(MIB),)), 'components[0].end', 'the last component'),
+        (Layout(components=(Component(), Component())), 'components[0].end', 'only the last'),
+        (Layout(components=(Component(1000), Component())), 'components[0].end', 'multiple of 64KiB above 0'),
+        (
+            Layout(components=(Component(4 * MIB), Component(2 * MIB), Component())),
+            'components[1].end',
+            'above 4194304',
+        ),
+        (Layout(components=(Component(MIB, stripe_size=4 * MIB), Component())), 'components[0].end', 'stripe size'),
+        (
+            Layout(components=(Component(4 * MIB, stripe_size=4 * MIB), Component(6 * MIB), Component())),
+            'components[1].end',
+            'stripe size',
+        ),
+        (Layout(components=(Component(3 * GIB, True), Component())), 'components[0].end', '1G at the latest'),
+        (Layout(components=(Component(MIB), Component(2 * MIB, True), Component())), 'components[1].on_mdt', 'first'),
+        (Layout(components=(Component(MIB, True, 1), Component())), 'components[0].on_mdt', 'nothing else'),
+    ],
+)
+def test_what_no_lustre_takes_is_said_with_its_key(layout, key, said):
+    fault = form_fault(layout)
+    assert fault is not None and fault[0] == key and said in fault[1]
+
+
+@pytest.mark.parametrize(
+    ('layout', 'said'),
+    [
+        (Layout(stripe_count=5), '5 OSTs are asked for, and the file system has 4; lfs gives fewer in silence'),
+        (Layout(stripe_count=3, pool='flash'), "3 OSTs are asked for, and the pool 'flash' has 2"),
+        (Layout(pool='nopool'), "there is no pool 'nopool'; the pools are: empty, flash"),
+        (Layout(pool='empty'), "the pool 'empty' has no OST"),
+        (Layout(start_ost=9), 'OST 9 is asked for, and the file system has OST 0-3'),
+        (Layout(start_ost=2, pool='flash'), "OST 2 is asked for, and the pool 'flash' has OST 0-1"),
+        (Layout(osts=(1, 9)), 'OST 9 is asked for'),
+        (Layout(mdt_count=5), 'a directory over 5 MDTs is asked for, and the file system has 2'),
+        (Layout(mdt_index=7), 'MDT 7 is asked for, and the file system has MDT 0-1'),
+        (Layout(stripe_size=1000), 'stripe_size: '),
+        (Layout(components=(Component(MIB, stripe_count=1), Component(stripe_count=5))), '5 OSTs are asked for'),
+    ],
+)
+def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, said):
+    assert said in (impossible(layout, THERE) or '')
+
+
+@pytest.mark.parametrize(
+    'layout',
+    [PROGRESSIVE, DOM, Layout(stripe_count=4), Layout(overstripe_count=8), Layout(stripe_count=ALL, pool='flash')],
+    ids=lambda layout: layout.canonical,
+)
+def test_what_it_can_give_is_not_refused(layout):
+    assert impossible(layout, THERE) is None
+
+
+@pytest.mark.parametrize(
+    ('layout', 'is_possible'),
+    [
+        (Layout(stripe_count=ALL), False),
+        (Layout(stripe_count=4), False),
+        (Layout(stripe_count=3), True),
+        (Layout(osts=(2,)), False),
+        (Layout(start_ost=2), False),
+        (Layout(osts=(0, 1)), True),
+        (Layout(stripe_count=ALL, pool='flash'), True),
+    ],
+)
+def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
+    said = impossible(layout, THERE._replace(closed=(2,)))
+    assert said is None if is_possible else 'no new object can be made on OST 2' in (said or '')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got'),
+    [
+        (Layout(), plain(2)),
+        (Layout(stripe_count=4), plain(2, 3, 0, 1)),
+        (Layout(stripe_count=ALL), plain(2, 3, 0, 1)),
+        (Layout(stripe_count=ALL, pool='flash'), plain(1, 0, pool='flash')),
+        (Layout(stripe_size=4 * MIB), plain(3)),
+        (Layout(stripe_count=1, start_ost=2), plain(2)),
+        (Layout(osts=(3, 1)), plain(3, 1)),
+        (Layout(overstripe_count=6), plain(0, 1, 2, 3, 0, 1, pattern=('raid0', 'overstriped'))),
+        (PROGRESSIVE, progressive((2,))),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0, 1))),
+    ],
+)
+def test_asked_is_got(asked, got):
+    assert difference(asked, got, THERE) is None
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (Layout(stripe_count=5), plain(1, 2, 3, 0), 'stripe count 4 instead of 5'),
+        (Layout(stripe_count=ALL), plain(0, 1, 2), 'stripe count 3 instead of 4'),
+        (Layout(stripe_count=ALL, pool='flash'), plain(1, 0), 'pool none instead of flash'),
+        (Layout(stripe_size=MIB), plain(3), 'stripe size 4M instead of 1M'),
+        (Layout(stripe_count=1, start_ost=3), plain(0), 'it begins on OST 0 instead of 3'),
+        (Layout(osts=(3, 1)), plain(1, 3), 'OST 1, 3 instead of 3, 1'),
+        (Layout(stripe_count=2), plain(0, 0), 'several stripes lie on one OST'),
+        (Layout(stripe_count=1), plain(0, pattern=('released',)), 'its pattern is released'),
+        (Layout(stripe_count=1, mirrors=2), plain(0), '1 mirror instead of 2'),
+        (Layout(stripe_count=1), progressive((2,)), '3 components instead of 1'),
+        (PROGRESSIVE, plain(2), '1 component instead of 3'),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0)), 'component 3: stripe count 3 instead of 4'),
+        (
+            DOM,
+            Striping((Piece(0, MIB, ('raid0',), 1, MIB, (0,)), Piece(MIB, None, ('raid0',), 2, MIB))),
+            'lies on OSTs',
+        ),
+        (
+            DOM,
+            Striping((Piece(0, 65536, ('mdt',), 0, 65536), Piece(65536, None, ('raid0',), 2, 4 * MIB))),
+            'component 1: it ends at 64k instead of 1M',
+        ),
+    ],
+)
+def test_asked_is_not_got(asked, got, said):
+    sentence = difference(asked, got, THERE)
+    assert sentence is not None and said in sentence
+    assert f'asked for {asked.canonical}, and the file has {got.layout.canonical}: ' in sentence
+
+
+def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():
+    assert 'not known how many' in (difference(Layout(stripe_count=ALL), plain(0), Inventory((), (), {})) or '')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (Layout(mdt_count=2), DirectoryStriping(2, 0, 'crush', (0, 1)), None),
+        (Layout(mdt_count=ALL), DirectoryStriping(2, 1, 'crush', (1, 0)), None),
+        (Layout(mdt_count=1), DirectoryStriping(0, 0, 'none'), None),
+        (Layout(mdt_index=1), DirectoryStriping(0, 1, 'none'), None),
+        (Layout(mdt_count=5), DirectoryStriping(2, 1, 'crush', (1, 0)), '2 MDTs instead of 5'),
+        (Layout(mdt_index=1), DirectoryStriping(0, 0, 'none'), 'the directory has mdt0.mdts1: MDT 0 instead of 1'),
+    ],
+)
+def test_the_metadata_targets_of_a_directory(asked, got, said):
+    sentence = directory_difference(asked, got, THERE)
+    assert sentence is None if said is None else said in (sentence or '')
+
+
+def test_the_default_of_a_directory_with_components_is_read():
+    """In the form that lov_dump_comp_v1 of liblustreapi.c prints for a directory: without ids and prefixes."""
+    heads = (
+        (0, 1048576, 'stripe_count:  0', 'mdt', 'mdt_index:     0'),
+        (1048576, 'EOF', 'stripe_count:  2', 'raid0', ''),
+    )
+    text = 'lcm_layout_gen:    0\nlcm_mirror_count:  1\nlcm_entry_count:   2\ncomponents:\n'
+    for start, end, count, pattern, place in heads:
+        text += '  - lcme_id:             N/A\n    lcme_mirror_id:      N/A\n    lcme_flags:          0\n'
+        text += f'    lcme_extent.e_start: {start}\n    lcme_extent.e_end:   {end}\n    sub_layout:\n'
+        text += f'      {count}\n      stripe_size:   1048576\n      pattern:       {pattern}\n'
+        text += f'      {place or "stripe_offset: -1"}\n'
+    got = parse_getstripe(text)
+    assert got.of_directory and got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
+    assert difference(DOM, got, THERE) is None
+
+
+def test_indices_are_spelled_as_ranges():
+    assert spelled([3, 0, 1, 2, 7, 10, 9]) == '0-3, 7, 9-10'
+    assert spelled([]) == 'none'
+
+
+LINES = (
+    'lmm_stripe_count:  2\nlmm_stripe_size:   65536\nlmm_pattern:       raid0\nlmm_stripe_offset: 1\nlmm_objects:\n'
+    '      - l_ost_idx: 1\n        l_fid:     0x2c0000401:0x3:0x0\n      - l_ost_idx: 2\nlcm_entry_count:   3\n'
+    '  - lcme_id:             1\n    lcme_flags:          init\n    lcme_extent.e_start: 0\ncomponents:\n'
+    '    lcme_extent.e_end:   EOF\n\t     3\t             2\t          0x2\t   0x340000401\nx\n\n'
+    'stripe_count:  1 stripe_size:   4194304 pattern:       0 stripe_offset: -1\nlmv_stripe_count: 2\n'
+    'lmv_stripe_offset: 0\nlmv_hash_type: none\n     0\t\t [0x200000400:0x4:0x0]\t\t\nlmv_max_inherit: x\n'
+).splitlines(keepends=True)
+
+
+@given(st.lists(st.sampled_from(LINES) | st.text(), max_size=16).map(''.join))
+def test_any_text_is_a_layout_or_is_not_understood(text):
+    for parse in (parse_getstripe, parse_getdirstripe):
+        try:
+            assert isinstance(parse(text), (Striping, DirectoryStriping))
+        except NotUnderstood as error:
+            assert str(error)

@@ -1,0 +1,591 @@
+"""Every genuine output of a Lustre 2.17 is read as a typed value, or refused with the one typed error.
+
+SHOWN names, for each transcript, which part of it is the output of one command, the parser of that command, and a
+fact that the transcript shows. A transcript that SHOWN does not name fails a test.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.engine import ior, mdtest
+from seatrial.filesystem.lustre_layout import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
+from seatrial.filesystem.lustre_params import (
+    parse_fields,
+    parse_histograms,
+    parse_import,
+    parse_job_stats,
+    parse_lfsck_query,
+    parse_param_errors,
+    parse_params,
+    parse_states,
+    parse_stats,
+)
+from seatrial.filesystem.lustre_targets import (
+    Connection,
+    parse_check,
+    parse_devices,
+    parse_df,
+    parse_mounted,
+    parse_pool,
+    parse_pools,
+    parse_quota,
+    parse_targets,
+    parse_usage,
+    parse_version,
+)
+from seatrial.filesystem.lustre_text import NotUnderstood
+
+FOLDER = Path(__file__).resolve().parent.parent / 'transcripts' / 'lustre'
+CLIENT = 'ffff888105ab7000'
+MIB = 1 << 20
+
+
+class Transcript(NamedTuple):
+    """A captured command: what it printed on the two streams."""
+
+    stdout: str
+    stderr: str
+
+
+class Shown(NamedTuple):
+    """What a part of a transcript shows: a fact of the value that the parser makes of it.
+
+    first, stop: the beginnings of the part's first line and of the line after it; all of the stream without them
+    """
+
+    number: str
+    parse: Callable[[str], Any]
+    fact: Callable[[Any], Any]
+    value: Any
+    first: str = ''
+    stop: str = ''
+    stream: str = 'stdout'
+
+
+def transcript(name: str) -> Transcript:
+    """By its number. The first and the last ones are captured without a heading."""
+    text = next(FOLDER.glob(f'{name}_*')).read_text()
+    if '# --- stdout\n' not in text:
+        return Transcript(text, '')
+    stdout, _, stderr = text.partition('# --- stdout\n')[2].partition('# --- stderr\n')
+    return Transcript(stdout, stderr)
+
+
+def part(text: str, first: str, stop: str) -> str:
+    """From the first line that begins with `first` to the one before the next that begins with `stop`."""
+    lines = text.splitlines(keepends=True)
+    begin = next(n for n, line in enumerate(lines) if re.match(first, line)) if first else 0
+    ends = (n for n in range(begin + 1, len(lines)) if stop and re.match(stop, lines[n]))
+    return ''.join(lines[begin : next(ends, len(lines))])
+
+
+def connections(text: str) -> tuple[Connection, ...]:
+    """`lfs check` of which stdout and stderr were captured together."""
+    lines = text.splitlines(keepends=True)
+    errors = [line for line in lines if line.startswith('lfs check: ')]
+    return parse_check(''.join(line for line in lines if line not in errors), ''.join(errors))
+
+
+def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, Any]]:
+    """The parameters whose names end so, read by their own parser."""
+
+    def read(text: str) -> dict[str, Any]:
+        return {param.name: parse(param.value) for param in parse_params(text) if param.name.endswith(ending)}
+
+    return read
+
+
+def second(parse: Callable[[str], Any], first: str) -> Callable[[str], Any]:
+    """Of the second of several outputs that begin with the same line."""
+
+    def read(text: str) -> Any:
+        return parse(''.join(first + rest for rest in text.split(first)[2:3]))
+
+    return read
+
+
+def values(text: str) -> dict[str, str]:
+    return {param.name: param.value for param in parse_params(text)}
+
+
+def refused(error: str) -> str:
+    """As a fact: the typed error, of which this is a part."""
+    return f'NotUnderstood: {error}'
+
+
+def canonical(got: Striping) -> str:
+    return got.layout.canonical
+
+
+def osts(spaces: Any) -> list[tuple[int, str]]:
+    return [(row.number, row.flags) for row in spaces.of('OST')]
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+OSC = f'osc.lustre-OST0000-osc-{CLIENT}'
+MDC = f'mdc.lustre-MDT0000-mdc-{CLIENT}'
+LLITE = f'llite.lustre-{CLIENT}'
+ALL_OSTS = [(0, ''), (1, ''), (2, ''), (3, '')]
+SHOWN = [
+    Shown('000', parse_df, same, refused('not the heading of lfs df')),
+    Shown('001', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
+    Shown('010', parse_df, osts, ALL_OSTS),
+    Shown('010', parse_df, lambda v: (v.complete, v.rows[2].free), (True, 5537792 * 1024)),
+    Shown('011', parse_df, same, refused('rounded sizes')),
+    Shown('012', parse_df, lambda v: (v.rows[0].total, v.rows[0].used), (1254426, 340)),
+    Shown('013', parse_df, same, refused('not the heading of lfs df')),
+    Shown('014', connections, lambda v: (len(v), any(each.fault for each in v)), (15, False)),
+    Shown('015', connections, lambda v: v[2], Connection(f'lustre-OST0000-osc-{CLIENT}')),
+    Shown('016', parse_mounted, same, (('lustre', CLIENT, '/mnt/lustre'),), '', 'ffff'),
+    Shown('016', parse_mounted, same, refused('not the name of a mount')),
+    Shown(
+        '017',
+        parse_targets,
+        lambda v: [(row.number, row.active) for row in v],
+        [(n, True) for n in range(4)],
+        'OBDS',
+        'M',
+    ),
+    Shown('017', parse_targets, lambda v: v[1].uuid, 'lustre-MDT0001_UUID', 'MDTS', 'Pools'),
+    Shown('017', parse_pools, same, (), 'Pools', ''),
+    Shown('018', parse_devices, lambda v: (len(v), v[45].type, v[45].status), (49, 'osc', 'UP'), '', '$'),
+    Shown('018', parse_devices, lambda v: [d.connection for d in v].count('0@lo'), 6, '$', ''),
+    Shown('019', parse_version, same, '2.17.0', 'version', '2'),
+    Shown('019', parse_version, same, '2.17.0', 'lfs', 'lctl'),
+    Shown('020', parse_mounted, same, refused('not the name of a mount')),
+    Shown('021', values, same, {'health_check': 'healthy'}, 'health_check', ''),
+    Shown('030', parse_getstripe, canonical, 'c1.S4M.o3'),
+    Shown('031', parse_getstripe, canonical, 'c4.S4M.o0_1_2_3'),
+    Shown('032', parse_getstripe, canonical, 'c2.S64k.o1_2'),
+    Shown('033', parse_getstripe, canonical, 'c2.S1M.o0_1'),
+    Shown('034', parse_getstripe, canonical, 'c4.S4M.o2_3_0_1'),
+    Shown('035', parse_getstripe, canonical, 'c1.S4M.o2'),
+    Shown('036', parse_getstripe, canonical, 'c2.S4M.o3_1'),
+    Shown('037', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('038', parse_getstripe, canonical, 'c4.S4M.o2_3_0_1'),
+    Shown('039', parse_getstripe, canonical, 'c4.S4M.o2_3_0_1'),
+    Shown('040', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('041', parse_usage, lambda v: '--overstripe-count' in v, True, 'Create', ''),
+    Shown('042', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c-1.S4M'),
+    Shown('043', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c-1.S4M'),
+    Shown('045', parse_getstripe, same, refused('3 components are announced, and 1 shown'), 'pfl', 'init'),
+    Shown('046', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c4.S4M'),
+    Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', '', r'\d'),
+    Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', 'lcm', ''),
+    Shown('048', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c1.S4M', True), '', '$'),
+    Shown(
+        '048', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c2.S2M.o1_2', False), 'ddef/f', 'stripe'
+    ),
+    Shown('049', parse_getstripe, lambda v: (canonical(v), v.of_directory), ('c2.S2M', True), '', r'\d'),
+    Shown('049', parse_getstripe, canonical, 'c2.S2M.o1_2', 'lmm', 'stripe'),
+    Shown('051', parse_getstripe, canonical, 'N2.E-1.c1.S4M.o3', 'flr', r'\d'),
+    Shown('051', second(parse_getstripe, 'flr\n'), lambda v: v.pieces[1].flags, ('init', 'stale'), '', 'CRC'),
+    Shown(
+        '052', parse_getstripe, lambda v: [(p.mirror, p.osts) for p in v.pieces], [(1, (3,)), (2, (0,))], '', r'\d'
+    ),
+    Shown('054', parse_pools, same, ('flash',), 'Pools', 'Pool:'),
+    Shown('054', parse_pool, same, (0, 1), 'Pool:', 'pfile'),
+    Shown('054', parse_getstripe, canonical, 'c2.S4M.o1_0.pflash', 'pfile', 'lmm_x|$'),
+    Shown('054', parse_df, osts, [(0, ''), (1, '')], 'UUID', ''),
+    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, 'none', (1,)), '', r'\d'),
+    Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, 'none', (1,)), r'lmv_stripe_count:  ', ''),
+    Shown('061', parse_getdirstripe, same, DirectoryStriping(2, 0, 'fnv_1a_64', (0, 1)), '', r'lmv_stripe_count:  '),
+    Shown('061', parse_getdirstripe, lambda v: v.mdts, (0, 1), r'lmv_stripe_count:  ', 'dm2'),
+    Shown('062', parse_getdirstripe, lambda v: (v.mdt_count, v.mdts), (2, (1, 0))),
+    Shown('063', parse_getdirstripe, same, DirectoryStriping(2, -1, 'none', (), 3), '', 'lmv_stripe_count: 0'),
+    Shown('063', parse_getdirstripe, lambda v: v.mdt_count, 2, r'lmv_stripe_count: 2.*fnv', ''),
+    Shown('064', parse_getdirstripe, same, refused('not a line of a layout')),
+    Shown('065', parse_df, same, refused('not the heading of lfs df')),
+    Shown('066', parse_getstripe, lambda v: v.pieces[0].pattern, ('0',), r'stripe_count:  1$', 'lmv'),
+    Shown('066', parse_getdirstripe, lambda v: v.max_inherit, -1, 'lmv', 'lmv'),
+    Shown('070', parse_getstripe, canonical, 'c4.S4M.o1_2_3_0', 'e5', ''),
+    Shown('071', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('071', parse_usage, lambda v: '-S' in v, True, '', 'rc'),
+    Shown('073', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('074', parse_getstripe, canonical, 'c1.S4M.o1', 'ec0', 'Create'),
+    Shown('075', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('076', parse_getstripe, same, refused('no layout is shown')),
+    Shown('077', connections, len, 15, 'lustre-OST0000-osc-MDT0000', 'rc'),
+    Shown(
+        '077',
+        parse_quota,
+        lambda v: (v[0].name, v[0].bytes_used, v[0].inodes_used),
+        ('tester', 2048, 1),
+        'Disk',
+        'rc',
+    ),
+    Shown('077', parse_df, lambda v: (len(v.rows), v.complete), (2, False), 'UUID', '/proc'),
+    Shown('077', each(parse_stats, '.stats'), lambda v: v[f'{OSC}.stats'].counters, {}, 'llite', 'rc'),
+    Shown('100', each(parse_stats, ''), lambda v: v[f'{LLITE}.stats'].counters['open'].samples, 3),
+    Shown('101', each(parse_stats, ''), lambda v: v[f'{OSC}.stats'].counters['read_bytes'].total, 4 * MIB),
+    Shown('102', each(parse_stats, ''), lambda v: v[f'{MDC}.md_stats'].counters['create'].samples, 27),
+    Shown('103', each(parse_stats, ''), lambda v: len(v), 4),
+    Shown(
+        '105',
+        each(parse_histograms, 'rpc_stats'),
+        lambda v: v[f'{OSC}.rpc_stats'].tables[0].buckets[-1],
+        ('256', 4, 38),
+    ),
+    Shown(
+        '105',
+        each(parse_histograms, 'brw_stats'),
+        lambda v: [t.title for t in v['osd-zfs.lustre-MDT0001.brw_stats'].tables][4],
+        'disk I/O size',
+    ),
+    Shown('105', each(parse_histograms, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
+    Shown('106', each(parse_fields, 'max_cached_mb'), lambda v: v[f'{LLITE}.max_cached_mb']['used_mb'], '17'),
+    Shown('106', values, lambda v: v[f'{LLITE}.max_read_ahead_mb'], '256'),
+    Shown('107', values, lambda v: (v[f'{OSC}.max_dirty_mb'], len(v)), ('993', 76)),
+    Shown(
+        '108',
+        each(parse_import, '.import'),
+        lambda v: (v[f'{OSC}.import'].state, v[f'{OSC}.import'].server_version),
+        ('FULL', '2.17.0.0'),
+    ),
+    Shown('108', each(parse_import, '.import'), lambda v: v[f'{OSC}.import'].attempts, 3),
+    Shown(
+        '108', each(parse_states, '.state'), lambda v: [c.state for c in v[f'{OSC}.state'].changes].count('IDLE'), 2
+    ),
+    Shown('109', values, lambda v: v[f'ldlm.namespaces.lustre-MDT0000-mdc-{CLIENT}.lru_size'], '53'),
+    Shown('110', each(parse_fields, ''), lambda v: v[f'{LLITE}.max_cached_mb']['used_mb'], '49', 'llite', 'ldlm'),
+    Shown(
+        '111',
+        each(parse_stats, ''),
+        lambda v: v[f'{LLITE}.stats'].counters['read_bytes'].total,
+        32 * MIB,
+        'llite',
+        'osc',
+    ),
+    Shown('111', each(parse_stats, ''), same, refused('the time of the counters is missing'), 'osc', '32'),
+    Shown('112', values, lambda v: v['jobid_var'], 'disable'),
+    Shown('112', each(parse_job_stats, 'job_stats'), lambda v: v['obdfilter.lustre-OST0000.job_stats'], ()),
+    Shown(
+        '114',
+        each(parse_job_stats, 'job_stats'),
+        lambda v: v['obdfilter.lustre-OST0001.job_stats'][0].counters['write_bytes'].buckets,
+        (('1M', 4),),
+        'obdf',
+        r'obdfilter.lustre-OST0002',
+    ),
+    Shown(
+        '114',
+        each(parse_job_stats, 'job_stats'),
+        lambda v: [job.id for job in v['mdt.lustre-MDT0000.job_stats']][-1],
+        '4242',
+        'mdt',
+        'mdt.lustre-MDT0001',
+    ),
+    Shown('115', parse_params, same, refused('not a parameter')),
+    Shown('116', parse_devices, len, 49, '  0 UP', 'lov'),
+    Shown('116', values, lambda v: v['lov.lustre-MDT0000-mdtlov.qos_threshold_rr'], '17%', 'lov', ''),
+    Shown('117', parse_df, same, refused('not the heading of lfs df')),
+    Shown(
+        '118', parse_quota, lambda v: [(row.who, row.id, row.inodes_used) for row in v], [('usr', 0, 711)], '', 'Disk'
+    ),
+    Shown('118', parse_quota, same, refused('not the heading of a quota in KiB'), r'Disk.*tester', 'Disk'),
+    Shown('118', parse_quota, lambda v: (v[0].who, v[0].id), ('prj', 100), r'Disk.*prj', 'Display'),
+    Shown('119', values, lambda v: v['obdfilter.lustre-OST0003.no_create'], '0'),
+    Shown(
+        '119',
+        each(parse_fields, 'recovery_status'),
+        lambda v: v['mdt.lustre-MDT0000.recovery_status']['status'],
+        'INACTIVE',
+    ),
+    Shown(
+        '119',
+        each(parse_states, '.state'),
+        lambda v: [c.state for c in v['osp.lustre-OST0002-osc-MDT0001.state'].changes],
+        ['CONNECTING', 'DISCONN', 'CONNECTING', 'FULL'],
+    ),
+    Shown('120', parse_lfsck_query, same, refused('several answers'), '', 'mdd'),
+    Shown(
+        '120',
+        parse_lfsck_query,
+        lambda v: (v.components['layout', 'osts']['init'], v.repaired),
+        (4, {'layout': 0, 'namespace': 0}),
+        r'layout_mdts_init',
+        r'layout_mdts_init',
+    ),
+    Shown(
+        '120',
+        each(parse_fields, 'lfsck_namespace'),
+        lambda v: v['mdd.lustre-MDT0000.lfsck_namespace']['status'],
+        'init',
+        'mdd',
+        '',
+    ),
+    Shown('122', parse_lfsck_query, lambda v: v.is_running, True, 'layout', 'layout_mdts_init'),
+    Shown('122', parse_fields, lambda v: (v['status'], v['success_count']), ('completed', '1'), 'name', 'name'),
+    Shown(
+        '123',
+        parse_lfsck_query,
+        lambda v: v.components['namespace', 'mdts']['scanning-phase2'],
+        1,
+        'layout',
+        'layout_mdts_init',
+    ),
+    Shown(
+        '123',
+        each(parse_fields, 'lfsck_layout'),
+        lambda v: v['obdfilter.lustre-OST0000.lfsck_layout']['status'],
+        'completed',
+        'mdd',
+        '',
+    ),
+    Shown(
+        '125',
+        each(parse_fields, 'oi_scrub'),
+        lambda v: v['osd-zfs.lustre-OST0003.oi_scrub']['inconsistent'],
+        '0',
+        '',
+        'Started',
+    ),
+    Shown('126', parse_lfsck_query, lambda v: v.is_running, True, 'layout', 'rc'),
+    Shown('126', parse_usage, lambda v: '--dryrun' in v, True, 'start LFSCK', 'check the'),
+    Shown('127', each(parse_fields, ''), lambda v: v['osd-zfs.lustre-MDT0000.oi_scrub']['updated'], '0'),
+    Shown('200', parse_getstripe, canonical, 'c1.S4M.o3', '/mnt', ''),
+    Shown('201', ior.complaints, len, 2),
+    Shown('202', parse_getstripe, lambda v: v.pieces[0].stripe_count, 2, '/mnt', ''),
+    Shown('203', parse_getstripe, lambda v: v.pieces[0].stripe_size, MIB, '/mnt', ''),
+    Shown('204', parse_getstripe, canonical, 'c4.S4M.o1_2_3_0', '/mnt', '/mnt'),
+    Shown('204', parse_getstripe, same, refused('not a line of a layout'), '/mnt', ''),
+    Shown('205', ior.complaints, same, ()),
+    Shown('206', ior.complaints, lambda v: v[0].line, "ERROR: Unable to open '/mnt/lustre/ior/p3': File exists"),
+    Shown('207', parse_getstripe, same, refused('pattern is missing'), 'lmm', ''),
+    Shown('209', lambda text: ior.parse_summary(text, ''), lambda v: v.version, '4.0.0', r'\{', ''),
+    Shown('210', ior.complaints, len, 2),
+    Shown('212', ior.complaints, same, ()),
+    Shown('220', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
+    Shown('221', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
+    Shown('222', mdtest.parse_output, lambda v: v.version, '4.0.0', '', '$x'),
+    Shown('230', parse_job_stats, lambda v: '2' in [job.id for job in v], True, '- job_id', ''),
+    Shown('240', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('241', parse_getstripe, same, refused('not a line of a layout')),
+    Shown('300', parse_targets, lambda v: v[3].active, True, 'OBDS', 'UUID'),
+    Shown(
+        '300',
+        parse_devices,
+        lambda v: [d.name for d in v if d.status == 'IN'],
+        ['lustre-OST0003-osc-MDT0000'],
+        ' 35',
+        'lustre',
+    ),
+    Shown('300', connections, len, 11, 'lustre-OST0000-osc', r'\d'),
+    Shown('302', parse_df, same, refused('not the heading of lfs df'), 'lustre', ''),
+    Shown('310', parse_df, osts, [(0, ''), (1, ''), (2, ''), (3, 'D')], 'UUID', 'UUID'),
+    Shown(
+        '311',
+        parse_df,
+        lambda v: [row.takes_objects for row in v.of('OST')],
+        [True, True, True, False],
+        'UUID',
+        ' +\\d',
+    ),
+    Shown('313', parse_df, lambda v: (v.rows[-1].flags, v.complete), ('R', False), 'UUID', 'rc'),
+    Shown('320', parse_df, lambda v: (osts(v), v.complete), (ALL_OSTS[:3], False), 'UUID', 'Filesystem'),
+    Shown(
+        '320',
+        connections,
+        lambda v: v[-1].fault,
+        'Transport endpoint is not connected (107)',
+        'lustre-OST0000-osc',
+        r'\[',
+    ),
+    Shown('320', parse_fields, lambda v: v['completed_clients'], '2/2', r'status: COMPLETE', 'umount'),
+    Shown(
+        '321',
+        each(parse_fields, 'recovery_status'),
+        lambda v: v['obdfilter.lustre-OST0003.recovery_status']['time_remaining'],
+        '150',
+        'obdfilter',
+        'rc',
+    ),
+    Shown('322', parse_devices, same, refused('not a device')),
+    Shown(
+        '323',
+        each(parse_fields, 'recovery_status'),
+        lambda v: v['obdfilter.lustre-OST0003.recovery_status']['status'],
+        'COMPLETE',
+        'obdfilter',
+        r'\[',
+    ),
+    Shown(
+        '340',
+        each(parse_fields, 'recovery_status'),
+        lambda v: v['obdfilter.lustre-OST0003.recovery_status']['VBR'],
+        'DISABLED',
+        'obdfilter',
+        r'\d',
+    ),
+    Shown(
+        '350',
+        parse_mounted,
+        lambda v: [mounted.path for mounted in v],
+        ['/mnt/lustre', '/mnt/lustre2'],
+        'lustre',
+        ' ',
+    ),
+    Shown(
+        '350',
+        parse_devices,
+        lambda v: {d.name.rpartition('-')[2] for d in v},
+        {CLIENT, 'ffff8881080e0000'},
+        ' 40',
+        'ffff',
+    ),
+    Shown('351', parse_df, same, refused('not the heading of lfs df')),
+    Shown('400', parse_df, same, refused('rounded sizes'), 'UUID', ''),
+    Shown('401', ior.complaints, same, ()),
+    Shown('402', values, lambda v: v['osp.lustre-OST0003-osc-MDT0000.prealloc_status'], '0', 'osp', ''),
+    Shown('405', parse_df, same, refused('rounded sizes')),
+    Shown('410', values, lambda v: v['osd-zfs.lustre-OST0000.quota_slave_dt.enabled'], 'none', 'osd', ''),
+    Shown('411', values, lambda v: v['osd-zfs.lustre-OST0000.quota_slave.enabled'], 'ug', 'osd', ''),
+    Shown('412', parse_quota, lambda v: (v[0].bytes_hard, v[0].inodes_soft), (12288 * 1024, 20), 'Disk', 'Disk'),
+    Shown('412', parse_quota, lambda v: [row.bytes_used for row in v], [8198 * 1024] * 2, 'Disk', 'rc=1'),
+    Shown('412', parse_quota, same, refused('no quota is shown'), r'Disk.*root', ''),
+    Shown('413', parse_quota, lambda v: (v[0].bytes_hard, v[0].exact), (0, True)),
+    Shown('420', parse_mounted, same, refused('not the name of a mount')),
+    Shown('421', parse_getstripe, same, refused('not a line of a layout')),
+    Shown(
+        '431',
+        each(parse_fields, 'lfsck_layout'),
+        lambda v: v['mdd.lustre-MDT0000.lfsck_layout']['status'],
+        'scanning-phase1',
+        'mdd',
+        'Stopped',
+    ),
+    Shown('431', parse_lfsck_query, same, refused('the count of the repairs is missing'), 'layout_mdts', ''),
+    Shown('500', parse_df, same, refused('not the heading of lfs df')),
+    Shown('501', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
+    Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
+    Shown(
+        '112',
+        parse_param_errors,
+        same,
+        {'/sys/fs/lustre/jobid_this_session': 'No such file or directory'},
+        stream='stderr',
+    ),
+    Shown(
+        '117',
+        parse_param_errors,
+        lambda v: v["osc/*/max_rpcs_in_flight'='0"],
+        'Numerical result out of range',
+        stream='stderr',
+    ),
+    Shown('119', parse_param_errors, lambda v: set(v.values()), {'Invalid argument'}, stream='stderr'),
+    Shown(
+        '300',
+        lambda text: parse_check('', text.partition('\n')[0] + '\n'),
+        lambda v: v[0].fault.partition(' (')[2],
+        '108)',
+        stream='stderr',
+    ),
+    Shown(
+        '600',
+        parse_usage,
+        lambda v: {'--component-end', '--overstripe-count', '--mirror-count', '-o'} <= set(v),
+        True,
+        stream='stderr',
+    ),
+    Shown('601', parse_usage, lambda v: ('--yaml' in v, '--json' in v), (True, False), stream='stderr'),
+    Shown('602', parse_usage, lambda v: {'-c', '-i'} <= set(v), True, stream='stderr'),
+    Shown('603', parse_usage, lambda v: '-i' in v, True, stream='stderr'),
+    Shown('604', parse_usage, same, (), stream='stderr'),
+    Shown('605', parse_usage, same, (), stream='stderr'),
+    Shown('606', parse_usage, lambda v: '-u' in v, True, stream='stderr'),
+    Shown('607', parse_usage, lambda v: '--stripe-count' in v, True, stream='stderr'),
+    Shown('608', parse_usage, same, (), stream='stderr'),
+    Shown('609', parse_usage, same, refused('not a usage text'), stream='stderr'),
+    Shown('610', parse_usage, lambda v: '--default' in v, True, stream='stderr'),
+    Shown('611', parse_usage, lambda v: '--yaml' in v, True, stream='stderr'),
+    Shown('612', parse_usage, lambda v: '--dryrun' in v, True, stream='stderr'),
+    Shown('613', parse_usage, lambda v: '--wait' in v, True, stream='stderr'),
+    Shown('614', parse_usage, lambda v: '-n' in v, True, stream='stderr'),
+    Shown('615', parse_usage, lambda v: '-P' in v, True, stream='stderr'),
+    Shown('616', parse_usage, same, refused('not a usage text'), stream='stderr'),
+]
+
+OUTPUTS = [(row, part(getattr(transcript(row.number), row.stream), row.first, row.stop)) for row in SHOWN]
+IDS = [f'{row.number}-{place}' for place, (row, _) in enumerate(OUTPUTS)]
+TYPED = (NotUnderstood, ior.EngineError, mdtest.EngineError)
+
+
+def read(parse: Callable[[str], Any], text: str) -> Any:
+    """The value, or the typed error as a text."""
+    try:
+        return parse(text)
+    except TYPED as error:
+        return f'{type(error).__name__}: {error}'
+
+
+def test_every_transcript_is_read():
+    assert {path.name[:3] for path in FOLDER.iterdir()} == {row.number for row in SHOWN}
+
+
+@pytest.mark.parametrize(('row', 'text'), OUTPUTS, ids=IDS)
+def test_a_transcript_is_a_value_or_a_typed_error(row, text):
+    value = read(row.parse, text)
+    if str(row.value).startswith('NotUnderstood: '):
+        assert str(value).startswith(row.value.partition(': ')[0]) and row.value.partition(': ')[2] in value
+    else:
+        assert row.fact(value) == row.value
+
+
+@pytest.mark.parametrize(('row', 'text'), OUTPUTS, ids=IDS)
+def test_cut_short_after_any_line_it_is_a_value_or_a_typed_error(row, text):
+    lines = text.splitlines(keepends=True)
+    for length in range(len(lines)):
+        read(row.parse, ''.join(lines[:length]))
+
+
+LAYOUTS = [
+    (row, text) for row, text in OUTPUTS if row.parse in (parse_getstripe, parse_getdirstripe) and len(text) < 2500
+]
+
+
+@pytest.mark.parametrize(('row', 'text'), LAYOUTS)
+def test_a_layout_cut_short_anywhere_is_refused_or_is_the_whole(row, text):
+    whole = read(row.parse, text)
+    for length in range(len(text)):
+        cut = read(row.parse, text[:length])
+        assert isinstance(cut, str) or cut == whole or isinstance(whole, str)
+
+
+def test_lfs_df_cut_short_anywhere_has_no_target_that_is_not_there():
+    text = transcript('310').stdout
+    text = part(text, 'UUID', 'UUID')
+    whole = parse_df(text)
+    for length in range(text.index('\n') + 1, len(text)):
+        cut = parse_df(text[:length])
+        assert cut.rows == whole.rows[: len(cut.rows)]
+        assert not cut.complete or cut.rows == whole.rows
+
+
+PARSERS = sorted({row.parse for row in SHOWN if row.parse.__module__.startswith('seatrial.filesystem')}, key=str)
+
+
+@pytest.mark.parametrize('parse', PARSERS, ids=lambda parse: parse.__name__)
+def test_no_transcript_is_more_than_not_understood_by_any_parser(parse):
+    for path in sorted(FOLDER.iterdir()):
+        read(parse, path.read_text())
+
+
+@pytest.mark.parametrize(
+    'parse', [*PARSERS, parse_stats, parse_states, parse_histograms, parse_import], ids=lambda parse: parse.__name__
+)
+@given(data=st.data())
+def test_any_mixture_of_genuine_lines_is_a_value_or_a_typed_error(parse, data):
+    lines = data.draw(st.lists(st.sampled_from(GENUINE_LINES) | st.text(), max_size=12))
+    read(parse, ''.join(lines))
+
+
+GENUINE_LINES = sorted({line for path in FOLDER.iterdir() for line in path.read_text().splitlines(keepends=True)})

@@ -1,0 +1,101 @@
+"""NFS, GPFS and BeeGFS: recognised, their settings read where any user may. No such file system was at hand.
+
+The texts have the form that nfsiostat(8) reads of /proc/self/mountstats, and that of /proc/fs/beegfs/*/config.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem import beegfs, gpfs, nfs
+from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.mounts import Mount, type_of
+from seatrial.filesystem.nfs import read_bytes, section_of
+from seatrial.filesystem.probe import Answer
+
+MOUNTSTATS = """device proc mounted on /proc with fstype proc
+device filer:/home mounted on /home with fstype nfs4 statvers=1.1
+\topts:\trw,vers=4.2,rsize=1048576,wsize=1048576,acregmin=3,acregmax=60,hard,proto=tcp,nconnect=4,timeo=600
+\tage:\t3379
+\tcaps:\tcaps=0x3ffdf,wtmult=512,dtsize=32768,bsize=0,namlen=255
+\tnfsv4:\tbm0=0xfdffbfff,bm1=0x40f9be3e,bm2=0x803,acl=0x3,sessions,pnfs=not configured,lease_time=90,lease_expired=0
+\tsec:\tflavor=1,pseudoflavor=1
+\tevents:\t39 11 0 1 0 2 25 524289 0 0 0 34 0 2 5 3 0 5 0 2 1 0 0 0 0 499616 173895
+\tbytes:\t100 200 300 400 5120 600 7 8
+\tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+device filer:/home/with\\040space mounted on /home/with\\040space with fstype nfs4 statvers=1.1
+\tbytes:\t1 2 3 4 55 6 7 8
+"""
+HOME = Mount('/home', 'nfs4', 'filer:/home', 'rw,vers=4.2')
+
+
+@pytest.fixture
+def mountstats(monkeypatch, tmp_path):
+    file = tmp_path / 'mountstats'
+    file.write_text(MOUNTSTATS)
+    monkeypatch.setattr(nfs, 'MOUNTSTATS', str(file))
+    for module in ('posix', 'nfs'):
+        monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (HOME, ''))
+
+
+@pytest.mark.parametrize(
+    ('kernel_type', 'type_'),
+    [
+        ('nfs', 'nfs'),
+        ('nfs4', 'nfs'),
+        ('gpfs', 'gpfs'),
+        ('beegfs', 'beegfs'),
+        ('beegfs_nodev', 'beegfs'),
+        ('fuse.glusterfs', 'glusterfs'),
+        ('lustre', 'lustre'),
+        ('ext4', None),
+        ('fuse.sshfs', None),
+    ],
+)
+def test_the_kernels_type_names_the_driver_that_knows_it(kernel_type, type_):
+    assert type_of(Mount('/mnt', kernel_type, 'source', 'rw')) == type_
+
+
+def test_what_an_nfs_client_read_from_its_server_is_counted(mountstats, tmp_path):
+    assert by_type('nfs').fetched_bytes('/home') == 5120
+
+
+def test_a_mount_point_is_found_whole_and_with_its_spaces():
+    assert read_bytes(section_of(MOUNTSTATS, '/home/with space')) == 55
+    assert section_of(MOUNTSTATS, '/hom') == section_of(MOUNTSTATS, '/proc') == ''
+
+
+def test_of_a_text_without_the_counters_nothing_is_known():
+    assert read_bytes('') is None
+    assert read_bytes('\tbytes:\t1 2 3\n') is None
+
+
+@given(st.integers(0, len(MOUNTSTATS)))
+def test_mountstats_cut_short_anywhere_gives_the_number_or_none(length):
+    assert read_bytes(section_of(MOUNTSTATS[:length], '/home')) in (None, 5120)
+
+
+def test_the_state_of_nfs_has_the_options_in_effect(mountstats, tmp_path):
+    seen = by_type('nfs').state(str(tmp_path))
+    assert 'nconnect=4' in seen['nfs opts'] and 'pnfs=not configured' in seen['nfs nfsv4']
+    assert seen['mounted'] == 'filer:/home on /home type nfs4'
+    assert not any('5120' in value for value in seen.values())
+
+
+def test_the_state_of_gpfs_has_its_package_or_says_that_it_is_unknown(monkeypatch):
+    answers = {'rpm': None, 'dpkg-query': Answer('gpfs.base-5.1.9-2', 0)}
+    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers[argv[0]])
+    assert by_type('gpfs')._own_state('/gpfs', HOME) == {'client version': 'gpfs.base-5.1.9-2'}
+    answers['dpkg-query'] = Answer('', 1)
+    assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'].startswith('unknown: ')
+
+
+def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypatch, tmp_path):
+    for name, kind in (('a', 'buffered'), ('b', 'native')):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / 'config').write_text(f'cfgFile = /etc/beegfs/{name}.conf\ntuneFileCacheType = {kind}\n')
+    monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/*/config')
+    mount = Mount('/mnt', 'beegfs', 'beegfs_nodev', 'rw,cfgFile=/etc/beegfs/b.conf')
+    assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
+    unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
+    assert unnamed == {'beegfs client': f'unknown: 2 clients show themselves in {tmp_path}/*/config'}

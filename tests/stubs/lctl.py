@@ -1,0 +1,120 @@
+"""A stand-in for lctl 2.17: it replays genuine parameters (tests/transcripts/lustre), and takes only genuine options.
+
+Beside what tests/stubs/lfs.py reads, the JSON file tells:
+
+    params      {name: value} that stand in the place of genuine ones; null is absent
+    unreadable  patterns of parameters that this user cannot read
+    cached_mb   what max_cached_mb says is used; setting lru_size to clear makes it 0, or `kept_mb`
+    mute        whether it does not answer
+"""
+
+import fnmatch
+import json
+import re
+import sys
+import time
+
+from lfs import NOT_PLAYED, Refusal, parse, say, transcript
+
+SOURCES = (
+    '019_version',
+    '021_health',
+    '100_llite_stats',
+    '101_osc_stats',
+    '102_mdc_stats',
+    '105_brw_stats',
+    '106_readahead',
+    '107_osc_params',
+    '108_import',
+    '109_lru_size',
+    '112_jobstats_off',
+    '119_osd_params',
+)
+NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
+
+
+def main(arguments, told_file):
+    with open(told_file) as stream:
+        told = json.load(stream)
+    with open(f'{told_file}.log', 'a') as stream:
+        stream.write(json.dumps(['lctl', *arguments]) + '\n')
+    if told.get('mute'):
+        time.sleep(3600)
+    try:
+        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
+        options, operands = parse(command, rest, told) if command in COMMANDS else ([], [])
+        if options or not operands:
+            raise Refusal(NOT_PLAYED, f'lctl {arguments} is not played\n')
+        status = COMMANDS[command](operands, told)
+    except Refusal as refusal:
+        return say(refusal, told_file)
+    with open(told_file, 'w') as stream:
+        json.dump(told, stream)
+    return status
+
+
+def parameters(told):
+    """Every parameter that a transcript shows, with its value as it was printed."""
+    found = {}
+    for source in SOURCES:
+        name = None
+        for line in transcript(told, source)[0].splitlines():
+            match = NAME.match(line)
+            if match is not None:
+                name = match.group(1)
+                found[name] = match.group(2) + '\n'
+            elif name is not None:
+                found[name] += line + '\n'
+    cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {told["cached_mb"]}\nunused_mb: 3921\n'
+    found['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
+    found.update({name: value for name, value in told['params'].items() if value is not None})
+    hidden = {name for name, value in told['params'].items() if value is None}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in hidden and not any(fnmatch.fnmatchcase(name, pattern) for pattern in told['unreadable'])
+    }
+
+
+def matching(pattern, names):
+    """A wildcard does not go over a dot, which is a slash of the path."""
+    parts = pattern.split('.')
+    for name in names:
+        if len(name.split('.')) == len(parts) and all(map(fnmatch.fnmatchcase, name.split('.'), parts)):
+            yield name
+
+
+def get_param(patterns, told):
+    status, known = 0, parameters(told)
+    for pattern in patterns:
+        names = list(matching(pattern, known))
+        for name in names:
+            sys.stdout.write(f'{name}={known[name]}')
+        if not names:
+            path = pattern.replace('.', '/')
+            sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
+            status = 2
+    return status
+
+
+def set_param(settings, told):
+    for setting in settings:
+        pattern, _, value = setting.partition('=')
+        names = list(matching(pattern, parameters(told)))
+        path = pattern.replace('.', '/')
+        if not pattern.endswith('.lru_size') or value != 'clear':
+            raise Refusal(NOT_PLAYED, f'lctl set_param {setting} is not played\n')
+        if not names:
+            words = f"error: set_param: param_path '{path}': No such file or directory\n"
+            raise Refusal(2, f"{words}error: set_param: setting '{path}'='{value}': No such file or directory\n")
+        if not told['root']:
+            lines = [f"opening '/sys/fs/lustre/{name.replace('.', '/')}'" for name in names]
+            lines.append(f"setting '{path}'='{value}'")
+            raise Refusal(13, ''.join(f'error: set_param: {line}: Permission denied\n' for line in lines))
+        for name in names:
+            print(f'{name}={value}')
+    told['cached_mb'] = told.get('kept_mb', 0)
+    return 0
+
+
+COMMANDS = {'get_param': get_param, 'set_param': set_param}

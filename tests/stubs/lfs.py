@@ -1,0 +1,502 @@
+"""A stand-in for lfs 2.17: it replays genuine outputs (tests/transcripts/lustre) and refuses what a real lfs refuses.
+
+The options that a command takes are read from its genuine usage text. What files and directories get is reckoned as
+the servers do it, and shown in the genuine form. A valid command that no transcript shows is NOT_PLAYED: a test that
+comes there is about nothing real, and what it asked is added to the file beside the JSON that ends in .unplayed.
+
+What it passes for lies in a JSON file, which it also writes:
+
+    mount, transcripts  directories: where it is "mounted", and where the transcripts lie
+    osts, mdts          how many there are; pools: {name: [OST index, ...]}
+    full                OSTs without room; away: OSTs that do not answer; inactive: OSTs that the client does not use
+    root                whether the user is root; dom_limit: the most bytes that an MDT takes of a file
+    lacks               options that this version does not have yet
+    default             options of lfs setstripe for the layout of the root directory
+    df, df_i, check, quota      the transcripts that are replayed for these commands (check: of OSTs)
+    restricted          whether setstripe is restricted to a group: it then removes what it was to be set on
+    directories, files  what was set on which path, and what each file got; shards: the MDTs of each directory
+    next                counts the files, and with them where the next one begins
+"""
+
+import json
+import os
+import re
+import sys
+import time
+
+NOT_PLAYED = 99
+USAGE, EXISTS, INVALID, NO_DEVICE, NOT_PERMITTED, NOT_LUSTRE, TOO_BIG = 4, 17, 22, 19, 1, 25, 27
+GENUINE_MOUNT = '/mnt/lustre'
+INSTANCE = 'ffff888105ab7000'
+HELP = {
+    'setstripe': '600_help_setstripe',
+    'getstripe': '601_help_getstripe',
+    'mkdir': '602_help_mkdir',
+    'df': '603_help_df',
+    'check': '604_help_check',
+    'pool_list': '605_help_pool_list',
+    'quota': '606_help_quota',
+    'osts': '608_help_osts',
+    'mdts': '608_help_osts',
+    'setdirstripe': '610_help_setdirstripe',
+    'getdirstripe': '611_help_getdirstripe',
+    'get_param': '614_lctl_help_get_param',
+    'set_param': '615_lctl_help_set_param',
+}
+UNIT = 65536
+
+
+class Refusal(Exception):
+    """It ends with a status, having said something."""
+
+    def __init__(self, status, stderr='', stdout=''):
+        super().__init__(status)
+        self.status, self.stderr, self.stdout = status, stderr, stdout
+
+
+def main(arguments, told_file):
+    with open(told_file) as stream:
+        told = json.load(stream)
+    with open(f'{told_file}.log', 'a') as stream:
+        stream.write(json.dumps(['lfs', *arguments]) + '\n')
+    try:
+        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
+        if command not in COMMANDS:
+            raise Refusal(NOT_PLAYED, f'lfs {command} is not played\n')
+        COMMANDS[command](rest, told)
+        status = 0
+    except Refusal as refusal:
+        status = say(refusal, told_file)
+    with open(told_file, 'w') as stream:
+        json.dump(told, stream)
+    return status
+
+
+def say(refusal, told_file):
+    sys.stdout.write(refusal.stdout)
+    sys.stderr.write(refusal.stderr)
+    if refusal.status == NOT_PLAYED:
+        with open(f'{told_file}.unplayed', 'a') as stream:
+            stream.write(refusal.stderr)
+    return refusal.status
+
+
+def transcript(told, name):
+    """The stdout and stderr of a transcript, whose name may lack its end."""
+    folder = told['transcripts']
+    file = next(entry for entry in sorted(os.listdir(folder)) if entry.startswith(name))
+    with open(os.path.join(folder, file)) as stream:
+        body = stream.read().partition('# --- stdout\n')[2]
+    stdout, _, stderr = body.partition('# --- stderr\n')
+    return stdout, stderr
+
+
+def usage_of(command, told):
+    """The genuine usage text, without what this version does not have yet."""
+    text = transcript(told, HELP[command])[1]
+    for option in told.get('lacks', []):
+        text = re.sub(rf'\[[^][]*{re.escape(option)}[^][]*\]', '', text)
+    return text
+
+
+def grammar(usage):
+    """The options of a usage text: name -> 'none', 'required' or 'optional' value."""
+    found = {}
+    group = r'(?<![\w-])(-{1,2}[A-Za-z][\w-]*(?:\|-{1,2}[A-Za-z][\w-]*)*)\}?(\[|=| (?=[A-Za-z<(]))?'
+    for names, value in re.findall(group, usage):
+        for name in names.split('|'):
+            found.setdefault(name, {'[': 'optional', '': 'none'}.get(value, 'required'))
+    return found
+
+
+def parse(command, arguments, told):
+    """The options in their order as (name, value), and the operands; refused as getopt_long(3) and lfs do."""
+    known = grammar(usage_of(command, told))
+    options, operands = [], []
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if not word.startswith('-') or word == '-':
+            operands.append(word)
+            continue
+        name, value = (
+            (word.partition('=')[::2] if '=' in word else (word, None)) if word[:2] == '--' else (word[:2], None)
+        )
+        rest = word[2:] if word[:2] != '--' else ''
+        if name not in known:
+            refuse_usage(command, told, f"lfs: unrecognized option '{word}'\n")
+        if known[name] == 'none':
+            if value is not None:
+                refuse_usage(command, told, f"lfs: option '{name}' doesn't allow an argument\n")
+            if rest:
+                words.insert(0, f'-{rest}')
+            options.append((name, None))
+            continue
+        if known[name] == 'required' and value is None:
+            if not rest and not words:
+                refuse_usage(command, told, f"lfs: option '{word}' requires an argument\n")
+            value = rest or words.pop(0)
+        options.append((name, rest or value))
+    return options, operands
+
+
+def refuse_usage(command, told, words):
+    text = usage_of(command, told)
+    raise Refusal(USAGE, words, text.partition(f'{command}: ')[2])
+
+
+def size_of(text):
+    match = re.match(r'(\d+)([kKmMgGtT]?)\Z', text)
+    if match is None:
+        return None
+    size = int(match.group(1)) << {'': 0, 'k': 10, 'm': 20, 'g': 30, 't': 40}[match.group(2).lower()]
+    return size * 1024 if size < 4096 else size  # lfs: values below 4096 are in KiB
+
+
+def inside(told, path):
+    path, mount = os.path.realpath(path), os.path.realpath(told['mount'])
+    return path == mount or path.startswith(mount + os.sep)
+
+
+def wish_of(options, told):
+    """What a command line of setstripe asks for: pieces and mirrors; refused where lfs itself does."""
+    pieces = [{}]
+    mirrors = 1
+    for name, value in options:
+        piece = pieces[-1]
+        if name == '-E':
+            end = -1 if value in ('-1', 'eof', 'EOF') else size_of(value)
+            if end is None or (end != -1 and end % UNIT):
+                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid component end '{value}'\n")
+            if 'end' in piece:
+                before = piece
+                if before['end'] == -1 or (end != -1 and end <= before['end']):
+                    raise Refusal(
+                        INVALID,
+                        f'Set extent [{before["end"]}, {end}) failed. Invalid argument\n'
+                        f'error: lfs setstripe: invalid layout\n',
+                    )
+                piece = {key: before[key] for key in ('count', 'size', 'pool') if key in before}
+                pieces.append(piece)
+            piece['end'] = end
+        elif name == '-L':
+            if len(pieces) > 1:
+                raise Refusal(INVALID, "error: 'mdt' layout can be only the first one\n")
+            if piece.get('end', 0) > 1 << 30 or piece.get('end') == -1:
+                raise Refusal(TOO_BIG, "error: 'mdt' layout size is too big\n")
+            piece['mdt'] = True
+        elif name in ('-c', '-C'):
+            if not re.match(r'-?\d+\Z', value) or not (-1 if name == '-c' else -32) <= int(value) <= 2000:
+                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe count '{value}'\n")
+            piece['count'], piece['over'] = int(value), name == '-C'
+        elif name == '-S':
+            size = size_of(value)
+            if size is None or size % UNIT:
+                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe size '{value}'\n")
+            if size >= 1 << 32:
+                words = f"lfs setstripe: error: stripe size '{size}' over 4GB limit: Invalid argument (22)\n"
+                raise Refusal(INVALID, words)
+            piece['size'] = size
+        elif name == '-i':
+            if not re.match(r'-?\d+\Z', value):
+                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe offset '{value}'\n")
+            piece['start'] = int(value)
+        elif name == '-o':
+            if not re.match(r'\d+(,\d+)*\Z', value):
+                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid OST target(s) '{value}'\n")
+            piece['osts'] = [int(ost) for ost in value.split(',')]
+        elif name == '-p':
+            if value not in told['pools']:
+                words = f"lfs setstripe: pool '{value} fsname lustre' does not exist: No such file or directory (2)\n"
+                raise Refusal(INVALID, words)
+            piece['pool'] = value
+        elif name == '-N':
+            mirrors = int(value or 1)
+        else:
+            raise Refusal(NOT_PLAYED, f'lfs setstripe {name} is not played\n')
+    for piece in pieces:
+        if piece.get('size') and piece.get('end', -1) != -1 and piece['end'] % piece['size']:
+            raise Refusal(INVALID, 'error: lfs setstripe: invalid layout\n')
+    return {'pieces': pieces, 'mirrors': mirrors}
+
+
+def setstripe(arguments, told):
+    options, operands = parse('setstripe', arguments, told)
+    wish = wish_of(options, told)
+    if not operands:
+        refuse_usage('setstripe', told, 'lfs setstripe setstripe: FILE must be specified\n')
+    for path in operands:
+        key = os.path.realpath(path)
+        error = f"lfs setstripe: setstripe error for '{path}': "
+        if not inside(told, path):
+            raise Refusal(NOT_LUSTRE, f'{error}Inappropriate ioctl for device\n')
+        if told.get('restricted') and os.path.isdir(path):
+            os.rmdir(path)
+            raise Refusal(2, f"lfs setstripe: unable to open '{path}': No such file or directory (2)\n")
+        if os.path.isfile(path):
+            raise Refusal(EXISTS, f'{error}stripe already set\n')
+        if not os.path.isdir(path):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+        named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
+        if any(ost >= told['osts'] for ost in named):  # what it has made by then stays
+            raise Refusal(INVALID, f'{error}Invalid argument\n')
+        if os.path.isdir(path):
+            told['directories'][key] = wish
+        elif any(set(piece.get('osts', ())) & set(told['full']) for piece in wish['pieces']):
+            raise Refusal(28, f'{error}No space left on device\n')
+        else:
+            told['files'][key] = allocate(wish, 0, told)
+
+
+def allocate(wish, size, told):
+    """The layout that the servers give a file of this size."""
+    pieces = []
+    for mirror in range(wish['mirrors']):
+        start = 0
+        for asked in wish['pieces']:
+            end = asked.get('end', -1)
+            if asked.get('mdt'):
+                end = min(end, told['dom_limit'])
+                pieces.append({'start': 0, 'end': end, 'mirror': mirror, 'mdt': True, 'size': end})
+            else:
+                reached = start == 0 or size > start
+                piece = {'start': start, 'end': end, 'mirror': mirror, 'size': asked.get('size') or 4 << 20}
+                piece.update(count_and_osts(asked, reached, told), pool=asked.get('pool'), init=reached)
+                pieces.append(piece)
+            start = end
+    return {'pieces': pieces, 'composite': bool(wish['pieces'][0].get('end')) or wish['mirrors'] > 1}
+
+
+def count_and_osts(asked, reached, told):
+    if asked.get('osts'):
+        return {'count': len(asked['osts']), 'osts': asked['osts'] if reached else []}
+    usable = told['pools'][asked['pool']] if asked.get('pool') else list(range(told['osts']))
+    usable = [ost for ost in usable if ost not in told['full']]
+    if not reached:
+        return {'count': asked.get('count') or 1, 'osts': []}
+    wanted = asked.get('count') or 1
+    count = len(usable) if wanted == -1 else wanted if asked.get('over') else min(wanted, len(usable))
+    start = asked.get('start', -1)
+    first = usable.index(start) if start in usable else told['next'] % len(usable)
+    told['next'] += 1
+    return {'count': count, 'osts': [usable[(first + place) % len(usable)] for place in range(count)]}
+
+
+def default_wish(path, told):
+    """The layout of the nearest directory that has one; the root's own otherwise."""
+    while inside(told, path):
+        found = told['directories'].get(os.path.realpath(path))
+        if found is not None:
+            return found
+        path = os.path.dirname(os.path.realpath(path))
+    return wish_of([tuple(option) for option in told['default']], told) if told['default'] else None
+
+
+def getstripe(arguments, told):
+    options, operands = parse('getstripe', arguments, told)
+    names = {name for name, _ in options}
+    if not operands:
+        refuse_usage('getstripe', told, 'lfs getstripe: FILE must be specified\n')
+    path = operands[0]
+    if len(operands) > 1 or names not in ({'-y'}, {'-y', '-d'}) or os.path.isdir(path) != ('-d' in names):
+        raise Refusal(NOT_PLAYED, f'lfs getstripe {arguments} is not played\n')
+    if not os.path.exists(path):
+        raise Refusal(2, f"lfs: getstripe for '{path}' failed: No such file or directory\n")
+    if not inside(told, path):
+        words = "lfs getstripe: cb_getstripe: '{}' not on a Lustre fs?: Inappropriate ioctl for device (25)\n"
+        raise Refusal(NOT_LUSTRE, words.format(path))
+    if '-d' in names:
+        sys.stdout.write(shown_default(default_wish(path, told)))
+        return
+    key = os.path.realpath(path)
+    if key not in told['files']:
+        wish = default_wish(os.path.dirname(key), told) or {'pieces': [{}], 'mirrors': 1}
+        told['files'][key] = allocate(wish, os.path.getsize(path), told)
+    sys.stdout.write(shown(told['files'][key]))
+
+
+def shown_default(wish):
+    if wish is None:
+        return 'stripe_count:  1\nstripe_size:   4194304\npattern:       0\nstripe_offset: -1\n'
+    if len(wish['pieces']) > 1 or wish['mirrors'] > 1:
+        raise Refusal(NOT_PLAYED, 'the default layout of a directory with components is not played\n')
+    piece = wish['pieces'][0]
+    lines = [f'stripe_count:  {piece.get("count", 1)}', f'stripe_size:   {piece.get("size", 4194304)}']
+    lines += ['pattern:       raid0', f'stripe_offset: {piece.get("start", -1)}']
+    lines += [f'pool:          {piece["pool"]}'] if piece.get('pool') else []
+    return '\n'.join(lines) + '\n'
+
+
+def shown(layout):
+    """As lfs getstripe -y shows it (transcripts 039, 043, 047, 052, 054)."""
+    if not layout['composite']:
+        return shown_piece(layout['pieces'][0], '', '      ')
+    mirrors = max(piece['mirror'] for piece in layout['pieces']) + 1
+    text = f'lcm_layout_gen:    3\nlcm_mirror_count:  {mirrors}\n'
+    text += f'lcm_entry_count:   {len(layout["pieces"])}\ncomponents:\n'
+    for place, piece in enumerate(layout['pieces']):
+        mirror = piece['mirror'] + 1 if mirrors > 1 else 0
+        end = 'EOF' if piece['end'] == -1 else piece['end']
+        text += f'  - lcme_id:             {(mirror << 16) + place + 1}\n    lcme_mirror_id:      {mirror}\n'
+        text += f'    lcme_flags:          {"init" if piece.get("mdt") or piece["osts"] else 0}\n'
+        text += f'    lcme_extent.e_start: {piece["start"]}\n    lcme_extent.e_end:   {end}\n    sub_layout:\n'
+        text += shown_piece(piece, '      ', '      ')
+    return text
+
+
+def shown_piece(piece, indent, dash):
+    pattern = 'mdt' if piece.get('mdt') else 'raid0'
+    osts = piece.get('osts', [])
+    if len(set(osts)) < len(osts):
+        pattern += ',overstriped'
+    lines = [f'lmm_stripe_count:  {piece.get("count", 0)}', f'lmm_stripe_size:   {piece["size"]}']
+    lines += [f'lmm_pattern:       {pattern}', 'lmm_layout_gen:    0']
+    lines += ['lmm_mdt_index:     0' if piece.get('mdt') else f'lmm_stripe_offset: {osts[0] if osts else -1}']
+    lines += [f'lmm_pool:          {piece["pool"]}'] if piece.get('pool') else []
+    lines += ['lmm_objects:'] if osts else []
+    text = ''.join(f'{indent}{line}\n' for line in lines)
+    for ost in osts:
+        text += f'{dash}- l_ost_idx: {ost}\n{dash}  l_fid:     0x{0x280 + 0x40 * ost:x}000401:0x{ost + 2:x}:0x0\n'
+    return text
+
+
+def mkdir(arguments, told):
+    options, operands = parse('mkdir', arguments, told)
+    known = {'-c': 'count', '-i': 'first'}
+    if any(name not in known for name, _ in options) or len(operands) != 1:
+        raise Refusal(NOT_PLAYED, f'lfs mkdir {arguments} is not played\n')
+    wish = {known[name]: int(value) for name, value in options}
+    path = operands[0]
+    errors = "lfs mkdir: dirstripe error on '{0}': {1}\nlfs setdirstripe: cannot create dir '{0}': {1}\n"
+    if not told['root']:
+        raise Refusal(NOT_PERMITTED, errors.format(path, 'Operation not permitted'))
+    if wish.get('first', 0) >= told['mdts']:
+        raise Refusal(NO_DEVICE, errors.format(path, 'No such device'))
+    os.mkdir(path)
+    wanted = wish.get('count', 1)
+    count = told['mdts'] if wanted == -1 else min(wanted, told['mdts'])
+    told['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
+
+
+def getdirstripe(arguments, told):
+    options, operands = parse('getdirstripe', arguments, told)
+    if options or len(operands) != 1:
+        raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
+    count, first = told['shards'].get(os.path.realpath(operands[0]), [0, 0])
+    kind = 'fnv_1a_64' if count else 'none'
+    sys.stdout.write(f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n')
+    if count:
+        sys.stdout.write('mdtidx\t\t FID[seq:oid:ver]\n')
+    for place in range(count):
+        mdt = (first + place) % told['mdts']
+        sys.stdout.write(f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n')
+
+
+def df(arguments, told):
+    options, operands = parse('df', arguments, told)
+    names = [name for name, _ in options]
+    if names not in ([], ['-i']) or len(operands) != 1 or not inside(told, operands[0]):
+        raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
+    text = transcript(told, told['df_i' if names else 'df'])[0]
+    for line in text[text.index('UUID  ') :].splitlines(keepends=True):
+        index = re.search(r'\[OST:(\d+)\]', line)
+        if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in told['away']):
+            sys.stdout.flush()  # here the genuine one blocked
+            time.sleep(3600)
+        if index is None or int(index.group(1)) not in told['inactive']:
+            sys.stdout.write(line.replace(GENUINE_MOUNT, told['mount']))
+        if line.startswith('filesystem_summary'):
+            print()
+            return
+
+
+def osts(arguments, told):
+    _, operands = parse('osts', arguments, told)
+    listed(operands, 'OBDS', 'OST', told['osts'], told['inactive'])
+
+
+def mdts(arguments, told):
+    _, operands = parse('mdts', arguments, told)
+    listed(operands, 'MDTS', 'MDT', told['mdts'], [])
+
+
+def listed(operands, head, kind, count, inactive):
+    """As transcript 017 shows them."""
+    if len(operands) > 1:
+        raise Refusal(NOT_PLAYED, 'more than one path\n')
+    print(f'{head}:')
+    for index in range(count):
+        print(f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}')
+
+
+def check(arguments, told):
+    _, operands = parse('check', arguments, told)
+    kinds = re.search(r'\{([a-z|]+)\}', usage_of('check', told)).group(1).split('|')
+    if not operands or operands[0] not in kinds:
+        refuse_usage('check', told, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
+    device = {'osts': '-osc-', 'mdts': '-mdc-', 'all': '-'}[operands[0]]
+    stdout, stderr = transcript(told, told['check'] if operands[0] == 'osts' else '014')
+    for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)):
+        if line.endswith(' active.\n') and device in line:
+            sys.stdout.write(line)
+        if line.startswith('lfs check: error') and device in line:
+            sys.stderr.write(line)
+
+
+def pool_list(arguments, told):
+    _, operands = parse('pool_list', arguments, told)
+    fsname, _, pool = ''.join(operands).partition('.')
+    if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in told['pools']):
+        raise Refusal(NOT_PLAYED, f'lfs pool_list {arguments} is not played\n')
+    if pool:
+        print(f'Pool: {fsname}.{pool}')
+        print(''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in told['pools'][pool]), end='')
+    else:
+        print(f'Pools from {fsname}:')
+        print(''.join(f'{fsname}.{name}\n' for name in told['pools']), end='')
+
+
+def quota(arguments, told):
+    options, operands = parse('quota', arguments, told)
+    if options or operands != [told['mount']]:
+        raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
+    text = transcript(told, told['quota'])[0]
+    blocks = re.findall(
+        r'^Disk quotas for (?:usr|grp) tester .*\n +Filesystem +kbytes.*\n +/mnt/lustre.*\n', text, re.M
+    )
+    if not blocks:
+        raise Refusal(1, 'Permission denied.\n')
+    sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, told['mount']))
+
+
+def getname(arguments, told):
+    if arguments:  # 016 shows it with options too, but no usage text of it was captured
+        raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
+    print(f'lustre-{INSTANCE} {told["mount"]}')
+
+
+def help_of(arguments, told):
+    if len(arguments) != 1 or arguments[0] not in HELP:
+        raise Refusal(NOT_PLAYED, f'lfs help {arguments} is not played\n')
+    sys.stderr.write(usage_of(arguments[0], told))
+
+
+def version(arguments, told):
+    print(f'lfs {told.get("version", "2.17.0")}')
+
+
+COMMANDS = {
+    'setstripe': setstripe,
+    'getstripe': getstripe,
+    'mkdir': mkdir,
+    'getdirstripe': getdirstripe,
+    'df': df,
+    'osts': osts,
+    'mdts': mdts,
+    'check': check,
+    'pool_list': pool_list,
+    'quota': quota,
+    'getname': getname,
+    'help': help_of,
+    '--version': version,
+}
