@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint
 from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
-from seatrial.model.tree import PHASES, MetadataTree, TreePoint, operations
+from seatrial.model import tree as tree_model
+from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE
+from seatrial.model.tree import LEAST_DIRECTORIES, PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
 
 TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'mdtest'
@@ -111,6 +113,14 @@ UNFINISHED = {name for name, (rule, _) in REFUSED.items() if rule == 'E1'} | {'v
 WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
 
 
+@pytest.fixture(scope='module', autouse=True)
+def trees_of_few_directories_count():
+    """The transcripts are of trees of 11 and 13 directories, whose making no case calls a rate."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_model, 'LEAST_DIRECTORIES', 2)
+        yield
+
+
 def text(name, extension='out'):
     path = TRANSCRIPTS / f'{name}.{extension}'
     return path.read_text() if path.exists() else None
@@ -128,8 +138,8 @@ def outcome(name, stdout=None, ranks=None, status=None):
 
 def measure(name, how=None, **instead):
     phase, at = how or GOOD.get(name, PLANNED)
-    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
-    return Mdtest().measure(phase, at, command, outcome(name, **instead))
+    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
+    return Mdtest().measure(TREE, phase, at, command, outcome(name, **instead))
 
 
 def refusal(name, how=None, **instead):
@@ -152,7 +162,7 @@ def changed(name, old, new, extension='out'):
 
 
 def argv_of(phase, at, raw='/records/1', seed=7):
-    return Mdtest().command('mdtest', phase, at, raw, seed).argvs[0]
+    return Mdtest().command('mdtest', TREE, phase, at, raw, seed).argvs[0]
 
 
 def option(argv, flag):
@@ -238,7 +248,7 @@ def test_the_seed_of_the_data_is_a_number_that_mdtest_takes_as_it_is(seed, raw):
 
 
 def test_what_mdtest_leaves_lies_beside_the_records():
-    command = Mdtest().command('mdtest', 'stat', point(SHARED), '/records/1', 7)
+    command = Mdtest().command('mdtest', TREE, 'stat', point(SHARED), '/records/1', 7)
     assert command.outputs == ('/records/1.csv',)
     assert '--saveRankPerformanceDetails=/records/1.csv' in command.argvs[0]
 
@@ -248,7 +258,7 @@ def test_what_mdtest_leaves_lies_beside_the_records():
 
 @pytest.mark.parametrize('tree', [PRIVATE, SHARED, EMPTIES, BARE, SYNCED, FDTREE_1])
 def test_it_can_do_the_trees_of_the_sources(tree):
-    assert Mdtest().cannot(point(tree, 48, 6)) is None
+    assert Mdtest().cannot(TREE, point(tree, 48, 6)) is None
 
 
 @pytest.mark.parametrize(
@@ -263,11 +273,32 @@ def test_it_can_do_the_trees_of_the_sources(tree):
     ],
 )
 def test_it_says_what_it_cannot_do_exactly(tree, why):
-    assert why in Mdtest().cannot(point(tree))
+    assert why in Mdtest().cannot(TREE, point(tree))
+
+
+@pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
+def test_it_knows_nothing_but_trees(workload):
+    assert Mdtest().cannot(workload, point(SHARED)) == f'does not know {workload.name}'
 
 
 def test_the_largest_file_that_one_call_writes_is_accepted():
-    assert Mdtest().cannot(point(SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL))) is None
+    assert Mdtest().cannot(TREE, point(SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL))) is None
+
+
+# What it leaves, and where it looks
+
+
+def test_until_they_are_removed_the_entries_lie_in_one_directory_more():
+    planned = point(PRIVATE).entries
+    one_more = planned._replace(directories=planned.directories + 1)
+    left = {phase: Mdtest().left(TREE, phase, point(PRIVATE)) for phase in PHASES}
+    assert left == {'create': one_more, 'stat': one_more, 'read': one_more, 'remove': Entries(0, 0, 0)}
+
+
+@pytest.mark.parametrize(('nodes', 'elsewhere'), [(1, []), (3, []), (4, ['stat', 'read', 'remove'])])
+def test_from_four_nodes_on_every_client_looks_at_what_its_node_has_not_made(nodes, elsewhere):
+    at = point(SHARED, 2 * nodes, nodes)
+    assert [phase for phase in PHASES if Mdtest().elsewhere(TREE, phase, at)] == elsewhere
 
 
 # Versions
@@ -339,6 +370,11 @@ def test_private_trees_count_all_their_directories_where_mdtest_counts_one_tree(
         26 / float(text('one-private-create', 'csv').split('\n')[1].split(',')[21])
     )
     assert float(created.tool_figure) < created.per_second
+
+
+def test_making_a_tree_of_few_directories_is_no_rate(monkeypatch):
+    monkeypatch.setattr(tree_model, 'LEAST_DIRECTORIES', LEAST_DIRECTORIES)
+    assert [rate.metric for rate in measure('one-private-create').rates] == ['file_create']
 
 
 def test_the_nodes_are_counted_and_not_named():
@@ -612,17 +648,17 @@ def test_ranks_that_are_there_twice_are_refused():
 
 def test_a_file_of_ranks_that_was_not_written_is_refused_by_its_name():
     phase, at = GOOD['one-shared-stat']
-    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
     with pytest.raises(EngineError, match='T8: .*/records/1.csv'):
-        Mdtest().measure(phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
+        Mdtest().measure(TREE, phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
 
 
 def test_a_launch_of_several_processes_is_not_one_of_mdtest():
     phase, at = GOOD['one-shared-stat']
-    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
     seen = outcome('one-shared-stat')
     with pytest.raises(EngineError, match='T9'):
-        Mdtest().measure(phase, at, command, seen._replace(processes=seen.processes * 2))
+        Mdtest().measure(TREE, phase, at, command, seen._replace(processes=seen.processes * 2))
 
 
 def test_a_read_of_bytes_that_only_opened_is_refused():
@@ -633,10 +669,10 @@ def test_a_read_of_bytes_that_only_opened_is_refused():
 def test_a_command_line_that_mdtest_cuts_is_compared_as_far_as_it_goes():
     phase, at = GOOD['one-shared-stat']
     raw = '/records/' + 'a' * 2000
-    command = Mdtest().command('mdtest', phase, at, raw, 7)
+    command = Mdtest().command('mdtest', TREE, phase, at, raw, 7)
     line = 'Command line used: mdtest' + ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
     stdout = re.sub('Command line used.*', line[:1023], text('one-shared-stat'))
-    assert Mdtest().measure(phase, at, command, outcome('one-shared-stat', stdout=stdout)) == measure(
+    assert Mdtest().measure(TREE, phase, at, command, outcome('one-shared-stat', stdout=stdout)) == measure(
         'one-shared-stat'
     )
 
@@ -734,7 +770,7 @@ class Ran:
         self.at, self.seen, self.tables, self.on_disk, self.sizes = point(tree, tasks), {}, {}, {}, {}
         for number, phase in enumerate(tree.phases):
             raw = str(scratch / f'raw{number}')
-            command = Mdtest().command(shutil.which('mdtest'), phase, self.at, raw, 7)
+            command = Mdtest().command(shutil.which('mdtest'), TREE, phase, self.at, raw, 7)
             done = subprocess.run(
                 ['mpiexec', '-n', str(tasks), *command.argvs[0]],
                 cwd=data,
@@ -747,7 +783,7 @@ class Ran:
             ended = Outcome(
                 (ProcessTime('here', 0.0, 1.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
             )
-            self.seen[phase] = Mdtest().measure(phase, self.at, command, ended)
+            self.seen[phase] = Mdtest().measure(TREE, phase, self.at, command, ended)
             self.tables[phase] = done.stdout
             made = [(Path(top), directories, files) for top, directories, files in os.walk(data)]
             self.on_disk[phase] = (sum(len(each[1]) for each in made), sum(len(each[2]) for each in made))

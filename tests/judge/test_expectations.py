@@ -18,18 +18,23 @@ from seatrial.judge.expectations import (
     FallsWith,
     Insensitive,
     Plateaus,
+    PointAtLeast,
+    Promise,
     Reaches,
+    Shape,
     judge_curves,
     judge_pair,
+    judge_promise,
     not_judged,
 )
 from seatrial.judge.relations import Relation
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.model.tree import Fact
 
 SOURCE = {'id': 'X', 'words': 'it is so', 'source': 'Somebody'}
 SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-PATTERN = AccessPattern('multiple', 'whole')
-OBJECTS = Sweep('objects', (2, 4), 1024)
+OBJECTS = Shape(('write', 'read'), 'objects')
+PROMISE = Promise(fact='rename_replaces', **SOURCE)
+NAMED = Shape(('file_create', 'file_stat'), 'tree', ('shared', 'private'))
 
 
 def samples(mean, spread=0.01, count=6):
@@ -73,6 +78,8 @@ FALLING = {1: 100.0, 2: 90.0, 8: 70.0, 40: 50.0}
         (Degrades(**SOURCE), RISING, 'fails'),
         (Reaches(at=8, **SOURCE), RISING, 'holds'),
         (Reaches(at=8, **SOURCE), SLOWLY_RISING, 'fails'),
+        (PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE), RISING, 'holds'),
+        (PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE), FLAT, 'fails'),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, 'id') else str(value),
 )
@@ -89,6 +96,7 @@ def test_each_kind_knows_a_curve_that_is_like_it_from_one_that_is_not(expectatio
         DoesNotDegrade(**SOURCE),
         Degrades(**SOURCE),
         Reaches(at=8, **SOURCE),
+        PointAtLeast(at='p8', than='p1', **SOURCE),
         AtLeast(metric='read', than='write', **SOURCE),
         Between(metric='read', than='write', lowest=1.05, highest=1.35, **SOURCE),
     ],
@@ -131,6 +139,41 @@ def test_without_a_metric_every_operation_is_judged_for_itself():
         ('write', 'fails'),
         ('read', 'holds'),
     ]
+
+
+@pytest.mark.parametrize('labels', [('p8', 'p16'), ('p16', 'p8')])
+def test_a_point_that_the_profile_left_out_cannot_be_compared(labels):
+    at, than = labels
+    (result,) = judge_curves(PointAtLeast(at=at, than=than, **SOURCE), curves(read=RISING))
+    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'p16 was not measured: cannot tell')
+
+
+def test_two_points_are_compared_by_their_labels():
+    (result,) = judge_curves(PointAtLeast(at='p40', than='p1', times=2.0, **SOURCE), curves(read=RISING))
+    assert result.subject == 'read'
+    assert result.relation.sentence.startswith('p40 over p1 is 5')
+
+
+@pytest.mark.parametrize(('holds', 'word'), [(True, 'holds'), (False, 'fails'), (None, 'undecided')])
+def test_a_promise_holds_as_the_fact_does(holds, word):
+    facts = (Fact('other', not holds, 'x'), Fact('rename_replaces', holds, 'the new name had the old content'))
+    result = judge_promise(PROMISE, facts)
+    assert (result.subject, result.relation.verdict, result.relation.sentence, result.enforced) == (
+        'rename_replaces',
+        word,
+        'the new name had the old content',
+        False,
+    )
+
+
+def test_a_promise_that_nobody_tried_is_undecided():
+    result = judge_promise(PROMISE, (Fact('other', True, 'x'),), enforced=True)
+    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'it was not tried: cannot tell')
+    assert result.enforced
+
+
+def test_a_promise_says_nothing_of_a_curve():
+    assert judge_curves(PROMISE, curves(read=FLAT)) == []
 
 
 def test_a_point_that_was_not_planned_cannot_be_reached():
@@ -219,7 +262,37 @@ def test_a_comparison_of_two_checks_says_nothing_of_one_alone():
     ],
 )
 def test_a_check_cannot_declare_what_it_does_not_measure(expectation, fault):
-    assert expectation.fault(PATTERN, OBJECTS) == fault
+    assert expectation.fault(OBJECTS) == fault
+
+
+@pytest.mark.parametrize(
+    ('expectation', 'fault'),
+    [
+        (PointAtLeast(at='privat', than='shared', **SOURCE), "there is no point 'privat' in ['shared', 'private']"),
+        (PointAtLeast(at='private', than='share', **SOURCE), "there is no point 'share' in ['shared', 'private']"),
+        (
+            PointAtLeast(at='private', than='shared', metric='read', **SOURCE),
+            "there is no operation 'read' in ['file_create', 'file_stat']",
+        ),
+        (AtLeast(metric='file_create', than='stat', **SOURCE), "there is no operation 'stat' in"),
+        (Insensitive(to='objects', **SOURCE), "'objects' is not the axis of its sweep, which is 'tree'"),
+    ],
+)
+def test_a_check_of_metadata_cannot_declare_what_it_does_not_measure(expectation, fault):
+    assert expectation.fault(NAMED).startswith(fault)
+
+
+@pytest.mark.parametrize(
+    'expectation',
+    [
+        PROMISE,
+        PointAtLeast(at='private', than='shared', metric='file_create', **SOURCE),
+        AtLeast(metric='file_stat', than='file_create', **SOURCE),
+        Plateaus(metric='file_stat', **SOURCE),
+    ],
+)
+def test_a_check_of_metadata_can_declare_what_it_measures(expectation):
+    assert expectation.fault(NAMED) is None
 
 
 @pytest.mark.parametrize(
@@ -232,7 +305,7 @@ def test_a_check_cannot_declare_what_it_does_not_measure(expectation, fault):
     ],
 )
 def test_a_check_can_declare_what_it_measures(expectation):
-    assert expectation.fault(PATTERN, OBJECTS) is None
+    assert expectation.fault(OBJECTS) is None
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,19 @@
 """The JSON form of the values: exact, and what is not exact is refused with its place."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
-from hypothesis import given
+from builders import FLAT_TREE, plan_of, records_of
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.namespace import OPERATIONS, SEMANTICS, TREE, Namespace, Trees
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
-from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
+from seatrial.model.record import Measurement, Sample, line_of, read_records
+from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
+from seatrial.model.workload import AccessPattern, Geometry, Point, Sweep, expand
 
 
 class Inner(NamedTuple):
@@ -91,3 +95,91 @@ def test_any_json_is_a_value_or_a_form_error(data):
         assert isinstance(from_json(Outer, data), Outer)
     except FormError as error:
         assert str(error)
+
+
+# One of several forms
+
+
+class Other(NamedTuple):
+    name: str
+    share: float = 0.5
+
+
+class Either(NamedTuple):
+    value: Union[Inner, Other]
+    perhaps: Optional[Union[Inner, Other]] = None
+    several: Tuple[Union[Inner, Other], ...] = ()
+
+
+@pytest.mark.parametrize('value', [Inner(1), Other('a'), Inner(1, 0.25), Other('a', 0.25)])
+def test_of_two_forms_the_one_that_was_written_comes_back(value):
+    for whole in (Either(value), Either(value, value), Either(value, None, (value, Inner(2), Other('b')))):
+        back = from_json(Either, json.loads(json.dumps(to_json(whole))))
+        assert back == whole
+        assert type(back.value) is type(value)
+
+
+@pytest.mark.parametrize(
+    ('data', 'said'),
+    [
+        ({'name': 3}, 'value.name: str is expected, not int'),
+        ({'number': 'a'}, 'value.number: int is expected, not str'),
+        ({'name': 'a', 'extra': 1}, 'value.extra: no such key in Other'),
+        ({'number': 1, 'extra': 1}, 'value.extra: no such key in Inner'),
+        ({'share': 1.0}, 'value.number: missing from Inner'),
+        ([], 'value: an object is expected, not list'),
+        (None, 'value: an object is expected, not null'),
+    ],
+)
+def test_what_is_none_of_two_forms_is_refused_by_the_one_that_is_nearest(data, said):
+    with pytest.raises(FormError, match=said):
+        from_json(Either, {'value': data})
+
+
+def again(kind, value):
+    """The value after a way through its JSON text."""
+    return from_json(kind, json.loads(json.dumps(to_json(value))))
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep'),
+    [
+        (TREE, FLAT_TREE),
+        (Namespace('tree', ('create', 'remove')), Trees((('d', MetadataTree(4, 5, 3, phases=('create', 'remove'))),))),
+        (OPERATIONS, FLAT_TREE),
+        (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)),
+    ],
+)
+def test_a_plan_and_a_record_of_metadata_come_back(workload, sweep):
+    plan = plan_of(workload, sweep)
+    assert again(TrialPlan, plan) == plan
+    assert {type(point) for point in again(TrialPlan, plan).points} == {TreePoint}
+    records = records_of(plan, 6 * [1.0])
+    lines = [line_of(each) for each in (records.start, records.sized, *records.samples, records.end)]
+    assert read_records(lines) == records
+
+
+# Every value that the types allow, NaN among them, which equals nothing: so the texts are compared.
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.from_type(TrialPlan))
+def test_any_plan_comes_back_with_its_kinds(plan):
+    back = again(TrialPlan, plan)
+    assert json.dumps(to_json(back)) == json.dumps(to_json(plan))
+    assert type(back.workload) is type(plan.workload)
+    assert [type(each) for each in back.points] == [type(each) for each in plan.points]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.from_type(Sample))
+def test_any_sample_comes_back_with_its_kind_of_measurement(sample):
+    back = again(Sample, sample)
+    assert json.dumps(to_json(back)) == json.dumps(to_json(sample))
+    assert type(back.measurement) is type(sample.measurement)
+
+
+def test_the_forms_of_a_plan_and_of_a_record_are_told_apart_by_their_required_keys():
+    for one, other in ((AccessPattern, Namespace), (Point, TreePoint), (Measurement, TreeMeasurement)):
+        required = set(other._fields) - set(other._field_defaults)
+        assert not required <= set(one._fields)

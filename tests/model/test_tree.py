@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.tree import (
+    LEAST_DIRECTORIES,
     PHASES,
     Entries,
+    Fact,
     MetadataTree,
     Rate,
+    TreeMeasurement,
     TreePoint,
     entries,
     levels,
@@ -74,9 +77,10 @@ def test_everything_that_is_created_is_removed(tree, clients):
 
 
 @given(TREES, CLIENTS)
-def test_one_operation_is_counted_for_every_entry_except_a_root_that_stands_alone(tree, clients):
+def test_one_operation_is_counted_for_every_entry_except_a_tree_of_few_directories(tree, clients):
     there = entries(tree, clients)
-    expected = there.inodes if tree.depth else there.files + there.empties
+    few = entries(tree, 1).directories < LEAST_DIRECTORIES
+    expected = there.files + there.empties if few else there.inodes
     assert sum(operations(tree, 'create', clients).values()) == expected
 
 
@@ -130,7 +134,14 @@ def test_a_root_that_stands_alone_is_no_metric():
 
 
 def test_files_alone_have_no_metric_of_directories():
-    assert operations(FDTREE_2._replace(subtrees='shared'), 'create', 2) == {'tree_create': 2, 'file_create': 4000}
+    assert operations(FDTREE_2._replace(subtrees='shared'), 'create', 2) == {'file_create': 4000}
+
+
+@pytest.mark.parametrize(('branching', 'counts'), [(LEAST_DIRECTORIES - 2, False), (LEAST_DIRECTORIES - 1, True)])
+def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
+    tree = MetadataTree(1, branching, files_per_directory=1, subtrees='private')
+    assert entries(tree, 1).directories == branching + 1
+    assert ('tree_create' in operations(tree, 'create', 48)) is counts, 'of one client, however many there are'
 
 
 @pytest.mark.parametrize(
@@ -141,7 +152,7 @@ def test_files_alone_have_no_metric_of_directories():
         PLAIN,
         PLAIN._replace(phases=('stat',)),
         MetadataTree(empties_per_directory=1, phases=('create', 'stat', 'remove')),
-        MetadataTree(depth=1, branching=10, phases=('create', 'remove')),
+        MetadataTree(depth=2, branching=10, phases=('create', 'remove')),
     ],
 )
 def test_the_trees_of_the_sources_contradict_nothing(tree):
@@ -166,7 +177,8 @@ def test_the_trees_of_the_sources_contradict_nothing(tree):
         (MetadataTree(empties_per_directory=1, fsync=True), 'synced'),
         (MetadataTree(empties_per_directory=1), 'nothing to read'),
         (MetadataTree(), 'nothing to create'),
-        (MetadataTree(depth=1, phases=('create', 'stat')), 'nothing to stat'),
+        (MetadataTree(depth=2, branching=10, phases=('create', 'stat')), 'nothing to stat'),
+        (MetadataTree(depth=1, branching=10, phases=('create', 'remove')), 'nothing to create'),
     ],
 )
 def test_a_contradiction_is_named(tree, words):
@@ -183,6 +195,25 @@ def test_the_wait_at_the_barrier_is_what_the_slowest_client_leaves():
 
 def test_an_engine_that_does_not_tell_the_clients_times_shows_no_wait():
     assert Rate('tree_create', 2, 0.008, '250.000').waiting_share == 0.0
+
+
+def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
+    rates = (Rate('file_create', 4, 2.0, ''), Rate('directory_create', 4, 0.5, ''))
+    assert TreeMeasurement(rates, 1, ('h',), 1e-6).seconds == 0.5
+
+
+def test_a_launch_that_times_nothing_has_no_seconds():
+    assert TreeMeasurement((), 1, ('h',), 1e-6, (Fact('f', True, 'it was so'),)).seconds == 0.0
+
+
+def test_the_figures_of_a_launch_are_the_rates_of_its_metrics():
+    rates = (Rate('file_create', 4, 2.0, ''), Rate('directory_create', 4, 0.5, ''))
+    assert TreeMeasurement(rates, 1, ('h',), 1e-6).figures('create') == {'file_create': 2.0, 'directory_create': 8.0}
+
+
+def test_of_facts_those_are_counted_that_hold():
+    facts = (Fact('a', True, 's'), Fact('b', False, 's'), Fact('c', None, 's'), Fact('d', True, 's'))
+    assert TreeMeasurement((), 1, ('h',), 1e-6, facts).figures('probe') == {'holding': 2.0}
 
 
 @given(TREES, CLIENTS)

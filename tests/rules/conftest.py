@@ -1,68 +1,36 @@
-"""Plans and evidence of a small case, from which the tests of the rules depart."""
+"""A small case and its complete record, from which the tests of the rules depart."""
 
 import pytest
+from builders import FLAT_TREE, moved, plan_of, records_of
 
-from seatrial.model.plan import (
-    SCHEMA,
-    Case,
-    EngineChoice,
-    Launcher,
-    Limits,
-    Sizing,
-    StoppingRule,
-    Target,
-    TrialPlan,
-    digest,
-)
-from seatrial.model.record import End, JobTime, Measurement, Records, Sample, Sized, Start
-from seatrial.model.units import GIB, MIB
-from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
-
-SIZE = 64 * MIB
+from seatrial.model.namespace import TREE
+from seatrial.model.units import GIB
 
 
 @pytest.fixture
 def plan():
-    sweep = Sweep('objects', (2, 4), SIZE)
-    return TrialPlan(
-        schema=SCHEMA,
-        seatrial='0',
-        session='s',
-        case=Case('Check', 'local:default', 'scratch', 'default', 1),
-        profile='nightly',
-        workload=AccessPattern('multiple', 'whole'),
-        axis='objects',
-        points=tuple(expand(sweep, Geometry(1, 2), SIZE)),
-        engines=(EngineChoice('fio', 'fio'),),
-        launcher=Launcher(),
-        target=Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100)),
-        records='/state/records',
-        state='/state',
-        stopping=StoppingRule(0.1),
-        sizing=Sizing(SIZE, SIZE, 0.8, 0.5),
-        launch_limit_s=60.0,
-        seed=1,
-    )
+    return plan_of()
 
 
 @pytest.fixture
-def measurement():
-    jobs = tuple(JobTime(rank, 'node1', SIZE, 0.0, 1.0) for rank in range(2))
-    return Measurement('128', 2 * SIZE, 1.0, 2, ('node1',), jobs, fsync=True, clock_s=0.001)
+def measurement(plan):
+    """Two clients that move 64 MiB each in a second."""
+    return moved(plan.points[0], 128.0)
 
 
 @pytest.fixture
-def records(plan, measurement):
+def records(plan):
     """A complete record: a warm-up, then every metric six times: converged after four, and two more."""
-    start = Start(
-        's', 'c', digest(plan), '', 'h', 1, '', 0.0, 'k', '3', 'fio', '/fio', '3.33', (), 1, '/r', GIB, {}, ()
-    )
-    samples = [
-        Sample(stage, point.label, operation, n, n, number, 0.0, 1.0, SIZE, (), 0, '', measurement, '', None, ())
-        for stage, number, repetitions in (('warmup', 0, 1), ('measured', 1, 6))
-        for n in range(repetitions)
-        for point in plan.points
-        for operation in plan.workload.operations
-    ]
-    end = End('finished', 'done', 9.0, {point.label: 'converged' for point in plan.points})
-    return Records(start, Sized(1, SIZE, '', ()), samples, end, None, 0)
+    return records_of(plan, 6 * [128.0], memory_bytes=GIB)
+
+
+@pytest.fixture
+def tree_plan():
+    """Two clients with a thousand empty files each in one directory, created, looked at, read and removed."""
+    return plan_of(TREE, FLAT_TREE)
+
+
+@pytest.fixture
+def tree_records(tree_plan):
+    """Each of the four phases six times at 5000 operations a second."""
+    return records_of(tree_plan, 6 * [5000.0], memory_bytes=GIB)

@@ -1,9 +1,12 @@
 """Rules over the record of a case."""
 
 import pytest
+from builders import FLAT, moved, plan_of, records_of, sample_of
 
+from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import digest
 from seatrial.model.record import Records
+from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import CaseSeen, measured, working_set
 from seatrial.rules.registry import CASE, findings
@@ -70,7 +73,7 @@ def first_changed(records, **fields):
     return records._replace(samples=samples)
 
 
-@pytest.mark.parametrize('change', [{'repetition': 1}, {'bytes_per_client': 1}, {'exit_status': 1}])
+@pytest.mark.parametrize('change', [{'repetition': 1}, {'per_client': 1}, {'exit_status': 1}])
 def test_r3_a_sample_that_does_not_fit_the_others_is_invalid(plan, records, change):
     assert broken(plan, first_changed(records, **change)) == ['R3']
 
@@ -100,10 +103,10 @@ def test_c1_a_sweep_without_all_of_its_points_is_labelled(plan, records):
     assert any('2 values of the sweep over objects do not fit (8, 16)' in each for each in said)
 
 
-def test_samples_of_an_earlier_size_do_not_count(records):
+def test_samples_of_an_earlier_size_do_not_count(plan, records):
     later = records._replace(sized=records.sized._replace(number=2))
-    assert measured(later) == {}
-    assert {len(each) for each in measured(records).values()} == {6}
+    assert measured(plan, later) == {}
+    assert {len(each) for each in measured(plan, records).values()} == {6}
 
 
 def test_p16_short_regions_are_labelled(plan, records):
@@ -135,3 +138,95 @@ def test_the_working_set_is_twice_the_memory_of_the_points_nodes_and_the_declare
     target = plan.target._replace(server_cache_bytes=3 * GIB, fast_tier_bytes=GIB)
     point = plan.points[0]._replace(nodes=2)
     assert working_set(plan._replace(target=target), point, GIB) == 2 * 2 * GIB + 4 * GIB
+
+
+# Metadata: a launch with several metrics is a sample of each
+
+
+@pytest.fixture
+def both_plan():
+    """Files and directories, created, looked at and removed in the same launches."""
+    return plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+
+
+def test_a_complete_record_of_metadata_breaks_no_rule_and_has_no_label(tree_plan, tree_records):
+    assert findings(CASE, CaseSeen(tree_plan, tree_records)) == []
+
+
+def test_a_launch_with_several_metrics_is_a_sample_of_each(both_plan):
+    by_metric = measured(both_plan, records_of(both_plan, 6 * [5000.0]))
+    assert {name: len(samples) for name, samples in by_metric.items()} == dict.fromkeys(both_plan.metrics, 6)
+    assert by_metric['file_create@flat'] == by_metric['directory_create@flat']
+
+
+def test_what_is_no_operation_or_no_point_of_the_plan_does_not_count(plan, records):
+    odd = sample_of(plan, plan.points[0], 'stat', 0, moved(plan.points[0], 100.0))
+    elsewhere = odd._replace(operation='read', point='8objects')
+    more = records._replace(samples=[*records.samples, odd, elsewhere])
+    assert measured(plan, more) == measured(plan, records)
+
+
+def without(records, operation, name):
+    """The record in which one launch's engine said nothing of this metric."""
+    at = next(i for i, s in enumerate(records.samples) if (s.stage, s.operation) == ('measured', operation))
+    sample = records.samples[at]
+    rates = tuple(rate for rate in sample.measurement.rates if rate.metric != name)
+    samples = [*records.samples]
+    samples[at] = sample._replace(measurement=sample.measurement._replace(rates=rates))
+    return records._replace(samples=samples)
+
+
+def test_r3_a_valid_sample_that_lacks_a_figure_is_invalid(both_plan):
+    records = records_of(both_plan, 6 * [5000.0])
+    found = findings(CASE, CaseSeen(both_plan, without(records, 'create', 'file_create')))
+    assert [(each.rule, each.effect) for each in found] == [('R3', 'invalid')]
+    assert found[0].sentence.startswith('file_create@flat: a sample is called valid and lacks the figure')
+
+
+NOISY = [1000.0, 4000.0] * 11  # never within 10 %
+
+
+def test_r3_a_point_ends_when_every_metric_of_its_launches_is_known(both_plan):
+    steady = dict.fromkeys(both_plan.metrics, 6 * [5000.0])
+    assert broken(both_plan, records_of(both_plan, steady)) == []
+    noisy = records_of(both_plan, {**dict.fromkeys(both_plan.metrics, 20 * [5000.0]), 'file_stat@flat': NOISY[:20]})
+    assert noisy.end.stopped == {'flat': 'exhausted'}
+    assert broken(both_plan, noisy) == []
+    called = noisy._replace(end=noisy.end._replace(stopped={'flat': 'converged'}))
+    assert broken(both_plan, called) == ['R3']
+
+
+@pytest.mark.parametrize('change', [{'per_client': 1}, {'exit_status': 1}, {'repetition': 1}])
+def test_r3_a_sample_of_metadata_that_does_not_fit_the_others_is_invalid(tree_plan, tree_records, change):
+    assert broken(tree_plan, first_changed(tree_records, **change)) == ['R3']
+
+
+def test_t5_a_phase_that_was_never_measured_is_named_by_its_metrics(both_plan):
+    records = records_of(both_plan, 6 * [5000.0])
+    fewer = [sample for sample in records.samples if sample.operation != 'remove']
+    (found,) = findings(CASE, CaseSeen(both_plan, records._replace(samples=fewer)))
+    assert (found.rule, found.effect) == ('T5', 'incomplete')
+    assert '2 of 7 metrics were not measured (directory_remove@flat, file_remove@flat)' in found.sentence
+
+
+def test_r1_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tree_records):
+    other = tree_plan.points[0]._replace(tree=FLAT._replace(bytes_per_file=1))
+    assert broken(tree_plan._replace(points=(other,)), tree_records) == ['R1']
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep'),
+    [
+        (LISTING, Trees((('10', MetadataTree(files_per_directory=10)),), 'entries', tasks=1)),
+        (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)),
+    ],
+)
+def test_listings_and_promises_are_complete_cases_too(workload, sweep):
+    plan = plan_of(workload, sweep)
+    assert findings(CASE, CaseSeen(plan, records_of(plan, 6 * [1.0]))) == []
+
+
+def test_a_case_of_which_no_promise_holds_has_converged():
+    plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+    records = records_of(plan, 6 * [0.0])
+    assert (records.end.stopped, broken(plan, records)) == ({'two': 'converged'}, [])

@@ -22,7 +22,11 @@ def test_the_page_of_the_rules_is_up_to_date(repository):
 
 
 @pytest.mark.parametrize(
-    'id', ['T3', 'T5', 'T12', 'T14', 'T15', 'T17', 'T18', 'T19', 'P1', 'P2', 'P4', 'P6', 'P9', 'P11', 'P16', 'P18']
+    'id',
+    [
+        *('T3', 'T4', 'T5', 'T12', 'T14', 'T15', 'T17', 'T17a', 'T18', 'T19', 'T19a', 'T20', 'T20a'),
+        *('P1', 'P2', 'P4', 'P6', 'P9', 'P11', 'P16', 'P18'),
+    ],
 )
 def test_every_rule_says_what_must_hold_its_mend_and_its_source(id):
     assert all([RULES[id].title, RULES[id].mend, RULES[id].source, RULES[id].check])

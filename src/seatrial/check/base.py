@@ -20,7 +20,10 @@ from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.recorder import records_in
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
+from seatrial.model.namespace import Namespace
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.work import Work
+from seatrial.model.workload import AccessPattern
 from seatrial.site.error import SiteError
 from seatrial.site.references import REFERENCES_FILE
 
@@ -116,6 +119,27 @@ class AccessPatternCheck(Trial):
     """
 
     max_relative_error = 0.10
+
+    @classmethod
+    def workload_of(cls) -> Work:
+        """What the case does."""
+        pattern: AccessPattern = cls.pattern
+        return pattern
+
+
+class MetadataCheck(Trial):
+    """Work on names and inodes: metadata trees, POSIX operations, listings or POSIX semantics.
+
+    A check declares workload, sweep (Trees), expectations and, if it is not 10 %, the relative error.
+    """
+
+    max_relative_error = 0.10
+
+    @classmethod
+    def workload_of(cls) -> Work:
+        """What the case does."""
+        workload: Namespace = cls.workload
+        return workload
 
 
 def trial(cls: type[Any]) -> type[Any]:

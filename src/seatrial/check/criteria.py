@@ -9,6 +9,7 @@ from seatrial.check.session import Session
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, metric
+from seatrial.model.work import measures, unit
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import Measured, load_references, references_file
 
@@ -52,6 +53,17 @@ def _measured(session: Session, declared: Declared) -> Iterator[Measured]:
             except Unplannable:
                 continue
             for name in (
-                metric(operation, each.label) for each in points for operation in declared.pattern.operations
+                metric(name, each.label)
+                for each in points
+                for operation in declared.workload.operations
+                for name in measures(declared.workload, operation, each)
             ):
-                yield Measured(profile.name, case.partition, case.file_system, case.layout, case.nodes, name)
+                yield Measured(
+                    profile.name,
+                    case.partition,
+                    case.file_system,
+                    case.layout,
+                    case.nodes,
+                    name,
+                    unit(declared.workload),
+                )

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seatrial.judge.expectations import Expectation, OfPair
-from seatrial.model.workload import AccessPattern, Sweep, pattern_fault
+from seatrial.judge.expectations import Expectation, OfPair, Shape
+from seatrial.model.namespace import Trees, expand_trees, namespace_fault
+from seatrial.model.tree import TreePoint
+from seatrial.model.work import Work, measures
+from seatrial.model.workload import AccessPattern, Geometry, Sweep, pattern_fault
 
 
 class CheckError(Exception):
@@ -17,7 +20,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class Declared:
-    """One check: its ReFrame class's name, its family (the folder of its file) and what it sweeps.
+    """One check: its ReFrame class's name, its family (the folder of its file), what it does and what it sweeps.
 
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
     expectations:       what the literature found of it.
@@ -26,8 +29,8 @@ class Declared:
     name: str
     family: str
     title: str
-    pattern: AccessPattern
-    sweep: Sweep
+    workload: Work
+    sweep: Sweep | Trees
     max_relative_error: float
     expectations: tuple[Expectation, ...] = ()
 
@@ -37,18 +40,19 @@ _declared: dict[str, Declared] = {}
 
 def declare(cls: type[Any], file: Path) -> Declared:
     """Register what a check class declares. Raises CheckError for what contradicts itself."""
-    fault = pattern_fault(cls.pattern)
+    workload = cls.workload_of()
+    where, fault = _fault(workload, cls.sweep)
     if fault:
-        raise CheckError(f'{file}: {cls.__name__}.pattern: {fault}')
+        raise CheckError(f'{file}: {cls.__name__}.{where}: {fault}')
     for expectation in cls.expectations:
-        fault = expectation.fault(cls.pattern, cls.sweep)
+        fault = expectation.fault(_shape(workload, cls.sweep))
         if fault:
             raise CheckError(f'{file}: {cls.__name__}.expectations: {expectation.id}: {fault}')
     new = Declared(
         name=cls.__name__,
         family=file.parent.name,
         title=(cls.__doc__ or cls.__name__).strip().splitlines()[0],
-        pattern=cls.pattern,
+        workload=workload,
         sweep=cls.sweep,
         max_relative_error=cls.max_relative_error,
         expectations=tuple(cls.expectations),
@@ -96,6 +100,27 @@ def load(folder: Path) -> dict[str, Declared]:
             if isinstance(expectation, OfPair) and expectation.of:
                 _check_pair(each, expectation, found.get(expectation.of))
     return found
+
+
+def _fault(workload: Work, sweep: Sweep | Trees) -> tuple[str, str | None]:
+    """The name of the declaration that contradicts itself, and how; None where none does."""
+    if isinstance(workload, AccessPattern):
+        return 'pattern', pattern_fault(workload)
+    faults = [namespace_fault(workload, point) for point in _examples(sweep)]
+    return 'sweep', next((fault for fault in faults if fault), None)
+
+
+def _shape(workload: Work, sweep: Sweep | Trees) -> Shape:
+    if isinstance(workload, AccessPattern):
+        return Shape(workload.operations, sweep.axis)
+    points = _examples(sweep)
+    names = (name for each in workload.operations for point in points for name in measures(workload, each, point))
+    return Shape(tuple(dict.fromkeys(names)), sweep.axis, tuple(point.label for point in points))
+
+
+def _examples(sweep: Sweep | Trees) -> list[TreePoint]:
+    """The points of a sweep over trees, with as few clients as it allows."""
+    return expand_trees(sweep, Geometry(1, max(1, sweep.tasks))) if isinstance(sweep, Trees) else []
 
 
 def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:

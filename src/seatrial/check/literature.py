@@ -1,6 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
-from seatrial.judge.expectations import AtLeast, Between
+from seatrial.engine import posix_promises
+from seatrial.judge.expectations import AtLeast, Between, PointAtLeast, Promise
 
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
@@ -17,3 +18,23 @@ READ_AGAINST_WRITE = (
     ),
 )
 """1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
+
+CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
+FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'
+
+CONTENTION = (
+    PointAtLeast(
+        metric='file_create',
+        at='private',
+        than='shared',
+        times=1.1,  # chosen: the source gives no figure
+        id='GP-03',
+        words="clients that create files get in each other's way in one directory; they should use one each",
+        source=CALDERON,
+    ),
+)
+
+PROMISES = tuple(
+    Promise(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
+    for each in posix_promises.PROMISES
+)

@@ -6,9 +6,12 @@ from pathlib import Path
 import seatrial
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
+from seatrial.model.namespace import Trees, expand_trees
 from seatrial.model.plan import SCHEMA, Case, Sizing, TrialPlan, read_plan
 from seatrial.model.record import PLAN
-from seatrial.model.workload import Point, Sweep, expand, left_out, subsample
+from seatrial.model.tree import TreePoint
+from seatrial.model.work import Place
+from seatrial.model.workload import Sweep, expand, left_out, subsample
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
@@ -26,12 +29,14 @@ def cases_of(session: Session, declared: Declared) -> list[Case]:
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]
 
 
-def points_of(session: Session, declared: Declared, case: Case) -> tuple[Point, ...]:
+def points_of(session: Session, declared: Declared, case: Case) -> tuple[Place, ...]:
     """The points of a case: the sweep inside the allocation, thinned out by the profile. Raises Unplannable."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     largest = session.site.geometry(case, overrides.max_clients)
     sweep = declared.sweep
-    size = _sizing(session, declared, case).first_bytes
+    if isinstance(sweep, Trees):
+        return tuple(_tree_points(session, declared, case, sweep))
+    size = _sizing(session, declared, case).first
     fitting = expand(_capped(sweep, overrides.max_clients), largest, size)
     if not fitting:
         raise Unplannable(
@@ -55,7 +60,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         session=session.id,
         case=case,
         profile=profile.name,
-        workload=declared.pattern,
+        workload=declared.workload,
         axis=declared.sweep.axis,
         points=points_of(session, declared, case),
         engines=session.engines,
@@ -87,8 +92,19 @@ def records_of(session: Session, case: Case) -> Path:
     return session.folder / 'cases' / case.slug
 
 
+def _tree_points(session: Session, declared: Declared, case: Case, sweep: Trees) -> list[TreePoint]:
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    largest = session.site.geometry(case, overrides.max_clients)
+    points = expand_trees(session.profile.trees(sweep), largest)
+    if not points:
+        raise Unplannable(f'{case.name}: {sweep.tasks} clients do not fit {largest.nodes} nodes evenly')
+    return points
+
+
 def _sizing(session: Session, declared: Declared, case: Case) -> Sizing:
     overrides = session.site.overrides(case, declared.family, session.profile.name)
+    if isinstance(declared.sweep, Trees):
+        return session.profile.tree_sizing(declared.sweep, overrides.files_per_client)
     try:
         return session.profile.sizing(declared.sweep, overrides.bytes_per_client)
     except ValueError as error:
@@ -101,7 +117,9 @@ def _left_out(session: Session, declared: Declared, case: Case) -> tuple[int, ..
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     largest = session.site.geometry(case, overrides.max_clients)
     sweep = declared.sweep
-    size = _sizing(session, declared, case).first_bytes
+    if isinstance(sweep, Trees):
+        return ()
+    size = _sizing(session, declared, case).first
     capped = _capped(sweep, overrides.max_clients)
     return tuple(sorted({*sweep.values} - {*capped.values} | {*left_out(capped, largest, size)}))
 

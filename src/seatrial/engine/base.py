@@ -1,9 +1,15 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
 
+from seatrial.model.namespace import Namespace
 from seatrial.model.record import Measurement
+from seatrial.model.tree import Entries, TreeMeasurement, TreePoint
 from seatrial.model.workload import AccessPattern, Point
+
+Workload = TypeVar('Workload')
+Place = TypeVar('Place')
+Result = TypeVar('Result')
 
 
 class EngineError(Exception):
@@ -23,6 +29,7 @@ class Command(NamedTuple):
     inputs:  files that must exist before the launch: absolute path -> text
     outputs: files that the engine writes, absolute paths; never on the file system under test
     links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
+    directories: of the data directory, that must be there before the launch, a parent before what lies in it
     """
 
     scope: str
@@ -30,6 +37,7 @@ class Command(NamedTuple):
     inputs: Dict[str, str]
     outputs: Tuple[str, ...]
     links: Tuple[Tuple[str, str], ...] = ()
+    directories: Tuple[str, ...] = ()
 
 
 class ProcessTime(NamedTuple):
@@ -55,14 +63,17 @@ class Outcome(NamedTuple):
         return next((p.exit_status for p in self.processes if p.exit_status != 0), 0)
 
 
-class Engine:
-    """The interface. Subclasses have no state; `program` is the path that was found on the node."""
+class Engine(Generic[Workload, Place, Result]):
+    """The interface. Subclasses have no state; `program` is the path that was found on the node.
+
+    Workload, Place and Result are AccessPattern, Point and Measurement, or Namespace, TreePoint and TreeMeasurement.
+    """
 
     name = ''
     programs: Tuple[str, ...] = ()
     mpi = False  # whether it is started by the site's MPI launcher
 
-    def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
+    def cannot(self, workload: Workload, point: Place) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""
         raise NotImplementedError
 
@@ -74,14 +85,37 @@ class Engine:
         """The version in that command's output; raises EngineError if there is none."""
         raise NotImplementedError
 
-    def command(
-        self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
-    ) -> Command:
+    def command(self, program: str, workload: Workload, operation: str, point: Place, raw: str, seed: int) -> Command:
         """The launch of one operation of a point; `raw` is the absolute prefix of the files it may leave."""
         raise NotImplementedError
 
-    def measure(
-        self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
-    ) -> Measurement:
+    def measure(self, workload: Workload, operation: str, point: Place, command: Command, outcome: Outcome) -> Result:
         """What the engine said, typed. Raises EngineError where it failed or cannot be believed."""
         raise NotImplementedError
+
+
+AccessEngine = Engine[AccessPattern, Point, Measurement]
+
+
+class NamespaceEngine(Engine[Namespace, TreePoint, TreeMeasurement]):
+    """An engine of metadata."""
+
+    def elsewhere(self, workload: Namespace, operation: str, point: TreePoint) -> bool:
+        """Whether every client works on entries that no client of its node has made or seen (rule T4)."""
+        return False
+
+    def warms(self, workload: Namespace, operation: str) -> str:
+        """What the engine itself looks up before its clock starts, as a clause, or empty: that is cold no more."""
+        return ''
+
+    def left(self, workload: Namespace, operation: str, point: TreePoint) -> Entries:
+        """What is to be on disk after the operation, below the data directory: rule T17 counts it.
+
+        Here only what the plan has: an engine that needs directories of its own adds them.
+        """
+        if workload.kind in ('operations', 'semantics') or operation == 'remove':
+            return Entries(0, 0, 0)
+        return point.entries
+
+
+AnyEngine = Engine[Any, Any, Any]

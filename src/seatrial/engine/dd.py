@@ -7,7 +7,7 @@ It can still prepare the files that are read.
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime
+from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
 from seatrial.model.record import JobTime, Measurement
 from seatrial.model.workload import AccessPattern, Point, file_name
 
@@ -17,7 +17,7 @@ _RECORDS = re.compile(r'(\d+)\+(\d+) records (in|out)\Z')
 _COPIED = re.compile(r'(\d+) bytes(?: \([^)]*\))? copied, (\d[\d.]*(?:e[+-]?\d+)?) s, (?:[\d.]+ .?|Infinity )B/s\Z')
 
 
-class Dd(Engine):
+class Dd(AccessEngine):
     """dd as an engine of reads on one node."""
 
     name = 'dd'

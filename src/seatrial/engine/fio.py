@@ -10,7 +10,7 @@ import os
 import re
 from typing import Any, List, NamedTuple, Optional, Tuple, Type, TypeVar
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome
+from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
 from seatrial.model.record import JobTime, Measurement
 from seatrial.model.workload import AccessPattern, Point, file_name
 
@@ -45,7 +45,7 @@ def region(pattern: AccessPattern, point: Point, rank: int) -> Region:
     return Region(rank * own, own, own, 0)
 
 
-class Fio(Engine):
+class Fio(AccessEngine):
     """fio as an engine of data access on one node."""
 
     name = 'fio'
@@ -70,10 +70,7 @@ class Fio(Engine):
 
     def parse_version(self, text: str) -> str:
         """'3.33' from 'fio-3.33'; raises EngineError if the text is not fio's."""
-        match = re.match(r'fio-(\d\S*)\s*\Z', text)
-        if match is None:
-            raise EngineError('E1', f"'{text.strip()}' is not the version of fio")
-        return match.group(1)
+        return version_in(text)
 
     def command(
         self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
@@ -87,7 +84,7 @@ class Fio(Engine):
         return Command(
             scope='node',
             argvs=((program, '--eta=never', '--output-format=json', '--output=' + report, job_file),),
-            inputs={job_file: _job_file(pattern, operation, point, _odd_hash(seed, os.path.basename(raw)))},
+            inputs={job_file: _job_file(pattern, operation, point, randseed_of(seed, raw))},
             outputs=(report,),
         )
 
@@ -104,18 +101,13 @@ class Fio(Engine):
         fsync: fio counts no final fsync in its report; that it was in effect is read from the options that
         fio echoes, and a failing one is the job's error. fio takes the runtime after it.
         """
-        if len(outcome.processes) != 1:
-            raise EngineError('T9', f'fio is one process, and the launch has {len(outcome.processes)}')
-        report = _report(outcome)
-        jobs = _field(report, 'jobs', list)
-        if len(jobs) != point.tasks:
-            raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {point.tasks}')
+        report = report_of(outcome)
+        jobs = jobs_of(report, point.tasks)
         process = outcome.processes[0]
         times = _job_times(jobs, operation, point, process.host)
-        seconds, lived_s = max(t.end_s for t in times), process.end_s - process.start_s
-        if seconds > lived_s * 1.01 + 2 * CLOCK_S:
-            raise EngineError('E1', f'fio claims {seconds:.3f} s in a process of {lived_s:.3f} s; its clock is wrong')
-        figures = [_field(_field(job, operation, dict), 'bw_bytes', int) for job in jobs]
+        seconds = max(t.end_s for t in times)
+        check_clock(seconds, process)
+        figures = [field(field(job, operation, dict), 'bw_bytes', int) for job in jobs]
         return Measurement(
             tool_figure='bw_bytes ' + ' '.join(map(str, figures)),
             bytes_moved=sum(t.bytes_moved for t in times),
@@ -127,6 +119,87 @@ class Fio(Engine):
             direct=_every_job_had(report, jobs, 'direct'),
             clock_s=CLOCK_S,
         )
+
+
+def version_in(text: str) -> str:
+    """'3.33' from 'fio-3.33'; raises EngineError if the text is not fio's."""
+    match = re.match(r'fio-(\d\S*)\s*\Z', text)
+    if match is None:
+        raise EngineError('E1', f"'{text.strip()}' is not the version of fio")
+    return match.group(1)
+
+
+def randseed_of(seed: int, raw: str) -> int:
+    """Other data for every launch and every client, and the same again for the same plan (rule P4).
+
+    fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the first job
+    what 1 gave to the third, and an even number loses bits.
+    """
+    launch = os.path.basename(raw)
+    return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
+
+
+def report_of(outcome: Outcome) -> Any:
+    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
+
+    A client that is killed leaves exit status 0 and error 0 (seen with 3.33), so an error line is a failure.
+    Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
+    """
+    if len(outcome.processes) != 1:
+        raise EngineError('T9', f'fio is one process, and the launch has {len(outcome.processes)}')
+    text = outcome.outputs[0] or ''
+    start = text.find('{\n')
+    said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
+    if outcome.exit_status:
+        status = outcome.exit_status
+        how = f'exited with {status}' if status > 0 else f'died of signal {-status}'
+        raise EngineError('E1', f'fio {how}{_quoted(said)}')
+    errors = [line for line in said if line.startswith('fio: ')]
+    if errors:
+        raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
+    if start < 0:
+        raise EngineError('E1', f'fio left no JSON{_quoted(said)}')
+    try:
+        report, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError as error:
+        raise EngineError('E1', f"fio's JSON is cut short or damaged: {error}") from error
+    if text[end:].strip():
+        raise EngineError('E1', f"fio wrote '{text[end:].strip().splitlines()[0]}' after its JSON")
+    return report
+
+
+def jobs_of(report: Any, tasks: int) -> List[Any]:
+    """What the report says of each client, in the order of their ranks. Raises EngineError T9 for other jobs."""
+    jobs = field(report, 'jobs', list)
+    if len(jobs) != tasks:
+        raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {tasks}')
+    names = [field(job, 'jobname', str) for job in jobs]
+    if names != [f'rank{rank}' for rank in range(tasks)]:
+        raise EngineError('T9', f'fio ran the jobs {", ".join(names)} instead of rank0 to rank{tasks - 1}')
+    return jobs
+
+
+def starts_of(jobs: List[Any]) -> Optional[List[float]]:
+    """When each job started, in seconds since the first one; None where fio does not tell: it does from 3.36 on."""
+    starts_ms = [job.get('job_start') for job in jobs]
+    if any(type(start) is not int for start in starts_ms):
+        return None
+    return [(start - min(starts_ms)) / 1000.0 for start in starts_ms]
+
+
+def check_clock(seconds: float, process: ProcessTime) -> None:
+    """Raises EngineError E1 if fio claims more seconds than its process lived."""
+    lived_s = process.end_s - process.start_s
+    if seconds > lived_s * 1.01 + 2 * CLOCK_S:
+        raise EngineError('E1', f'fio claims {seconds:.3f} s in a process of {lived_s:.3f} s; its clock is wrong')
+
+
+def field(data: Any, key: str, kind: Type[T]) -> T:
+    """What the report has under the key; raises EngineError E1 if it is not of this kind."""
+    value = data.get(key) if isinstance(data, dict) else None
+    if type(value) is not kind:
+        raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
+    return value
 
 
 def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: int) -> str:
@@ -159,73 +232,28 @@ def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: in
     return '\n'.join(lines) + '\n'
 
 
-def _odd_hash(seed: int, launch: str) -> int:
-    """fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the
-    first job what 1 gave to the third, and an even number loses bits."""
-    return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
-
-
-def _report(outcome: Outcome) -> Any:
-    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
-
-    A client that is killed leaves exit status 0 and error 0 (seen with 3.33), so an error line is a failure.
-    """
-    text = outcome.outputs[0] or ''
-    start = text.find('{\n')
-    said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
-    if outcome.exit_status:
-        status = outcome.exit_status
-        how = f'exited with {status}' if status > 0 else f'died of signal {-status}'
-        raise EngineError('E1', f'fio {how}{_quoted(said)}')
-    errors = [line for line in said if line.startswith('fio: ')]
-    if errors:
-        raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
-    if start < 0:
-        raise EngineError('E1', f'fio left no JSON{_quoted(said)}')
-    try:
-        report, end = json.JSONDecoder().raw_decode(text, start)
-    except ValueError as error:
-        raise EngineError('E1', f"fio's JSON is cut short or damaged: {error}") from error
-    if text[end:].strip():
-        raise EngineError('E1', f"fio wrote '{text[end:].strip().splitlines()[0]}' after its JSON")
-    return report
-
-
-def _quoted(said: List[str]) -> str:
-    lines = [line for i, line in enumerate(said) if line.strip() and line not in said[:i]]
-    return f": '{' / '.join(lines[:3])}'" if lines else ''
-
-
 def _job_times(jobs: List[Any], operation: str, point: Point, host: str) -> Tuple[JobTime, ...]:
-    """Later versions of fio give each job's start in ms of a common clock; without it all start together."""
-    names = [_field(job, 'jobname', str) for job in jobs]
-    if names != [f'rank{rank}' for rank in range(point.tasks)]:
-        raise EngineError('T9', f'fio ran the jobs {", ".join(names)} instead of rank0 to rank{point.tasks - 1}')
-    starts_ms = [job.get('job_start') for job in jobs]
-    if any(type(start) is not int for start in starts_ms):
-        starts_ms = [0] * len(jobs)
+    """Where fio does not say when each job started, all are taken to have started together."""
+    starts_s = starts_of(jobs) or [0.0] * len(jobs)
     times = []
     for rank, job in enumerate(jobs):
-        error, done = _field(job, 'error', int), _field(job, operation, dict)
-        moved, runtime_ms = _field(done, 'io_bytes', int), _field(done, 'runtime', int)
+        error, done = field(job, 'error', int), field(job, operation, dict)
+        moved, runtime_ms = field(done, 'io_bytes', int), field(done, 'runtime', int)
         if error:
             raise EngineError('E1', f'fio reports error {error} of client {rank}')
         if moved != point.bytes_per_client:
             raise EngineError('T18', f'client {rank} moved {moved} bytes instead of {point.bytes_per_client}')
         if runtime_ms <= 0:
             raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
-        start_s = (starts_ms[rank] - min(starts_ms)) / 1000.0
-        times.append(JobTime(rank, host, moved, start_s, start_s + runtime_ms / 1000.0))
+        times.append(JobTime(rank, host, moved, starts_s[rank], starts_s[rank] + runtime_ms / 1000.0))
     return tuple(times)
 
 
 def _every_job_had(report: Any, jobs: List[Any], option: str) -> bool:
-    everywhere = _field(report, 'global options', dict).get(option)
-    return all(_field(job, 'job options', dict).get(option, everywhere) == '1' for job in jobs)
+    everywhere = field(report, 'global options', dict).get(option)
+    return all(field(job, 'job options', dict).get(option, everywhere) == '1' for job in jobs)
 
 
-def _field(data: Any, key: str, kind: Type[T]) -> T:
-    value = data.get(key) if isinstance(data, dict) else None
-    if type(value) is not kind:
-        raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
-    return value
+def _quoted(said: List[str]) -> str:
+    lines = [line for i, line in enumerate(said) if line.strip() and line not in said[:i]]
+    return f": '{' / '.join(lines[:3])}'" if lines else ''

@@ -21,7 +21,7 @@ import re
 from decimal import Decimal
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome
+from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome
 from seatrial.model.record import JobTime, Measurement
 from seatrial.model.units import MIB
 from seatrial.model.workload import AccessPattern, Point, file_name, pattern_fault
@@ -150,7 +150,7 @@ class RankTime(NamedTuple):
     throughput: float
 
 
-class Ior(Engine):
+class Ior(AccessEngine):
     """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
 
     name = 'ior'

@@ -22,10 +22,11 @@ import re
 from decimal import Decimal
 from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome
+from seatrial.engine.base import Command, EngineError, NamespaceEngine, Outcome
 from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, distrusted
 from seatrial.engine.ior import complaints as complaints_of_ior
-from seatrial.model.tree import Rate, TreeMeasurement, TreePoint, entries, operations, tree_fault
+from seatrial.model.namespace import Namespace
+from seatrial.model.tree import Entries, Rate, TreeMeasurement, TreePoint, entries, operations, tree_fault
 
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
@@ -113,15 +114,17 @@ class RankRow(NamedTuple):
     figures: Dict[str, Tuple[float, float]]
 
 
-class Mdtest:
+class Mdtest(NamespaceEngine):
     """mdtest as an engine of metadata, on any number of nodes."""
 
     name = 'mdtest'
     programs = ('mdtest',)
     mpi = True
 
-    def cannot(self, point: TreePoint) -> Optional[str]:
+    def cannot(self, workload: Namespace, point: TreePoint) -> Optional[str]:
         """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
+        if workload.kind != 'tree':
+            return f'does not know {workload.name}'
         tree = point.tree
         if tree_fault(tree) is not None:
             return f'cannot do what contradicts itself: {tree_fault(tree)}'
@@ -155,7 +158,9 @@ class Mdtest:
         _refuse_version(version)
         return version
 
-    def command(self, program: str, phase: str, point: TreePoint, raw: str, seed: int) -> Command:
+    def command(
+        self, program: str, workload: Namespace, phase: str, point: TreePoint, raw: str, seed: int
+    ) -> Command:
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""
         ranks = raw + '.csv'
         argv = [program, *options_of(phase, point)]
@@ -166,7 +171,18 @@ class Mdtest:
         argv += [f'--saveRankPerformanceDetails={ranks}']
         return Command('mpi', (tuple(argv),), {}, (ranks,))
 
-    def measure(self, phase: str, point: TreePoint, command: Command, outcome: Outcome) -> TreeMeasurement:
+    def elsewhere(self, workload: Namespace, phase: str, point: TreePoint) -> bool:
+        """What -N does; see options_of."""
+        return '-N' in options_of(phase, point)
+
+    def left(self, workload: Namespace, phase: str, point: TreePoint) -> Entries:
+        """The plan's entries, in a directory of mdtest's own, which the last phase removes."""
+        planned = super().left(workload, phase, point)
+        return planned if phase == 'remove' else planned._replace(directories=planned.directories + 1)
+
+    def measure(
+        self, workload: Namespace, phase: str, point: TreePoint, command: Command, outcome: Outcome
+    ) -> TreeMeasurement:
         """What mdtest said of the launch. Raises EngineError:
 
         E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T17 its complaint is that

@@ -8,8 +8,10 @@ from typing import Any
 import polars as pl
 
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Records, Sample
-from seatrial.model.workload import resized
+from seatrial.model.record import Measurement, Records, Sample
+from seatrial.model.tree import TreeMeasurement
+from seatrial.model.work import Place, sized, unit
+from seatrial.model.workload import Point
 
 SCHEMA = 1
 """The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
@@ -43,12 +45,15 @@ COLUMNS: dict[str, Any] = {
     'tasks': pl.Int64,
     'transfer_size': pl.Int64,
     'bytes_per_client': pl.Int64,
+    'files_per_client': pl.Int64,
     'repetition': pl.Int64,
     'block': pl.Int64,
     'started': pl.Datetime('us', 'UTC'),
     'seconds': pl.Float64,
     'bytes_moved': pl.Int64,
     'bandwidth_mib_s': pl.Float64,
+    'value': pl.Float64,
+    'unit': pl.String,
     'cache': pl.String,
     'valid': pl.Boolean,
     'rules': pl.String,
@@ -116,24 +121,38 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
             'operation': operation,
             'point': label,
             'tasks': points[label].tasks,
+            'unit': unit(plan.workload),
         }
         for sample in kept.samples.get(name, ()):
-            point = resized(points[label], plan.axis, sample.bytes_per_client)
-            yield {**case, **metric, 'transfer_size': point.transfer_size, **_launch(sample)}
+            yield {**case, **metric, **_size(points[label], plan.axis, sample), **_launch(sample, operation)}
         if not kept.samples.get(name):
-            yield {**case, **metric, 'transfer_size': None, **_NO_LAUNCH}
+            yield {**case, **metric, **_NO_SIZE, **_NO_LAUNCH}
 
 
-def _launch(sample: Sample) -> dict[str, Any]:
+def _size(planned: Place, axis: str, sample: Sample) -> dict[str, Any]:
+    point = sized(planned, axis, sample.per_client)
+    if isinstance(point, Point):
+        return {**_NO_SIZE, 'transfer_size': point.transfer_size, 'bytes_per_client': point.bytes_per_client}
+    return {**_NO_SIZE, 'files_per_client': point.entries.files // point.tasks}
+
+
+_NO_SIZE: dict[str, Any] = dict.fromkeys(('transfer_size', 'bytes_per_client', 'files_per_client'))
+
+
+def _launch(sample: Sample, name: str) -> dict[str, Any]:
+    """One metric of a launch. Of a rate, seconds are those of its own phase."""
     measurement = sample.measurement
+    moved = measurement if isinstance(measurement, Measurement) else None
+    rates = measurement.rates if isinstance(measurement, TreeMeasurement) else ()
+    own = next((rate for rate in rates if rate.metric == name), moved)
     return {
-        'bytes_per_client': sample.bytes_per_client,
         'repetition': sample.repetition,
         'block': sample.block,
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
-        'seconds': measurement.seconds if measurement else None,
-        'bytes_moved': measurement.bytes_moved if measurement else None,
-        'bandwidth_mib_s': measurement.bandwidth if measurement else None,
+        'seconds': own.seconds if own else None,
+        'bytes_moved': moved.bytes_moved if moved else None,
+        'bandwidth_mib_s': moved.bandwidth if moved else None,
+        'value': sample.figures.get(name),
         'hosts': ' '.join(measurement.hosts) if measurement else None,
         'cache': sample.cache,
         'valid': sample.valid,
@@ -144,13 +163,13 @@ def _launch(sample: Sample) -> dict[str, Any]:
 _NO_LAUNCH: dict[str, Any] = {
     **dict.fromkeys(
         (
-            'bytes_per_client',
             'repetition',
             'block',
             'started',
             'seconds',
             'bytes_moved',
             'bandwidth_mib_s',
+            'value',
             'hosts',
             'cache',
         )

@@ -12,8 +12,9 @@ from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tup
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.job import rundir
+from seatrial.job.meeting import Meeting
 from seatrial.model.plan import Launcher
-from seatrial.model.workload import Point
+from seatrial.model.work import Place
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
@@ -31,7 +32,7 @@ class Finished(NamedTuple):
     read_bytes: int
 
 
-def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...]) -> List[str]:
+def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...]) -> List[str]:
     """The argv that starts an MPI program on the point's nodes. Tasks a node are always stated.
 
     Sources: srun(1) -N, -n, --ntasks-per-node; Hydra mpiexec -n, -ppn; Open MPI mpirun(1) --map-by ppr.
@@ -46,7 +47,7 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...]) -> List
     return [*heads[launcher.kind], *launcher.arguments, *argv]
 
 
-def argvs_of(command: Command, launcher: Launcher, point: Point) -> List[List[str]]:
+def argvs_of(command: Command, launcher: Launcher, point: Place) -> List[List[str]]:
     """The processes that the runner starts for a command, in the order of their ranks."""
     if command.scope == 'mpi':
         return [launch_argv(launcher, point, command.argvs[0])]
@@ -61,7 +62,9 @@ def carry_out(
     limit_s: float,
     stopping: Callable[[], bool],
 ) -> Finished:
-    """Run the processes in `directory` and wait for all. Streams go to raw + '.out' and '.err' (with the rank).
+    """Run the processes in `directory` and wait for all, processes of their own in a meeting.
+
+    Streams go to raw + '.out' and '.err' (with the rank).
 
     Raises LaunchGivenUp after limit_s seconds or when `stopping` says so. Ending I/O that waits for a file
     system is the last resort: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
@@ -72,8 +75,22 @@ def carry_out(
     place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
     if stopping():
         raise LaunchGivenUp('the job was told to stop; it was not begun')
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(Meeting(len(argvs))).environment if command.scope == 'task' else {}
+        return _wait_for_end(command, argvs, raw, place, own, limit_s, stopping)
+
+
+def _wait_for_end(
+    command: Command,
+    argvs: List[List[str]],
+    raw: str,
+    place: str,
+    own: Dict[str, str],
+    limit_s: float,
+    stopping: Callable[[], bool],
+) -> Finished:
     started = time.monotonic()
-    running = _start(argvs, raw, place, started)
+    running = _start(argvs, raw, place, own, started)
     ended: Dict[int, Tuple[float, int, int]] = {}
     while len(ended) < len(running.processes):
         try:
@@ -110,8 +127,8 @@ class _Running(NamedTuple):
     errs: List[str]
 
 
-def _start(argvs: List[List[str]], raw: str, place: str, zero: float) -> _Running:
-    environment = dict(os.environ, LC_ALL='C')
+def _start(argvs: List[List[str]], raw: str, place: str, own: Dict[str, str], zero: float) -> _Running:
+    environment = dict(os.environ, LC_ALL='C', **own)
     running = _Running([], [], queue.Queue(), [], [])
     try:
         for rank, argv in enumerate(argvs):

@@ -19,6 +19,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from seatrial.job.maker import Maker, on_this_machine, this_maker, user_name
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.record import Removal
+from seatrial.rules.names import Tally
 
 MARKER = '.seatrial-run.json'
 PREFIX = 'seatrial-'
@@ -92,6 +93,14 @@ class RunDirectory(NamedTuple):
         """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
         with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
             return {path: status.st_size for path, status in _files(walk)}
+
+    def tally(self, name: str, with_sizes: bool) -> Tally:
+        """How many directories and files are below the directory, and the files' sizes if they are asked for.
+
+        Without sizes no entry is asked for its attributes, so that none gets into this node's cache by the counting.
+        """
+        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+            return _tally(walk.descriptor(), with_sizes)
 
     def empty(self, name: str) -> Removal:
         """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify."""
@@ -416,6 +425,33 @@ def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
         else:
             if stat.S_ISREG(status.st_mode):
                 yield '/'.join([level.name for level in walk.levels[base:]] + [name]), status
+
+
+def _tally(descriptor: int, with_sizes: bool) -> Tally:
+    directories, files = 0, 0
+    sizes: Dict[int, int] = {}
+    below = []
+    # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
+    with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                directories += 1
+                below.append(entry.name)
+            elif entry.is_file(follow_symlinks=False):
+                files += 1
+                if with_sizes:
+                    size = os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size
+                    sizes[size] = sizes.get(size, 0) + 1
+    for name in below:
+        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+        try:
+            found = _tally(inner, with_sizes)
+        finally:
+            os.close(inner)
+        directories, files = directories + found.directories, files + found.files
+        for size, number in (found.sizes or {}).items():
+            sizes[size] = sizes.get(size, 0) + number
+    return Tally(directories, files, sizes if with_sizes else None)
 
 
 def _empty(walk: _Walk, account: _Account) -> None:

@@ -7,24 +7,26 @@ import random
 import signal
 import time
 import traceback
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from seatrial.engine.base import Command, EngineError
-from seatrial.filesystem.base import FileSystem
 from seatrial.filesystem.catalogue import by_type
 from seatrial.job import lock, rundir
 from seatrial.job.launch import LaunchGivenUp, argvs_of, carry_out
 from seatrial.job.orphans import beat
 from seatrial.job.recorder import Recorder
-from seatrial.job.survey import Chosen, Survey, least_bytes_per_client, round_up, survey
+from seatrial.job.survey import Chosen, Survey, least_per_client, round_up, survey
+from seatrial.job.witness import Ground, witness
+from seatrial.model.namespace import Namespace
 from seatrial.model.plan import Sizing, TrialPlan, digest
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import End, Finding, Measurement, Sample, Sized, Start
+from seatrial.model.tree import TreeMeasurement
 from seatrial.model.units import MIB, approximate_size
-from seatrial.model.workload import AccessPattern, FileSpec, Point, files_of, preparation, resized
+from seatrial.model.work import Launch, Place, amount, preparations, sized
+from seatrial.model.workload import Point
 from seatrial.rules.before import peak
-from seatrial.rules.launch import Launched, cache_label, files_fault
-from seatrial.rules.registry import BEFORE, LAUNCH, WARMUP, finding, findings
+from seatrial.rules.registry import BEFORE, WARMUP, finding, findings
 from seatrial.rules.stopping import state
 from seatrial.rules.warmup import Warmed
 
@@ -37,7 +39,7 @@ SIZING_GROWTH = 16  # at most, from one warm-up to the next
 SIZES_MOST = 3
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 FREE_SHARE = 0.9  # of the free space, at most, for what the sizing chooses
-MEASURED_ONLY = ('T19',)  # a warm-up may be short: it finds out how long a launch lasts
+TOO_SHORT = ('T19', 'T19a', 'T20')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 SAMPLE_BLOCK = 65536  # bytes looked at by P4
@@ -111,13 +113,11 @@ class _Trial(NamedTuple):
     signals: _Signals
     held: lock.Lock
     chosen: Chosen
-    run: 'rundir.RunDirectory'
     seen: Survey
-    driver: FileSystem
-    counted: bool  # whether the kernel counts reads from storage on this target
+    ground: Ground
     deadline: float  # of the time budget, in monotonic seconds
     counter: Iterator[int]  # of the launches, for the names of their raw output
-    rates: List[float]  # bytes a second of each launch, its start-up included
+    rates: List[float]  # bytes or entries a second of each launch, its start-up included
 
 
 def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Dict[str, str]) -> Tuple[str, str]:
@@ -135,20 +135,15 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
         _begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
         run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
         assert seen.chosen is not None
-        driver = by_type(plan.target.type)
-        counted = driver.reads_are_counted(plan.target.path)
-        deadline = time.monotonic() + plan.stopping.budget_s
         trial = _Trial(
             plan,
             recorder,
             signals,
             held,
             seen.chosen,
-            run_directory,
             seen,
-            driver,
-            counted,
-            deadline,
+            _ground(plan, seen.chosen, run_directory),
+            time.monotonic() + plan.stopping.budget_s,
             itertools.count(1),
             [],
         )
@@ -160,6 +155,15 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: _Signals, stopped: Di
             beating.stop()
         held.release()
     return FINISHED, 'every launch that the plan asks for was made'
+
+
+def _ground(plan: TrialPlan, chosen: Chosen, run_directory: rundir.RunDirectory) -> Ground:
+    driver, path = by_type(plan.target.type), plan.target.path
+    cold = driver.cold(path)
+    counted = driver.reads_are_counted(path)
+    return Ground(
+        plan, chosen.engine, run_directory, driver, counted, plan.target.drop_caches and cold.possible, cold.kept
+    )
 
 
 def _look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
@@ -204,110 +208,124 @@ def _begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str
 
 
 def _sized(trial: _Trial) -> Sized:
-    """Warm up on files that are never measured (T14), decide the bytes a client, check the data (P4)."""
+    """Warm up on files that are never measured (T14), decide the share of each client, check the data (P4)."""
     plan, sizing = trial.plan, trial.plan.sizing
     point = _calibration_point(plan)
-    least, most = least_bytes_per_client(plan, trial.seen.memory_bytes), _most_bytes_per_client(trial)
-    size = min(sizing.first_bytes, round_up(WARM_BYTES, sizing.granule)) if _fixed(sizing) else sizing.first_bytes
-    trial.run.make(WARM)
+    least, most = least_per_client(plan, trial.seen.memory_bytes), _most_per_client(trial)
+    size = min(sizing.first, round_up(WARM_BYTES, sizing.granule)) if _fixed(sizing) else sizing.first
+    trial.ground.run.make(WARM)
     for round_ in range(SIZING_ROUNDS):
-        trial.run.empty(WARM)
-        warm = resized(point, plan.axis, size)
-        shortest = min(_warm_up(trial, warm, round_))
-        wanted = round_up(int(size * sizing.target_s / shortest), sizing.granule)
+        trial.ground.run.empty(WARM)
+        shortest, blocks = _warm_up(trial, sized(point, plan.axis, size), round_)
+        wanted = round_up(int(size * sizing.target_s / shortest), sizing.granule) if shortest else size
         if _fixed(sizing) or shortest >= SIZING_ENOUGH * sizing.target_s or size >= most:
             break
         size = min(wanted, most, size * SIZING_GROWTH)
-    found = findings(WARMUP, Warmed(plan, _blocks(trial, files_of(plan.workload, warm))))
-    trial.run.empty(WARM)
+    found = findings(WARMUP, Warmed(plan, blocks))
+    trial.ground.run.empty(WARM)
     if _fixed(sizing):
-        return Sized(1, sizing.first_bytes, 'fixed by the site or the profile', tuple(found))
-    reason = f'{approximate_size(size)} a client took {shortest:.2f} s; {sizing.target_s:g} s are meant'
+        return Sized(1, sizing.first, 'fixed by the site or the profile', tuple(found))
+    reason = f'{_share(plan, size)} a client took {shortest:.2f} s; {sizing.target_s:g} s are meant'
     if wanted > most:
         reason += '; limits or free space allow no more'
     return Sized(1, min(max(wanted, least), most), reason, tuple(found))
 
 
-def _enlarged(trial: _Trial, sized: Sized, seconds: float) -> Optional[Sized]:
+def _enlarged(trial: _Trial, current: Sized, seconds: float) -> Optional[Sized]:
     """The next size after a launch that was too short, or None where there can be none."""
     sizing = trial.plan.sizing
-    wanted = round_up(int(ENLARGEMENT * sized.bytes_per_client * sizing.target_s / seconds), sizing.granule)
-    size = min(wanted, _most_bytes_per_client(trial))
-    if _fixed(sizing) or sized.number >= SIZES_MOST or size <= sized.bytes_per_client:
+    wanted = round_up(int(ENLARGEMENT * current.per_client * sizing.target_s / seconds), sizing.granule)
+    size = min(wanted, _most_per_client(trial))
+    if _fixed(sizing) or current.number >= SIZES_MOST or size <= current.per_client:
         return None
     reason = f'a launch lasted only {seconds:.3f} s; the samples before do not count'
-    return Sized(sized.number + 1, size, reason, sized.findings)
+    return Sized(current.number + 1, size, reason, current.findings)
 
 
 def _fixed(sizing: Sizing) -> bool:
-    return sizing.pinned_bytes is not None or sizing.target_s == 0
+    return sizing.pinned is not None or sizing.target_s == 0
 
 
-def _calibration_point(plan: TrialPlan) -> Point:
-    """The point whose timed region will be the shortest: fewest clients, else the largest transfers."""
-    return min(plan.points, key=lambda point: (point.tasks, -point.transfer_size))
+def _share(plan: TrialPlan, per_client: int) -> str:
+    return f'{per_client} files' if isinstance(plan.workload, Namespace) else approximate_size(per_client)
 
 
-def _most_bytes_per_client(trial: _Trial) -> int:
+def _calibration_point(plan: TrialPlan) -> Place:
+    """The point whose timed region will be the shortest: fewest clients, else the largest transfers or least data."""
+
+    def weight(point: Place) -> Tuple[int, int]:
+        return point.tasks, -point.transfer_size if isinstance(point, Point) else point.tree.bytes_per_file
+
+    return min(plan.points, key=weight)
+
+
+def _most_per_client(trial: _Trial) -> int:
     """What limits and free space allow, in whole granules; P9 has made sure that it is not nothing."""
-    plan = trial.plan
-    allowed = plan.target.limits.bytes
-    if trial.seen.capacity.bytes is not None:
-        allowed = min(allowed, int(FREE_SHARE * trial.seen.capacity.bytes))
-    overhead = peak(plan, 0)['bytes']
-    clients = (peak(plan, 1)['bytes'] - overhead) or 1
-    return max(plan.sizing.granule, (allowed - overhead) // clients // plan.sizing.granule * plan.sizing.granule)
+    plan, granule = trial.plan, trial.plan.sizing.granule
+    allowed = plan.target.limits._asdict()
+    for what, free in trial.seen.capacity._asdict().items():
+        if free is not None:
+            allowed[what] = min(allowed[what], int(FREE_SHARE * free))
+    one, two = peak(plan, 1), peak(plan, 2)
+    shares = [
+        (allowed[what] - (one[what] - (two[what] - one[what]))) // (two[what] - one[what])
+        for what in one
+        if two[what] > one[what]
+    ]
+    return max(granule, min(shares, default=granule) // granule * granule)
 
 
-def _warm_up(trial: _Trial, point: Point, round_: int) -> List[float]:
-    """One discarded repetition; the seconds of each operation. A launch that cannot be believed ends the case."""
-    seconds = []
-    if 'write' not in trial.plan.workload.operations:
-        _must(_prepare(trial, point, WARM))
-    for operation in trial.plan.workload.operations:
-        sample = _launch(trial, 'warmup', trial.plan.workload, operation, point, round_, WARM)
-        measurement = _must(sample)
+def _warm_up(trial: _Trial, point: Place, round_: int) -> Tuple[float, Tuple[bytes, ...]]:
+    """One discarded repetition: seconds of the shortest timed region, and bytes of what was written, if anything was.
+
+    A launch that cannot be believed ends the case.
+    """
+    workload = trial.plan.workload
+    for launch in preparations(workload, [point]):
+        _must(_launch(trial, 'prepare', launch, 0, WARM))
+    seconds, blocks = [], None
+    for operation in workload.operations:
+        measurement = _must(_launch(trial, 'warmup', Launch(workload, operation, point), round_, WARM))
         seconds.append(measurement.seconds)
-    return seconds
+        blocks = _blocks(trial) if blocks is None else blocks
+    return min(seconds), blocks or ()
 
 
-def _must(sample: Sample) -> Measurement:
+def _must(sample: Sample) -> Union[Measurement, TreeMeasurement]:
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
         raise Refused(f'the {sample.stage} failed: {wrong[0].rule}: {wrong[0].sentence}')
     return sample.measurement
 
 
-def _prepare(trial: _Trial, point: Point, directory: str) -> Sample:
-    pattern, writers = preparation(trial.plan.workload, point)
-    return _launch(trial, 'prepare', pattern, 'write', writers, 0, directory)
-
-
-def _blocks(trial: _Trial, files: List[FileSpec]) -> Tuple[bytes, ...]:
-    """The first bytes of two files, or the first and the middle bytes of one."""
-    places = [(files[0], 0), (files[-1], 0 if len(files) > 1 else files[0].size // 2)]
+def _blocks(trial: _Trial) -> Tuple[bytes, ...]:
+    """The first bytes of two of the files that are there, or the first and the middle bytes of one."""
+    written = sorted(item for item in trial.ground.run.census(WARM).items() if item[1])
+    if not written:
+        return ()
+    (first, size), (last, _) = written[0], written[-1]
     blocks = []
-    for file, offset in places:
-        with open(os.path.join(trial.run.path_of(WARM), file.name), 'rb') as stream:
+    for name, offset in ((first, 0), (last, 0 if len(written) > 1 else size // 2)):
+        with open(os.path.join(trial.ground.run.path_of(WARM), name), 'rb') as stream:
             stream.seek(offset)
             blocks.append(stream.read(SAMPLE_BLOCK))
     return tuple(blocks)
 
 
-def _measure(trial: _Trial, sized: Sized, stopped: Dict[str, str]) -> None:
-    """Measure all points; begin again with more bytes where a launch was too short to be believed."""
+def _measure(trial: _Trial, first: Sized, stopped: Dict[str, str]) -> None:
+    """Measure all points; begin again with a larger share where a launch was too short to be believed."""
     dice = random.Random(trial.plan.seed)
-    trial.run.make(DATA)
-    current: Optional[Sized] = sized
+    trial.ground.run.make(DATA)
+    current: Optional[Sized] = first
     while current is not None:
         trial.recorder.write(current)
-        points = [resized(each, trial.plan.axis, current.bytes_per_client) for each in trial.plan.points]
+        points = [sized(each, trial.plan.axis, current.per_client) for each in trial.plan.points]
         current = _measure_sized(trial, current, points, dice, stopped)
-        trial.run.empty(DATA)
+        trial.ground.run.empty(DATA)
 
 
 def _measure_sized(
-    trial: _Trial, sized: Sized, points: List[Point], dice: random.Random, stopped: Dict[str, str]
+    trial: _Trial, current: Sized, points: List[Place], dice: random.Random, stopped: Dict[str, str]
 ) -> Optional[Sized]:
     """Randomised blocks: every point that is not done yet once, in random order, until all are done.
 
@@ -315,11 +333,12 @@ def _measure_sized(
     """
     plan = trial.plan
     stopped.clear()
-    reads_only = 'write' not in plan.workload.operations
-    if reads_only:
-        _must(_prepare(trial, max(points, key=lambda point: point.tasks), DATA))
+    prepared = preparations(plan.workload, points)
+    for launch in prepared:
+        _must(_launch(trial, 'prepare', launch, 0, DATA))
     values: Dict[str, Dict[str, List[float]]] = {
-        point.label: {operation: [] for operation in plan.workload.operations} for point in points
+        point.label: {name: [] for each in plan.workload.operations for name in plan.measures(each, point)}
+        for point in points
     }
     for block in itertools.count():
         order = [point for point in points if point.label not in stopped]
@@ -334,36 +353,39 @@ def _measure_sized(
             if time.monotonic() > trial.deadline and not (plan.stopping.fixed and block == 0):
                 stopped[point.label] = 'budget'
                 continue
-            reason, shortest = _repeat(trial, point, sized, block, values[point.label])
+            reason, shortest = _repeat(trial, point, current, block, values[point.label])
             if shortest < plan.sizing.min_s:
-                larger = _enlarged(trial, sized, shortest)
+                larger = _enlarged(trial, current, shortest)
                 if larger is not None:
                     return larger
             if reason:
                 stopped[point.label] = reason
-            if not reads_only:
-                trial.run.empty(DATA)
+            if not prepared:
+                trial.ground.run.empty(DATA)
         trial.recorder.sync()
     return None
 
 
 def _repeat(
-    trial: _Trial, point: Point, sized: Sized, block: int, values: Dict[str, List[float]]
+    trial: _Trial, point: Place, current: Sized, block: int, values: Dict[str, List[float]]
 ) -> Tuple[str, float]:
-    """One repetition of a point: why it is done, if it is, and the seconds of its shortest launch.
+    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region.
 
     Of a launch that is invalid for another reason the seconds do not count: no size would mend it.
     """
     shortest = float('inf')
-    for operation, earlier in values.items():
-        sample = _launch(
-            trial, 'measured', trial.plan.workload, operation, point, len(earlier), DATA, block, sized.number
-        )
-        if sample.measurement is not None and all(f.effect == 'label' or f.rule == 'T19' for f in sample.findings):
-            shortest = min(shortest, sample.measurement.seconds)
-        if not sample.valid or sample.measurement is None:
+    workload = trial.plan.workload
+    repetition = len(next(iter(values.values())))
+    for operation in workload.operations:
+        sample = _launch(trial, 'measured', Launch(workload, operation, point), repetition, DATA, block, current)
+        if sample.measurement is not None and all(
+            f.effect == 'label' or f.rule in TOO_SHORT for f in sample.findings
+        ):
+            shortest = min(shortest, sample.measurement.seconds or shortest)
+        if not sample.valid:
             return 'invalid', shortest
-        earlier.append(sample.measurement.bandwidth)
+        for name, figure in sample.figures.items():
+            values[name].append(figure)
     progress = state(values, trial.plan.stopping)
     return progress.reason if progress.action == 'done' else '', shortest
 
@@ -371,46 +393,41 @@ def _repeat(
 def _launch(
     trial: _Trial,
     stage: str,
-    pattern: AccessPattern,
-    operation: str,
-    point: Point,
+    launch: Launch,
     repetition: int,
     directory: str,
     block: int = 0,
-    sizing: int = 0,
+    current: Optional[Sized] = None,
 ) -> Sample:
     """Launch one operation, record what came of it and what the rules find."""
     if trial.signals.stopping():
         raise Interrupted(trial.signals.sentence())
-    plan, engine = trial.plan, trial.chosen.engine
-    trial.run.verify()
+    plan, engine, run_directory = trial.plan, trial.ground.engine, trial.ground.run
+    workload, operation, point = launch
+    run_directory.verify()
     raw = os.path.join(trial.recorder.raw, f'{next(trial.counter):04d}-{stage}-{operation}@{point.label}')
-    expected = tuple(files_of(pattern, point))
-    before = trial.run.census(directory)
+    watched = witness(trial.ground, launch, directory)
     argvs: List[List[str]] = []
     found: List[Finding] = []
-    measurement: Optional[Measurement] = None
+    measurement: Union[Measurement, TreeMeasurement, None] = None
     storage_read_bytes: Optional[int] = None
     exit_status, cache = 0, ''
     started, clock = time.time(), time.monotonic()
     try:
-        command = engine.command(trial.chosen.program, pattern, operation, point, raw, plan.seed + block)
+        command = engine.command(trial.chosen.program, workload, operation, point, raw, plan.seed + block)
         argvs = argvs_of(command, plan.launcher, point)
         _make_links(trial, directory, command)
-        if operation == 'read':
-            _ready_for_read(trial, directory, point, expected, before)
+        watched.make_ready(command)
+        began = time.monotonic()
         finished = carry_out(
-            command, argvs, raw, trial.run.path_of(directory), _limit_s(trial, point), trial.signals.stopping
+            command, argvs, raw, run_directory.path_of(directory), _limit_s(trial, point), trial.signals.stopping
         )
-        trial.rates.append(point.bytes_moved / max(time.monotonic() - clock, CLOCK_STEP_S))
+        trial.rates.append(amount(point) / max(time.monotonic() - began, CLOCK_STEP_S))
         exit_status = finished.outcome.exit_status
-        storage_read_bytes = finished.read_bytes if _counts_reads(trial, command, point) else None
-        measurement = engine.measure(pattern, operation, point, command, finished.outcome)
-        launched = Launched(
-            plan, point, operation, measurement, expected, before, trial.run.census(directory), storage_read_bytes
-        )
-        cache = cache_label(launched)
-        found = [each for each in findings(LAUNCH, launched) if stage == 'measured' or each.rule not in MEASURED_ONLY]
+        measurement = engine.measure(workload, operation, point, command, finished.outcome)
+        seen = watched.seen(measurement, finished.read_bytes)
+        cache, storage_read_bytes = seen.cache, seen.storage_read_bytes
+        found = [each for each in seen.findings if stage == 'measured' or each.rule not in TOO_SHORT]
     except EngineError as error:
         found = [finding(error.rule, error.sentence)]
     except LaunchGivenUp as error:
@@ -423,10 +440,10 @@ def _launch(
         operation=operation,
         repetition=repetition,
         block=block,
-        sizing=sizing,
+        sizing=current.number if current else 0,
         started=started,
         elapsed_s=time.monotonic() - clock,
-        bytes_per_client=point.bytes_per_client,
+        per_client=current.per_client if current else _own_share(point),
         command=tuple(shell_line(argv) for argv in argvs),
         exit_status=exit_status,
         raw=os.path.basename(raw),
@@ -441,33 +458,21 @@ def _launch(
     return sample
 
 
-def _limit_s(trial: _Trial, point: Point) -> float:
-    """How long a launch may last: what a failover may block, and many times what the slowest rate gives."""
+def _own_share(point: Place) -> int:
+    """What a client does in a launch that no decided size governs."""
+    return point.bytes_per_client if isinstance(point, Point) else point.tree.files_per_directory
+
+
+def _limit_s(trial: _Trial, point: Place) -> float:
+    """How long a launch may last: what a failover may block, pauses, and many times what the slowest rate gives."""
     slowest = min(trial.rates) if trial.rates else float('inf')
-    return trial.plan.launch_limit_s + LIMIT_FACTOR * point.bytes_moved / slowest
-
-
-def _counts_reads(trial: _Trial, command: Command, point: Point) -> bool:
-    """Whether the reads of a launch's processes are counted here: those of srun's tasks are not its descendants'."""
-    started_here = command.scope != 'mpi' or trial.plan.launcher.kind != 'srun'
-    return trial.counted and started_here and point.nodes == 1
-
-
-def _ready_for_read(
-    trial: _Trial, directory: str, point: Point, expected: Tuple[FileSpec, ...], before: Dict[str, int]
-) -> None:
-    """Nothing is read that is not there in full: fio unlinks a file that is too short (T17). Drop what is cached."""
-    fault = files_fault(expected, before)
-    if fault is not None:
-        raise EngineError('T17', f'before the read {fault}')
-    if point.nodes == 1:
-        for file in expected:
-            trial.driver.forget(os.path.join(trial.run.path_of(directory), file.name))
+    pauses_s = 0.0 if isinstance(point, Point) else sum(point.pauses_s)
+    return trial.plan.launch_limit_s + pauses_s + LIMIT_FACTOR * amount(point) / slowest
 
 
 def _make_links(trial: _Trial, directory: str, command: Command) -> None:
     """The links that an engine needs beside the files; they go when the directory is emptied."""
     for name, leads_to in command.links:
-        path = os.path.join(trial.run.path_of(directory), name)
+        path = os.path.join(trial.ground.run.path_of(directory), name)
         if not os.path.lexists(path):
             os.symlink(leads_to, path)

@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.base import AnyEngine, EngineError
 from seatrial.engine.catalogue import choose
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.catalogue import by_type
@@ -14,6 +14,7 @@ from seatrial.filesystem.probe import ask, mute
 from seatrial.job import orphans, rundir
 from seatrial.job.launch import launch_argv, still_working
 from seatrial.model.plan import TrialPlan
+from seatrial.model.workload import AccessPattern, Point
 from seatrial.rules.before import Ground, peak
 from seatrial.rules.case import working_set
 
@@ -23,7 +24,7 @@ VERSION_DEADLINE_S = 30.0
 class Chosen(NamedTuple):
     """The engine that measures here, with what it says of itself."""
 
-    engine: Engine
+    engine: AnyEngine
     program: str
     version: str
 
@@ -50,7 +51,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     capacity, quota = driver.capacity(target.path), driver.quota(target.path)
     chosen, passed_over = _choose(plan)
     memory = memory_bytes()
-    needed = peak(plan, least_bytes_per_client(plan, memory))
+    needed = peak(plan, least_per_client(plan, memory))
     earlier = [orphan for orphan in orphans.find([target.path], plan.state) if orphan.session == plan.session]
     ground = Ground(
         plan=plan,
@@ -64,7 +65,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         needed_inodes=needed['inodes'] + sum(orphan.files for orphan in earlier),
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
-        layout_fault=driver.layout_fault(target.layout),
+        layout_fault=driver.layout_fault(target.layout, target.path),
         wrong_type=type_fault(target.type, mount),
         still_working=still_working(target.path),
         no_engine=None if chosen else f'no engine can measure {plan.workload.name} here ({"; ".join(passed_over)})',
@@ -73,16 +74,18 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     return Survey(ground, chosen, passed_over, memory, left, mount.said() if mount else '')
 
 
-def least_bytes_per_client(plan: TrialPlan, memory: int) -> int:
-    """The bytes a client that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
+def least_per_client(plan: TrialPlan, memory: int) -> int:
+    """The share of a client that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
     sizing = plan.sizing
-    if not sizing.working_set or sizing.pinned_bytes is not None:
-        return sizing.first_bytes
+    if not sizing.working_set or sizing.pinned is not None or not isinstance(plan.workload, AccessPattern):
+        return sizing.first
     shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
     wanted = max(
-        -(-working_set(plan, point, memory) // (1 if shared_whole else point.tasks)) for point in plan.points
+        -(-working_set(plan, point, memory) // (1 if shared_whole else point.tasks))
+        for point in plan.points
+        if isinstance(point, Point)
     )
-    return max(sizing.first_bytes, round_up(wanted, sizing.granule))
+    return max(sizing.first, round_up(wanted, sizing.granule))
 
 
 def round_up(size: int, granule: int) -> int:
@@ -117,7 +120,7 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
     return None, tuple(passed_over)
 
 
-def version_of(engine: Engine, program: str) -> str:
+def version_of(engine: AnyEngine, program: str) -> str:
     """The version as the program itself reports it. Raises EngineError."""
     answer = ask(engine.version_argv(program), VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')

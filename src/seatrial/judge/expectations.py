@@ -25,13 +25,19 @@ from seatrial.judge.relations import (
     reaches,
 )
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.model.tree import Fact
 
 MARGIN_5 = 1.105
 MARGIN_10 = 1.222
 """(1 + e) / (1 - e): two means that are each known to e = 5 or 10 % may differ by it without being different."""
 
-AXIS_WORDS = {'transfer_size': 'transfer sizes', 'objects': 'numbers of objects', 'clients': 'numbers of clients'}
+AXIS_WORDS = {
+    'transfer_size': 'transfer sizes',
+    'objects': 'numbers of objects',
+    'clients': 'numbers of clients',
+    'tree': 'trees',
+    'entries': 'numbers of entries',
+}
 
 _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'these samples cannot tell'}
 
@@ -62,10 +68,19 @@ class ExpectationResult:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """What a check measures. axis: of its sweep; points: their labels where they have names, else none."""
+
+    metrics: tuple[str, ...]
+    axis: str
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Curves:
     """What one case measured. check: its name; engine: that measured.
 
-    axis:    of the sweep; values: of the axis at each point by its label: bytes of a transfer, objects or clients
+    axis:    of the sweep; values: of the axis at each point by its label (bytes of a transfer, clients, ...)
     samples: of each operation, by the points' labels in the order of the sweep; none where they are not believed
     """
 
@@ -89,10 +104,10 @@ class Expectation(ABC):
     source: str
     metric: str = ''
 
-    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
-        """Why a check with this pattern and sweep cannot be judged by it, or None."""
-        if self.metric and self.metric not in pattern.operations:
-            return f"there is no operation '{self.metric}' in {list(pattern.operations)}"
+    def fault(self, shape: Shape) -> str | None:
+        """Why a check that measures this cannot be judged by it, or None."""
+        if self.metric and self.metric not in shape.metrics:
+            return f"there is no operation '{self.metric}' in {list(shape.metrics)}"
         return None
 
 
@@ -112,8 +127,8 @@ class Insensitive(OfCurve):
     to: str
     margin: float = MARGIN_10
 
-    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
-        return super().fault(pattern, sweep) or _axis_fault(self.to, sweep)
+    def fault(self, shape: Shape) -> str | None:
+        return super().fault(shape) or _axis_fault(self.to, shape)
 
     def relation(self, points: Points, curves: Curves) -> Relation:
         return insensitive(points, self.margin, AXIS_WORDS[curves.axis])
@@ -126,8 +141,8 @@ class FallsWith(OfCurve):
     by: str
     spearman: float = -0.8
 
-    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
-        return super().fault(pattern, sweep) or _axis_fault(self.by, sweep)
+    def fault(self, shape: Shape) -> str | None:
+        return super().fault(shape) or _axis_fault(self.by, shape)
 
     def relation(self, points: Points, curves: Curves) -> Relation:
         return falls_with(points, AXIS_WORDS[curves.axis], self.spearman)
@@ -178,6 +193,34 @@ class Reaches(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PointAtLeast(OfCurve):
+    """The point `at` is at least `times` the point `than` of the same case, both by their labels."""
+
+    at: str
+    than: str
+    times: float = 1.0
+
+    def fault(self, shape: Shape) -> str | None:
+        strange = [label for label in (self.at, self.than) if label not in shape.points]
+        if strange:
+            return f"there is no point '{strange[0]}' in {list(shape.points)}"
+        return super().fault(shape)
+
+    def relation(self, points: Points, curves: Curves) -> Relation:
+        missing = [label for label in (self.at, self.than) if not points.get(label)]
+        if missing:
+            return undecided(f'{missing[0]} was not measured')
+        return at_least(points[self.at], points[self.than], self.times, (self.at, self.than), CONFIDENCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise(Expectation):
+    """A promise of POSIX holds: `fact` is its name. It is no figure, so every profile can judge it."""
+
+    fact: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class OfPair(Expectation):
     """An expectation of the ratio of two curves, which is to hold at every point that they share.
 
@@ -190,10 +233,10 @@ class OfPair(Expectation):
     of: str = ''
     least: int = 0
 
-    def fault(self, pattern: AccessPattern, sweep: Sweep) -> str | None:
-        if not self.of and self.than not in pattern.operations:
-            return f"there is no operation '{self.than}' in {list(pattern.operations)}"
-        return super().fault(pattern, sweep)
+    def fault(self, shape: Shape) -> str | None:
+        if not self.of and self.than not in shape.metrics:
+            return f"there is no operation '{self.than}' in {list(shape.metrics)}"
+        return super().fault(shape)
 
     @abstractmethod
     def compared(
@@ -245,7 +288,8 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
     results = []
     for operation in _operations(expectation, curves):
         if isinstance(expectation, OfCurve):
-            subject = f'{operation} over {AXIS_WORDS[curves.axis]}'
+            one = isinstance(expectation, PointAtLeast)
+            subject = operation if one else f'{operation} over {AXIS_WORDS[curves.axis]}'
             relation = expectation.relation(curves.samples[operation], curves)
         elif isinstance(expectation, OfPair) and not expectation.of:
             subject = f'{operation} against {expectation.than}'
@@ -254,6 +298,17 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
             continue
         results.append(_result(expectation, subject, relation, enforced))
     return results
+
+
+def judge_promise(expectation: Promise, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
+    """A promise on what was found; one that could not be tried is undecided."""
+    fact = next((each for each in facts if each.name == expectation.fact), None)
+    if fact is None:
+        relation = undecided('it was not tried')
+    else:
+        verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[fact.holds]
+        relation = Relation(verdict, None, None, None, CONFIDENCE, fact.seen)
+    return _result(expectation, expectation.fact, relation, enforced)
 
 
 def judge_pair(
@@ -287,8 +342,8 @@ def undecided(why: str) -> Relation:
     return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: cannot tell')
 
 
-def _axis_fault(axis: str, sweep: Sweep) -> str | None:
-    return None if axis == sweep.axis else f"'{axis}' is not the axis of its sweep, which is '{sweep.axis}'"
+def _axis_fault(axis: str, shape: Shape) -> str | None:
+    return None if axis == shape.axis else f"'{axis}' is not the axis of its sweep, which is '{shape.axis}'"
 
 
 def _operations(expectation: Expectation, curves: Curves) -> Iterator[str]:

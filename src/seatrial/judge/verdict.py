@@ -5,7 +5,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from seatrial.judge.expectations import Curves, Expectation, ExpectationResult, judge_curves, not_judged
+from seatrial.judge.expectations import (
+    Curves,
+    Expectation,
+    ExpectationResult,
+    Promise,
+    judge_curves,
+    judge_promise,
+    not_judged,
+)
 from seatrial.judge.references import (
     CONTRACT,
     OUTSIDE,
@@ -16,13 +24,14 @@ from seatrial.judge.references import (
 )
 from seatrial.judge.relations import FAILS, HOLDS, Relation
 from seatrial.judge.statistics import Fairness, Summary, fairness, summary
+from seatrial.model.namespace import LISTING
 from seatrial.model.plan import Case, TrialPlan, metric
-from seatrial.model.record import Finding, Records, Sample
-from seatrial.model.workload import Point
+from seatrial.model.record import Finding, Measurement, Records, Sample
+from seatrial.model.tree import Fact, TreeMeasurement, TreePoint
+from seatrial.model.work import Place, unit
 from seatrial.rules.case import CaseSeen, measured
 from seatrial.rules.registry import CASE, findings
-
-UNIT = 'MiB/s'
+from seatrial.rules.stopping import converged
 
 
 class Verdict(str, Enum):
@@ -67,7 +76,8 @@ class MetricResult:
     """One metric. values: of the valid repetitions, in MiB/s, in their order; summary is None where there are none.
 
     fairness: the medians, over the repetitions, of how evenly the clients were served. cache: what every
-    repetition was, or 'mixed'; empty for a write. not_storage: why the figure says nothing about storage, or empty.
+    repetition was, or 'mixed'; empty for what writes. not_storage: why the figure says nothing about storage, or
+    empty. percentiles_s: LATENCIES of a single operation, the median over the repetitions; empty if not timed singly.
     """
 
     metric: str
@@ -81,12 +91,14 @@ class MetricResult:
     fairness: Fairness | None
     cache: str
     not_storage: str = ''
+    percentiles_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class CaseResult:
     """One case. reasons: why it is not a PASS; labels: what must be said beside its figures.
 
+    facts: what was found of POSIX, one that did not hold in some repetition as it was then
     curves: what expectations were judged on; unjudged: why the case is held against nothing, or empty.
     """
 
@@ -99,13 +111,14 @@ class CaseResult:
     version: str
     passed_over: tuple[str, ...]
     host: str
-    bytes_per_client: int | None
+    per_client: int | None
     duration_s: float | None
     metrics: tuple[MetricResult, ...]
     expectations: tuple[ExpectationResult, ...] = ()
     references: tuple[ReferenceResult, ...] = ()
     curves: Curves = _NO_CURVES
     unjudged: str = ''
+    facts: tuple[Fact, ...] = ()
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -123,13 +136,14 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     A smoke test is held against nothing: it has too few repetitions, and its expectations are only listed.
     """
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
-    by_metric = measured(records)
+    by_metric = measured(plan, records)
     start, end = records.start, records.end
     engine = start.engine if start else ''
     metrics = tuple(
-        _judge_metric(plan, records, by_metric, point.label, operation, found)
+        _judge_metric(plan, records, by_metric, point.label, name, found)
         for point in plan.points
         for operation in plan.workload.operations
+        for name in plan.measures(operation, point)
     )
     unjudged = f'{plan.profile}: {plan.stopping.least} repetitions, not judged' if plan.stopping.fixed else ''
     references: tuple[ReferenceResult, ...] = ()
@@ -137,7 +151,8 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         references = tuple(_judge_reference(each, metrics, engine, plan.profile) for each in criteria.references)
         metrics = tuple(_with_reference(each, references) for each in metrics)
     curves = _curves(plan, metrics, engine)
-    expectations = _judge_expectations(curves, criteria, unjudged)
+    facts = _facts(by_metric.values())
+    expectations = (*_judge_expectations(curves, criteria, unjudged), *_judge_promises(facts, criteria))
     against = _against(found, metrics, references, expectations)
     if plan.profile == 'acceptance' and not references and not any(each.enforced for each in expectations):
         against.append((Verdict.INCONCLUSIVE, NO_CRITERION))
@@ -154,13 +169,14 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         version=start.version if start else '',
         passed_over=start.passed_over if start else (),
         host=start.host if start else '',
-        bytes_per_client=records.sized.bytes_per_client if records.sized else None,
+        per_client=records.sized.per_client if records.sized else None,
         duration_s=end.ended - start.started if start and end else None,
         metrics=metrics,
         expectations=expectations,
         references=references,
         curves=curves,
         unjudged=unjudged,
+        facts=facts,
     )
 
 
@@ -187,11 +203,11 @@ def _judge_metric(
     name = metric(operation, label)
     samples = by_metric.get(name, [])
     valid = [sample for sample in samples if sample.valid]
-    values = tuple(sample.measurement.bandwidth for sample in valid if sample.measurement)
+    values = tuple(sample.figures[operation] for sample in valid if operation in sample.figures)
     stopped = records.end.stopped.get(label, '') if records.end else ''
     cache = _cache(valid)
     not_storage = _not_storage(cache, found)
-    verdict, why = _decide(plan, samples, stopped, found, not_storage)
+    verdict, why = _decide(plan, samples, values, stopped, found, not_storage)
     return MetricResult(
         metric=name,
         operation=operation,
@@ -199,11 +215,12 @@ def _judge_metric(
         verdict=verdict,
         why=why,
         values=values,
-        unit=UNIT,
+        unit=unit(plan.workload),
         summary=summary(values, plan.stopping.confidence) if values else None,
         fairness=_fairness(valid),
         cache=cache,
         not_storage=not_storage,
+        percentiles_s=_percentiles(valid, operation),
     )
 
 
@@ -213,8 +230,19 @@ def _not_storage(cache: str, found: Sequence[Finding]) -> str:
     return next((each.sentence for each in found if each.rule == 'P16'), '')
 
 
+def _precise(plan: TrialPlan, values: Sequence[float]) -> bool:
+    """Whether this metric is as precise as asked, although another one of the same point kept it from stopping."""
+    rule = plan.stopping
+    return len(values) >= rule.least + rule.extra and converged(values, rule)
+
+
 def _decide(
-    plan: TrialPlan, samples: Sequence[Sample], stopped: str, found: Sequence[Finding], not_storage: str
+    plan: TrialPlan,
+    samples: Sequence[Sample],
+    values: Sequence[float],
+    stopped: str,
+    found: Sequence[Finding],
+    not_storage: str,
 ) -> tuple[Verdict, str]:
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
@@ -227,7 +255,7 @@ def _decide(
     error = 100 * plan.stopping.max_relative_error
     if stopped == 'budget' and plan.stopping.fixed:
         return Verdict.PASS, ''
-    if stopped in ('exhausted', 'budget', ''):
+    if stopped in ('exhausted', 'budget', '') and not _precise(plan, values):
         ended = {'exhausted': '', 'budget': ' when the time budget ended', '': ' when the job ended'}[stopped]
         return Verdict.INCONCLUSIVE, f'not within {error:.0f} % after {len(samples)} repetitions{ended}'
     if plan.profile == 'acceptance' and not_storage:
@@ -263,15 +291,18 @@ _OF_INTERVAL = {OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
     """What expectations may be judged on: samples that can be believed and, in acceptance, that speak of storage."""
-    samples: dict[str, dict[str, tuple[float, ...]]] = {operation: {} for operation in plan.workload.operations}
+    samples: dict[str, dict[str, tuple[float, ...]]] = {}
     for each in metrics:
-        doubtful = each.verdict is Verdict.INVALID or (plan.profile == 'acceptance' and each.not_storage)
-        samples[each.operation][each.point] = () if doubtful else each.values
+        warm = plan.workload == LISTING and each.cache != 'cold'  # a first listing that was none compares nothing
+        doubtful = each.verdict is Verdict.INVALID or warm or (plan.profile == 'acceptance' and each.not_storage)
+        samples.setdefault(each.operation, {})[each.point] = () if doubtful else each.values
     values = {point.label: _on_axis(plan.axis, point) for point in plan.points}
     return Curves(plan.case.check, engine, plan.axis, values, samples)
 
 
-def _on_axis(axis: str, point: Point) -> int:
+def _on_axis(axis: str, point: Place) -> int:
+    if isinstance(point, TreePoint):
+        return point.tasks if axis == 'clients' else point.entries.files
     return {'transfer_size': point.transfer_size, 'objects': point.objects, 'clients': point.tasks}[axis]
 
 
@@ -282,6 +313,14 @@ def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tu
         for result in judge_curves(each, curves, each.id in criteria.enforced)
     ]
     return tuple(not_judged(result, unjudged) if unjudged else result for result in results)
+
+
+def _judge_promises(facts: Sequence[Fact], criteria: Criteria) -> tuple[ExpectationResult, ...]:
+    return tuple(
+        judge_promise(each, facts, each.id in criteria.enforced)
+        for each in criteria.expectations
+        if isinstance(each, Promise)
+    )
 
 
 def _against(
@@ -309,6 +348,31 @@ def _against(
     return sorted(reasons, key=lambda reason: _WORST_FIRST.index(reason[0]))
 
 
+def _percentiles(samples: Sequence[Sample], name: str) -> tuple[float, ...]:
+    columns = [
+        rate.percentiles_s
+        for sample in samples
+        if isinstance(sample.measurement, TreeMeasurement)
+        for rate in sample.measurement.rates
+        if rate.metric == name and rate.percentiles_s
+    ]
+    return tuple(statistics.median(column) for column in zip(*columns, strict=True))
+
+
+def _facts(samples: Iterable[Sequence[Sample]]) -> tuple[Fact, ...]:
+    """Each fact once: as it was when it did not hold, else as it was when it could not be tried, else as it held."""
+    found: dict[str, Fact] = {}
+    for sample in (sample for each in samples for sample in each if sample.valid):
+        for fact in sample.measurement.facts if isinstance(sample.measurement, TreeMeasurement) else ():
+            known = found.setdefault(fact.name, fact)
+            if _WORSE_FACT[fact.holds] > _WORSE_FACT[known.holds]:
+                found[fact.name] = fact
+    return tuple(found.values())
+
+
+_WORSE_FACT = {True: 0, None: 1, False: 2}
+
+
 def _cache(samples: Sequence[Sample]) -> str:
     seen = {sample.cache for sample in samples}
     return seen.pop() if len(seen) == 1 else 'mixed' if seen else ''
@@ -318,7 +382,7 @@ def _fairness(samples: Sequence[Sample]) -> Fairness | None:
     each = [
         fairness([job.bytes_moved for job in m.jobs], [job.seconds for job in m.jobs])
         for m in (sample.measurement for sample in samples)
-        if m is not None and m.jobs
+        if isinstance(m, Measurement) and m.jobs
     ]
     if not each:
         return None

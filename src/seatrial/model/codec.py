@@ -42,7 +42,7 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if origin is Union:
         if data is None and type(None) in arguments:
             return None
-        return _decode(next(a for a in arguments if a is not type(None)), data, where)
+        return _decode(_arm([a for a in arguments if a is not type(None)], data), data, where)
     if origin in (list, List, tuple, Tuple):
         if not isinstance(data, list):
             raise FormError(f'{where}: a list is expected, not {_name(data)}')
@@ -59,6 +59,12 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if type(data) is not kind:
         raise FormError(f'{where}: {kind.__name__} is expected, not {_name(data)}')
     return data
+
+
+def _arm(kinds: List[Any], data: Any) -> Any:
+    """Of several NamedTuples the first that has all keys of the data, or the first of all."""
+    keys = set(data) if isinstance(data, dict) else set()
+    return next((kind for kind in kinds if keys <= set(getattr(kind, '_fields', ()))), kinds[0])
 
 
 def _at(where: str, key: str) -> str:

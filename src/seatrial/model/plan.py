@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Tuple
 
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.layout import Layout
-from seatrial.model.workload import AccessPattern, Point
+from seatrial.model.work import Place, Work, measures
 
 SCHEMA = 1
 
@@ -46,6 +46,7 @@ class Target(NamedTuple):
     storage_system:    what the lock is taken on: two mounts may share their servers
     records_on_target: whether records may lie on this file system too (rule P18)
     recovery_limit_s:  how long a healthy failover may block I/O; no launch is ended before it
+    drop_caches:       whether the site allows a job to empty the caches of its nodes
     compresses:        whether the back end compresses or deduplicates; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
     """
@@ -58,6 +59,7 @@ class Target(NamedTuple):
     layout: Layout = Layout()
     mount: Optional[str] = None
     records_on_target: bool = False
+    drop_caches: bool = False
     recovery_limit_s: float = 0.0
     compresses: Optional[bool] = None
     server_cache_bytes: Optional[int] = None
@@ -97,22 +99,22 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How many bytes a client moves, decided on the node before the first measured launch.
+    """How much a client does, decided on the node before the first measured launch: bytes, or files of a flat tree.
 
-    first_bytes:  bytes a client of the first warm-up
-    granule:      bytes a client are a multiple of it
-    target_s:     seconds that the shortest timed region should last; 0: first_bytes are used as they are
+    first:        a client's share of the first warm-up
+    granule:      a client's share is a multiple of it
+    target_s:     seconds that the shortest timed region should last; 0: `first` is used as it is
     min_s:        a timed region shorter than this cannot be believed (rule T19, P16)
     working_set:  whether twice the clients' memory and the declared caches must be exceeded (P16)
-    pinned_bytes: bytes a client that the site has fixed, or None
+    pinned:       a client's share where the site has fixed it, or None
     """
 
-    first_bytes: int
+    first: int
     granule: int
     target_s: float
     min_s: float
     working_set: bool = False
-    pinned_bytes: Optional[int] = None
+    pinned: Optional[int] = None
 
 
 class TrialPlan(NamedTuple):
@@ -126,9 +128,9 @@ class TrialPlan(NamedTuple):
     session: str
     case: Case
     profile: str
-    workload: AccessPattern
+    workload: Work
     axis: str
-    points: Tuple[Point, ...]
+    points: Tuple[Place, ...]
     engines: Tuple[EngineChoice, ...]
     launcher: Launcher
     target: Target
@@ -143,7 +145,16 @@ class TrialPlan(NamedTuple):
     @property
     def metrics(self) -> List[str]:
         """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
-        return [metric(operation, point.label) for point in self.points for operation in self.workload.operations]
+        return [
+            metric(name, point.label)
+            for point in self.points
+            for operation in self.workload.operations
+            for name in self.measures(operation, point)
+        ]
+
+    def measures(self, operation: str, point: Place) -> Tuple[str, ...]:
+        """The metrics of one launch."""
+        return measures(self.workload, operation, point)
 
 
 def read_plan(path: str) -> TrialPlan:

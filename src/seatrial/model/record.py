@@ -4,9 +4,10 @@ The kinds in their order: start, sizing, prepare, warmup, sample (one a launch t
 """
 
 import json
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.tree import TreeMeasurement
 from seatrial.model.units import MIB
 
 SAMPLES = 'samples.jsonl'
@@ -58,13 +59,18 @@ class Measurement(NamedTuple):
         """MiB/s. Bytes of all clients over the time from the first start to the last end."""
         return self.bytes_moved / MIB / self.seconds
 
+    def figures(self, operation: str) -> Dict[str, float]:
+        """The figure of the operation, its only metric, in MiB/s."""
+        return {operation: self.bandwidth}
+
 
 class Sample(NamedTuple):
     """One launch: one operation of one repetition of one point. Times in seconds, started in Unix time.
 
     stage:  'prepare', 'warmup' or 'measured'; block: the randomised block it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count
-    cache:  'cold', 'cached' or 'unknown' for a read (rule P2); empty for a write
+    cache:  'cold', 'cached' or 'unknown' for what reads or looks (rules P2, P2a); empty for what writes
+    per_client: of the Sized record
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
     """
@@ -77,11 +83,11 @@ class Sample(NamedTuple):
     sizing: int
     started: float
     elapsed_s: float
-    bytes_per_client: int
+    per_client: int
     command: Tuple[str, ...]
     exit_status: int
     raw: str
-    measurement: Optional[Measurement]
+    measurement: Optional[Union[Measurement, TreeMeasurement]]
     cache: str
     storage_read_bytes: Optional[int]
     findings: Tuple[Finding, ...]
@@ -90,6 +96,11 @@ class Sample(NamedTuple):
     def valid(self) -> bool:
         """Whether the figure may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
+
+    @property
+    def figures(self) -> Dict[str, float]:
+        """The figure of each metric that the launch measured; empty where it gave none."""
+        return self.measurement.figures(self.operation) if self.measurement else {}
 
 
 class Start(NamedTuple):
@@ -120,13 +131,14 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """The bytes a client that every point of the case uses, and why; what the warm-up's data showed.
+    """How much each client does at every point of the case, and why; what the warm-up's data showed.
 
+    per_client: bytes; of a flat tree files; 0 where the plan fixes everything.
     number: 1 for the first; a later one takes its place, because launches were too short to be believed.
     """
 
     number: int
-    bytes_per_client: int
+    per_client: int
     reason: str
     findings: Tuple[Finding, ...]
 

@@ -9,6 +9,8 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 SUBTREES = ('shared', 'private')
 PHASES = ('create', 'stat', 'read', 'remove')
+LATENCIES = (0.50, 0.95, 0.99)
+LEAST_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate
 
 
 class MetadataTree(NamedTuple):
@@ -48,13 +50,17 @@ class Entries(NamedTuple):
 
 
 class TreePoint(NamedTuple):
-    """One concrete parameter set of a metadata check; a client is one task."""
+    """One concrete parameter set of a metadata check; a client is one task.
+
+    pauses_s: of a listing: seconds without any call, each before one more listing
+    """
 
     label: str
     nodes: int
     tasks: int
     tasks_per_node: int
     tree: MetadataTree
+    pauses_s: Tuple[float, ...] = ()
 
     @property
     def entries(self) -> Entries:
@@ -75,6 +81,7 @@ class Rate(NamedTuple):
     seconds:      from the first client's start to the last one's end
     tool_figure:  the engine's own figure, verbatim
     task_seconds: how long each client took, by rank; empty where the engine does not tell
+    percentiles_s: seconds of a single operation that LATENCIES of them did not exceed; empty where not timed singly
     """
 
     metric: str
@@ -82,6 +89,7 @@ class Rate(NamedTuple):
     seconds: float
     tool_figure: str
     task_seconds: Tuple[float, ...] = ()
+    percentiles_s: Tuple[float, ...] = ()
 
     @property
     def per_second(self) -> float:
@@ -94,13 +102,33 @@ class Rate(NamedTuple):
         return 1.0 - max(self.task_seconds) / self.seconds if self.task_seconds else 0.0
 
 
+class Fact(NamedTuple):
+    """One promise of POSIX. holds: None where it could not be tried; seen: what happened, as a clause."""
+
+    name: str
+    holds: Optional[bool]
+    seen: str
+
+
 class TreeMeasurement(NamedTuple):
-    """What an engine said of one phase of a point. clock_s: the resolution of the engine's clock in seconds."""
+    """What an engine said of one launch. clock_s: the resolution of the engine's clock in seconds."""
 
     rates: Tuple[Rate, ...]
     world_size: int
     hosts: Tuple[str, ...]
     clock_s: float
+    facts: Tuple[Fact, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The shortest timed region; 0 where nothing was timed."""
+        return min((rate.seconds for rate in self.rates), default=0.0)
+
+    def figures(self, operation: str) -> Dict[str, float]:
+        """The figure of each metric: operations a second, or how many facts hold."""
+        if self.facts:
+            return {'holding': float(sum(fact.holds is True for fact in self.facts))}
+        return {rate.metric: rate.per_second for rate in self.rates}
 
 
 def tree_fault(tree: MetadataTree) -> Optional[str]:
@@ -144,13 +172,17 @@ def entries(tree: MetadataTree, clients: int) -> Entries:
 def operations(tree: MetadataTree, phase: str, clients: int) -> Dict[str, int]:
     """The metrics of a phase, with the operations that all clients together do for each: {'file_stat': 4686}.
 
-    'tree' are the directories of the tree itself, 'directory' those that stay empty. A root that stands alone is no
-    metric: one mkdir says nothing about a rate.
+    'tree' are the directories of the tree itself, 'directory' those that stay empty. A tree of few directories is no
+    metric: a root alone, or the two of fdtree's second scenario, say nothing about a rate.
     """
     all_of_them = entries(tree, clients)
     numbers = {
-        'tree': all_of_them.directories if tree.depth and phase in ('create', 'remove') else 0,
+        'tree': all_of_them.directories if phase in ('create', 'remove') and _is_a_rate(tree) else 0,
         'directory': all_of_them.empties if phase != 'read' else 0,
         'file': all_of_them.files,
     }
     return {f'{kind}_{phase}': number for kind, number in numbers.items() if number}
+
+
+def _is_a_rate(tree: MetadataTree) -> bool:
+    return entries(tree, 1).directories >= LEAST_DIRECTORIES

@@ -4,9 +4,12 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size
+from seatrial.model.work import footprint
 from seatrial.rules.registry import BEFORE, rule
 
-DIRECTORY_INODES = 8  # the run directory, its marker, the data directories; IOR's links a client are counted apart
+DIRECTORY_INODES = (
+    8  # the run directory, its marker, the data directories; mdtest's one; IOR's links are counted apart
+)
 DIRECTORY_BYTES = 1024 * 1024  # what they may take on a file system with large blocks
 
 
@@ -186,12 +189,7 @@ def layout_possible(ground: Ground) -> Optional[str]:
     return ground.layout_fault
 
 
-def peak(plan: TrialPlan, bytes_per_client: int) -> Dict[str, int]:
+def peak(plan: TrialPlan, per_client: int) -> Dict[str, int]:
     """The most 'bytes' and 'inodes' that the case has on the target at once, marker and directories included."""
-    shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
-    most_tasks = max(point.tasks for point in plan.points)
-    files = most_tasks if plan.workload.files == 'multiple' else 1
-    return {
-        'bytes': bytes_per_client * (1 if shared_whole else most_tasks) + DIRECTORY_BYTES,
-        'inodes': files + (most_tasks if shared_whole else 0) + DIRECTORY_INODES,
-    }
+    size, inodes = footprint(plan.workload, plan.points, per_client)
+    return {'bytes': size + DIRECTORY_BYTES, 'inodes': inodes + DIRECTORY_INODES}

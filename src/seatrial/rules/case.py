@@ -2,6 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional
 
+from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan, digest, metric
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
@@ -17,15 +18,19 @@ class CaseSeen(NamedTuple):
     records: Records
 
 
-def measured(records: Records) -> Dict[str, List[Sample]]:
+def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     """The measured samples of each metric that count, in the order of their repetitions, valid or not.
 
-    Those count that were taken with the last decided size.
+    Those count that were taken with the last decided size, and at a point of the plan. A launch with several metrics
+    is a sample of each.
     """
+    points = {point.label: point for point in plan.points}
     by_metric: Dict[str, List[Sample]] = {}
     for sample in records.samples:
-        if sample.stage == 'measured' and records.sized and sample.sizing == records.sized.number:
-            by_metric.setdefault(metric(sample.operation, sample.point), []).append(sample)
+        counts = sample.stage == 'measured' and records.sized and sample.sizing == records.sized.number
+        if counts and sample.point in points and sample.operation in plan.workload.operations:
+            for name in plan.measures(sample.operation, points[sample.point]):
+                by_metric.setdefault(metric(name, sample.point), []).append(sample)
     return by_metric
 
 
@@ -86,17 +91,20 @@ def consistent(seen: CaseSeen) -> Optional[str]:
     end, sized = seen.records.end, seen.records.sized
     if end is None or end.reason != 'finished' or sized is None:
         return None
-    by_metric = measured(seen.records)
+    by_metric = measured(seen.plan, seen.records)
     for point in seen.plan.points:
-        columns = {each: by_metric.get(metric(each, point.label), []) for each in seen.plan.workload.operations}
-        for operation, samples in columns.items():
-            where = metric(operation, point.label)
+        names = [name for each in seen.plan.workload.operations for name in seen.plan.measures(each, point)]
+        columns = {name: by_metric.get(metric(name, point.label), []) for name in names}
+        for name, samples in columns.items():
+            where = metric(name, point.label)
             if [sample.repetition for sample in samples] != list(range(len(samples))):
                 return f'{where}: the repetitions are not numbered 1 to {len(samples)} without a gap'
-            if any(sample.bytes_per_client != sized.bytes_per_client for sample in samples):
-                return f'{where}: a sample has other bytes a client than were decided'
+            if any(sample.per_client != sized.per_client for sample in samples):
+                return f'{where}: a sample has another share of each client than was decided'
             if any(sample.valid and sample.exit_status != 0 for sample in samples):
                 return f'{where}: a sample is called valid although the engine failed'
+            if any(sample.valid and name not in sample.figures for sample in samples):
+                return f'{where}: a sample is called valid and lacks the figure'
         fault = _stop_fault(seen.plan, columns, end.stopped.get(point.label, ''))
         if fault is not None:
             return f'{point.label}: {fault}'
@@ -111,7 +119,7 @@ def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) ->
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
     if any(not sample.valid for sample in samples):
         return f'a sample is invalid, and the point is said to be {said or "unfinished"}'
-    values = {name: [s.measurement.bandwidth for s in column if s.measurement] for name, column in columns.items()}
+    values = {name: [sample.figures[name] for sample in column] for name, column in columns.items()}
     now = state(values, plan.stopping)
     if said == 'budget':
         return None if now.action != 'done' else 'it was done, and is said to have run out of time'
@@ -130,7 +138,7 @@ def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) ->
     'ReFrame 4.10 passes a case whose metric does not match (seen)',
 )
 def complete(seen: CaseSeen) -> Optional[str]:
-    by_metric = measured(seen.records)
+    by_metric = measured(seen.plan, seen.records)
     missing = [name for name in seen.plan.metrics if not by_metric.get(name)]
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
@@ -177,7 +185,9 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:
     plan, records = seen.plan, seen.records
-    seconds = [s.measurement.seconds for each in measured(records).values() for s in each if s.measurement]
+    if isinstance(plan.workload, Namespace):
+        return None  # no cache of bytes answers for the servers of names; P2a says what a client's did
+    seconds = [s.measurement.seconds for each in measured(plan, records).values() for s in each if s.measurement]
     if not seconds or records.start is None or records.sized is None:
         return None
     least = max(STORAGE_MIN_S, plan.sizing.min_s)
@@ -185,7 +195,8 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
         return f'the shortest timed region lasted {min(seconds):.1f} s, less than {least:.0f} s'
     if plan.target.server_cache_bytes is None or plan.target.fast_tier_bytes is None:
         return 'server cache possible: its size is not declared'
-    for point in (resized(each, plan.axis, records.sized.bytes_per_client) for each in plan.points):
+    plain = [point for point in plan.points if isinstance(point, Point)]
+    for point in (resized(each, plan.axis, records.sized.per_client) for each in plain):
         used = sum(file.size for file in files_of(plan.workload, point))
         needed = working_set(plan, point, records.start.memory_bytes)
         if used < needed:

@@ -4,13 +4,14 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from seatrial.model.record import Finding
 
-BEFORE, WARMUP, LAUNCH, CASE = 'before the run', 'after the warm-up', 'after each launch', 'over the case'
+BEFORE, WARMUP, CASE = 'before the run', 'after the warm-up', 'over the case'
+LAUNCH, NAMES = 'after each launch', 'after each launch of metadata'
 
 
 class Rule(NamedTuple):
     """One rule.
 
-    when:   BEFORE (evidence: Ground), WARMUP (Warmed), LAUNCH (Launched) or CASE (CaseSeen)
+    when:   BEFORE (evidence: Ground), WARMUP (Warmed), LAUNCH (Launched), NAMES (Named) or CASE (CaseSeen)
     effect: of breaking it: 'refuse' (nothing runs), 'invalid', 'incomplete' or 'label'
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
             or the runner can see it, which then says so by `finding`

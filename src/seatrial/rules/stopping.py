@@ -111,12 +111,13 @@ def t_quantile(confidence: float, df: int) -> float:
 
 def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
     for count in range(rule.least, made + 1):
-        if all(_short(_valid(values[:count]), rule) for values in values_by_metric.values()):
+        if all(converged(_valid(values[:count]), rule) for values in values_by_metric.values()):
             return count
     return None
 
 
-def _short(values: Sequence[float], rule: StoppingRule) -> bool:
+def converged(values: Sequence[float], rule: StoppingRule) -> bool:
+    """Whether the interval of these values is as short as the rule asks, and they are enough for one."""
     if len(values) < rule.least:
         return False
     interval = t_interval(values, rule.confidence)

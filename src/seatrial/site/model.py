@@ -13,6 +13,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.units import GIB, KIB, parse_size
 from seatrial.model.workload import Geometry
+from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, choice, problem, show
 from seatrial.site.profile import PROFILES
 
@@ -20,7 +21,7 @@ VERSION = 1
 TRIAL_FILE = 'trial.yaml'
 SETTINGS_FILE = 'settings.py'
 
-DEFAULT_ENGINES = ('ior', 'fio', 'dd')
+DEFAULT_ENGINES = ('ior', 'mdtest', 'fio', 'dd', 'posixops')
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
 LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')
@@ -58,6 +59,9 @@ _SECONDS = {'': 1, 's': 1, 'min': 60, 'h': 3600}
 _DURATION = re.compile(r'([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)\Z', re.ASCII)
 # Together the parts of a case's slug stay below the 255 bytes of a file name.
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,39}\Z', re.ASCII)
+_OPTION = re.compile(r'--?[A-Za-z][!-~]{0,255}\Z', re.ASCII)
+_LICENCE = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@:,-]{0,255}\Z', re.ASCII)
+_TIME_OF_DAY = re.compile(r'([01][0-9]|2[0-3]):([0-5][0-9])\Z', re.ASCII)
 _PARTITION = re.compile(r'[A-Za-z_][A-Za-z0-9_-]{0,31}:[A-Za-z_][A-Za-z0-9_-]{0,31}\Z', re.ASCII)
 _CHECK = re.compile(r'(?:\*|[A-Za-z_][A-Za-z0-9_]{0,79})\Z', re.ASCII)
 # Names stand as keys in references.yaml, which ReFrame reads by the rules of YAML 1.1.
@@ -70,6 +74,12 @@ def parse_duration(text: str) -> float:
     if match is None or match.group(2) not in _SECONDS:
         raise ValueError(f'{show(text)} is not a duration; write a number and one of s, min, h: 15min')
     return float(match.group(1)) * _SECONDS[match.group(2)]
+
+
+def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
+    """The calendar of a time of day such as '02:00'. Raises ValueError with the accepted form otherwise."""
+    hour, minute = _time_of_day(at).split(':')
+    return Calendar(int(hour), int(minute), tuple(days))
 
 
 def _version(value: Any) -> int:
@@ -201,6 +211,29 @@ def _program(value: Any) -> str:
     return program
 
 
+def _time_of_day(value: Any) -> str:
+    if not isinstance(value, str) or not _TIME_OF_DAY.match(value):
+        raise ValueError(f'{show(value)} is not a time of day; write hours and minutes: 02:00')
+    return value
+
+
+def _option(value: Any) -> str:
+    if not isinstance(value, str) or not _OPTION.match(value):
+        raise ValueError(f'{show(value)} is not an option of sbatch without blanks; write it as in --partition=admin')
+    return value
+
+
+def _licence(value: Any) -> str:
+    if not isinstance(value, str) or not _LICENCE.match(value):
+        raise ValueError(f"{show(value)} is not a licence; write it as Slurm's --licenses does, as in tide or tide:2")
+    return value
+
+
+def _command(value: Any) -> tuple[Any, ...]:
+    program, *arguments = _listed(value)
+    return (_program(program), *arguments)
+
+
 def _unexpanded(text: str) -> str:
     if text.startswith('~') or '$' in text:
         raise ValueError(f'{show(text)}: ~ and $ are not expanded; write the path in full')
@@ -240,6 +273,7 @@ def _launcher(value: Any) -> Any:
 
 Size = Annotated[int, BeforeValidator(_size(1))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
+Day = Annotated[str, BeforeValidator(_one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
@@ -297,6 +331,7 @@ class FileSystem(Entry):
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
     records_on_target: Truth = False
+    drop_caches: Truth = False
     recovery_limit: Annotated[float | None, BeforeValidator(_duration(0.0))] = None
     compresses: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
     server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
@@ -329,6 +364,7 @@ class Trial(Entry):
     layouts: Annotated[tuple[Name, ...], Distinct] = (DEFAULT_LAYOUT,)
     profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
     bytes_per_client: Annotated[int | None, BeforeValidator(_size(1))] = None
+    files_per_client: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
     max_clients: Annotated[int | None, BeforeValidator(_count('number of clients'))] = None
     enforce: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Distinct] = ()
@@ -361,6 +397,22 @@ class Trial(Entry):
         ]
 
 
+class ScheduleEntry(Entry):
+    """When Slurm runs a profile by itself, and how its job is submitted. Times in seconds."""
+
+    at: Annotated[str, BeforeValidator(_time_of_day)] = '02:00'
+    days: Annotated[tuple[Day, ...], Distinct] = DAYS
+    access: Annotated[tuple[Annotated[str, BeforeValidator(_option)], ...], Listed] = ()
+    licence: Annotated[str | None, BeforeValidator(_licence)] = None
+    time_limit: Annotated[float | None, BeforeValidator(_duration(60.0))] = None
+    inconclusive_nights: Annotated[int, BeforeValidator(_count('number of nights'))] = 3
+
+    @property
+    def calendar(self) -> Calendar:
+        """When it is due."""
+        return calendar_of(self.at, self.days)
+
+
 class TrialFile(Entry):
     """trial.yaml as a whole."""
 
@@ -378,6 +430,8 @@ class TrialFile(Entry):
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_engine)], ...], Listed] = tuple(
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
+    schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
+    notify: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
 
 
 class Overrides(NamedTuple):
@@ -390,6 +444,7 @@ class Overrides(NamedTuple):
     budget_s: float | None = None
     max_clients: int | None = None
     enforce: tuple[str, ...] = ()
+    files_per_client: int | None = None
 
 
 @dataclass(frozen=True)
@@ -418,7 +473,9 @@ class Site:
         """What is fixed for a case by the first trial of the file that asks for it."""
         for trial in self._trials(case.check, family, profile):
             if trial.gives(case):
-                return Overrides(trial.bytes_per_client, trial.budget, trial.max_clients, trial.enforce)
+                return Overrides(
+                    trial.bytes_per_client, trial.budget, trial.max_clients, trial.enforce, trial.files_per_client
+                )
         return Overrides()
 
     def geometry(self, case: Case, max_clients: int | None = None) -> Geometry:
@@ -447,11 +504,16 @@ class Site:
             layout=Layout() if layout == DEFAULT_LAYOUT else entry.layouts[layout].named(layout),
             mount=entry.mount,
             records_on_target=entry.records_on_target,
+            drop_caches=entry.drop_caches,
             recovery_limit_s=default if entry.recovery_limit is None else entry.recovery_limit,
             compresses=entry.compresses,
             server_cache_bytes=entry.server_cache_bytes,
             fast_tier_bytes=entry.fast_tier_bytes,
         )
+
+    def schedule(self, profile: str) -> ScheduleEntry:
+        """How a profile is scheduled here; by default where the site does not say."""
+        return self.trial_file.schedule.get(profile, ScheduleEntry())
 
     def launcher(self, partition: str) -> Launcher:
         """How launches reach the nodes of a partition."""

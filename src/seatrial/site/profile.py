@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from math import lcm
 
+from seatrial.model.namespace import Trees
 from seatrial.model.plan import Sizing, StoppingRule
+from seatrial.model.tree import MetadataTree, entries
 from seatrial.model.units import GIB, MIB, format_size
 from seatrial.model.workload import Sweep
 
@@ -27,6 +29,11 @@ class Profile:
     min_s:        a timed region below it is not believed
     working_set:  whether twice the clients' memory and the declared caches must be exceeded (rule P16)
     repetitions:  fixed number of repetitions; 0: the stopping rule decides
+    files:        of a client in each flat tree, at first; 0: the source's own number, used as it is
+    phase_s:      what the shortest phase of a tree should last; 0: the number of files is not adapted
+    tree_bytes:   a client's bytes in a tree at most: fewer files in each directory else; 0 is no limit
+    entries:      of a single directory that is listed, at most; larger ones are left out; 0 is no limit
+    pause_s:      the longest pause before a listing; longer ones are left out; 0 is no limit
     """
 
     name: str
@@ -38,6 +45,11 @@ class Profile:
     min_s: float
     working_set: bool = False
     repetitions: int = 0
+    files: int = 0
+    phase_s: float = 0.0
+    tree_bytes: int = 0
+    entries: int = 0
+    pause_s: float = 0.0
 
     def stopping(self, max_relative_error: float, budget_s: float | None = None) -> StoppingRule:
         """The stopping rule of a case; budget_s (seconds) is the site's own, None takes the profile's."""
@@ -52,6 +64,31 @@ class Profile:
                 fixed=True,
             )
         return StoppingRule(max_relative_error, budget_s=budget)
+
+    def trees(self, sweep: Trees) -> Trees:
+        """The trees of a sweep that this profile takes, as large as it wants them."""
+        trees = [(label, self._shrunk(tree)) for label, tree in sweep.trees]
+        if sweep.axis == 'entries' and self.entries:
+            trees = [(label, tree) for label, tree in trees if tree.files_per_directory <= self.entries]
+        pauses = tuple(pause for pause in sweep.pauses_s if not self.pause_s or pause <= self.pause_s)
+        return sweep._replace(trees=tuple(trees), pauses_s=pauses)
+
+    def tree_sizing(self, sweep: Trees, pinned: int | None = None) -> Sizing:
+        """How many files a client puts into a flat tree that scales; `pinned` is the site's own number.
+
+        0 files are those of the plan.
+        """
+        if not sweep.scales:
+            return Sizing(0, 1, 0.0, 0.0)
+        if pinned is not None or not self.files:
+            return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
+        return Sizing(self.files, 1, self.phase_s, self.phase_s / 4)
+
+    def _shrunk(self, tree: MetadataTree) -> MetadataTree:
+        size = entries(tree, 1).directories * tree.bytes_per_file
+        if not self.tree_bytes or not size:
+            return tree
+        return tree._replace(files_per_directory=max(1, min(tree.files_per_directory, self.tree_bytes // size)))
 
     def sizing(self, sweep: Sweep, pinned: int | None = None) -> Sizing:
         """How many bytes a client moves; `pinned` (bytes) is the site's own number and holds in every profile.
@@ -79,14 +116,18 @@ SMOKE = Profile(
     'smoke',
     'smoke test: shows that everything works, says nothing about performance',
     points=3,
-    # Eight cases in three minutes; every point is measured once whatever the budget says.
-    budget_s=15.0,
+    # Sixteen cases in three minutes; every point is measured once whatever the budget says.
+    budget_s=7.0,
     first_bytes=128 * MIB,
     # fio's clock has whole milliseconds (rule T19): 0.5 s is the least, and 0.8 s leaves room for the scatter.
     target_s=0.8,
     min_s=0.5,
     # The least that the stopping rule of Boito et al. (2009) asks for.
     repetitions=4,
+    files=500,
+    tree_bytes=128 * MIB,
+    entries=10_000,
+    pause_s=1.0,
 )
 NIGHTLY = Profile(
     'nightly',
@@ -97,6 +138,10 @@ NIGHTLY = Profile(
     first_bytes=128 * MIB,
     target_s=5.0,
     min_s=0.5,
+    files=1000,
+    phase_s=1.0,
+    tree_bytes=GIB,
+    entries=100_000,
 )
 ACCEPTANCE = Profile(
     'acceptance',
@@ -109,6 +154,9 @@ ACCEPTANCE = Profile(
     target_s=330.0,
     min_s=300.0,
     working_set=True,
+    files=10_000,
+    # The shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
+    phase_s=30.0,
 )
 PAPER = Profile(
     'paper',

@@ -17,6 +17,7 @@ import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
 from seatrial.model.plan import Case
+from seatrial.model.work import MIB_S
 from seatrial.site import strict_yaml
 from seatrial.site.error import SiteError, choice, problem, show
 from seatrial.site.load import said
@@ -25,12 +26,11 @@ from seatrial.site.model import EngineName, Entry
 REFERENCES_FILE = 'references.yaml'
 INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
 ORIGINS = ('contract', 'baseline')
-UNIT = 'MiB/s'
 
 _SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
 _NODES = _LEVELS.index('node count')
-_FORM = f'[1000.0, -0.1, null, {UNIT}]: the reference, the lowest and the highest as fractions of it, the unit'
+_FORM = f'[1000.0, -0.1, null, {MIB_S}]: the reference, the lowest and the highest as fractions of it, the unit'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
@@ -44,6 +44,7 @@ class Measured(NamedTuple):
     layout: str
     nodes: int
     metric: str
+    unit: str = MIB_S
 
 
 class Reference(NamedTuple):
@@ -166,12 +167,12 @@ class _Reading:
                 keys = (_SEATRIAL, check, profile)
                 self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
         for path, value in self.leaves(check, (), rows, profiles):
-            amount = self.amount((check, *path), value)
+            amount = self.amount((check, *path), value, rows[0].unit)
             origin = origins.get((check, path[0]))
             if amount and origin:
                 case = Case(check, *path[1:5])
                 yield Reference(
-                    path[0], case, path[5], *amount, UNIT, origin.origin, origin.date, origin.engine or ''
+                    path[0], case, path[5], *amount, rows[0].unit, origin.origin, origin.date, origin.engine or ''
                 )
 
     def leaves(
@@ -193,7 +194,9 @@ class _Reading:
                 sentence = f'{show(key)} is text, which ReFrame does not find; write {", ".join(map(str, known))}'
             self.note((check, *path, key), sentence)
 
-    def amount(self, keys: tuple[Any, ...], value: Any) -> tuple[float, float | None, float | None] | None:
+    def amount(
+        self, keys: tuple[Any, ...], value: Any, expected: str
+    ) -> tuple[float, float | None, float | None] | None:
         """Value, low and high of a reference; None for one with problems."""
         before = len(self.problems)
         if not isinstance(value, list) or len(value) != 4:
@@ -210,8 +213,8 @@ class _Reading:
         if (low, high) in ((None, None), (0, 0)):
             never = 'fail it' if low is None else 'meet it'
             self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less, or 0.1 for at most 10 % more')
-        if unit != UNIT:
-            self.note(keys, f'{show(unit)} is not the unit of the metric; write {UNIT}', 3)
+        if unit != expected:
+            self.note(keys, f'{show(unit)} is not the unit of the metric; write {expected}', 3)
         if len(self.problems) > before:
             return None
         return float(reference), None if low is None else float(low), None if high is None else float(high)

@@ -1,0 +1,324 @@
+"""fio's file engines: the files of a flat tree, made, looked at, read and removed by the jobs of one node.
+
+What is said here was read in the source of fio 3.33 (filesetup.c, backend.c, engines/fileoperations.c) and seen with
+strace and timed system calls (3.28, 3.33, 3.42).
+
+What a job does in the timed region, for each of its own files in turn and nothing else:
+    create   open(O_CREAT|O_RDWR) and close (filecreate); with bytes one pwrite of the whole file between (psync)
+    stat     stat (filestat)
+    read     open, one pread of the whole file, close (psync)
+    remove   unlink (filedelete)
+The close of a job's last file can come after its clock has stopped. Whether a file was there before it was created
+nobody says: there is no O_EXCL.
+
+Rule T17: a job whose files are shorter than its filesize removes them and lays them out anew, even under filestat and
+filedelete. With create_on_open=1 it does not; so that stands in every job here, a file that is missing or short is an
+error, and neither stat nor read makes or removes any. What remains are mkdirs, before the clock, of the directories
+in the names.
+
+Before the clock fio looks every name up, once for filecreate and twice for the others. So names and attributes are
+always in the client's cache, even where it was emptied before the launch: its rate of stat is that of the cache.
+
+The clock of a job runs from its first operation to its last, without start-up and layout, and is rounded up to whole
+milliseconds. When a job started fio tells from 3.36 on. Before, all are taken to have started together, and the
+phase comes out shorter than it was: with a job a core by up to 6 ms, with 4 by 18 ms, with 16 by 38 ms.
+
+A latency of fio is that of the stat or the unlink alone, within 0.3 us of what the call took by another clock. In
+'create' it leaves out the close, with bytes and in 'read' the open too: that is no latency of the operation.
+
+The data are random and other in every file and launch, and made in the timed region. fio takes 0.5 KB a file.
+"""
+
+import errno
+import json
+import math
+import os
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from seatrial.engine.base import Command, EngineError, NamespaceEngine, Outcome
+from seatrial.engine.fio import (
+    CLOCK_S,
+    MOST_BYTES_A_CALL,
+    check_clock,
+    field,
+    jobs_of,
+    randseed_of,
+    report_of,
+    starts_of,
+    version_in,
+)
+from seatrial.model.namespace import Namespace
+from seatrial.model.tree import (
+    LATENCIES,
+    Entries,
+    MetadataTree,
+    Rate,
+    TreeMeasurement,
+    TreePoint,
+    operations,
+    tree_fault,
+)
+
+TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
+OLDEST = (3, 27)  # the first with filedelete
+MOST_JOBS = 4096  # REAL_MAX_JOBS
+SINGLY_TIMED = ('stat', 'remove')
+POOLS, LEAST_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
+
+
+class FioFiles(NamespaceEngine):
+    """fio as an engine of metadata on one node: files, and no directories."""
+
+    name = 'fio'
+    programs = ('fio',)
+
+    def cannot(self, workload: Namespace, point: TreePoint) -> Optional[str]:
+        """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end to sync
+        them a second time (both seen).
+        """
+        if workload.kind != 'tree':
+            return f'does not know {workload.name}'
+        tree = point.tree
+        if tree_fault(tree) is not None:
+            return f'cannot do what contradicts itself: {tree_fault(tree)}'
+        if tree.depth:
+            return f'cannot make a tree of {point.entries.directories} directories: its files lie flat'
+        if tree.empties_per_directory:
+            return 'cannot work on directories'
+        if tree.fsync:
+            return 'cannot sync every file once before it is closed'
+        if 'read' in tree.phases and not tree.bytes_per_file:
+            return 'cannot open a file of which nothing is to be read'
+        if tree.bytes_per_file > MOST_BYTES_A_CALL:
+            return f'cannot write {tree.bytes_per_file} bytes in one call'
+        if point.nodes > 1:
+            return f'cannot start clients on {point.nodes} nodes at once'
+        if point.tasks > MOST_JOBS:
+            return f'cannot run {point.tasks} jobs at once'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes fio say its version."""
+        return [program, '--version']
+
+    def parse_version(self, text: str) -> str:
+        """'3.33' from 'fio-3.33'; raises EngineError: E1 if the text is not fio's, T7 if it cannot remove files."""
+        version = version_in(text)
+        numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
+        if numbers < OLDEST:
+            raise EngineError('T7', f'fio {version} has no engine filedelete; 3.27 is the first that has')
+        return version
+
+    def command(
+        self, program: str, workload: Namespace, phase: str, point: TreePoint, raw: str, seed: int
+    ) -> Command:
+        """One fio process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
+
+        Shared files lie in 'tree', those of a client alone in 'tree.RANK': made before 'create', never removed here.
+        """
+        job_file, report = raw + '.fio', raw + '.json'
+        argv = [program, '--eta=never', '--output-format=json+', '--output=' + report]
+        if _moves_bytes(phase, point.tree):
+            argv += [f'--alloc-size={max(LEAST_POOL_KIB, point.entries.files // POOLS)}']
+        directories = sorted({_directory(point.tree, rank) for rank in range(point.tasks)})
+        return Command(
+            scope='node',
+            argvs=((*argv, job_file),),
+            inputs={job_file: _job_file(phase, point, randseed_of(seed, raw))},
+            outputs=(report,),
+            directories=tuple(directories) if phase == 'create' else (),
+        )
+
+    def warms(self, workload: Namespace, operation: str) -> str:
+        """Names and attributes; of a read the data can be cold all the same (seen with strace)."""
+        return 'fio looks every name up before its clock starts'
+
+    def left(self, workload: Namespace, phase: str, point: TreePoint) -> Entries:
+        """The plan's entries; nothing removes the directories that the files lay in."""
+        planned = point.entries
+        return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
+
+    def measure(
+        self, workload: Namespace, phase: str, point: TreePoint, command: Command, outcome: Outcome
+    ) -> TreeMeasurement:
+        """What fio said of its jobs. Raises EngineError:
+
+        E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9 other jobs than
+        planned; P15 other options; T1 a job did other operations than its own files', or its figures contradict each
+        other; T12 a job has no runtime.
+
+        tool_figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
+        runtime. seconds: from the first job's start, as far as it is told, to the last one's end. percentiles_s: of
+        all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
+        """
+        report = _report(phase, outcome)
+        jobs = jobs_of(report, point.tasks)
+        _check_options(report, jobs, command)
+        done = [_done(job, rank, phase, point.tree) for rank, job in enumerate(jobs)]
+        task_seconds = tuple(field(each, 'runtime', int) / 1000.0 for each in done)
+        starts_s = starts_of(jobs)
+        seconds = max(start + own for start, own in zip(starts_s or [0.0] * len(jobs), task_seconds))
+        check_clock(seconds, outcome.processes[0])
+        figures = [f'{field(each, "iops", float):.6f}' for each in done]
+        ((metric, number),) = operations(point.tree, phase, point.tasks).items()
+        return TreeMeasurement(
+            rates=(
+                Rate(
+                    metric=metric,
+                    operations=number,
+                    seconds=seconds,
+                    tool_figure='iops ' + ' '.join(figures),
+                    task_seconds=task_seconds,
+                    percentiles_s=_percentiles(done) if phase in SINGLY_TIMED else (),
+                ),
+            ),
+            world_size=len(jobs),
+            hosts=(outcome.processes[0].host,),
+            clock_s=CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
+        )
+
+
+_FILE_ENGINES = {'create': 'filecreate', 'stat': 'filestat', 'remove': 'filedelete'}
+
+
+def _moves_bytes(phase: str, tree: MetadataTree) -> bool:
+    return phase in ('create', 'read') and tree.bytes_per_file > 0
+
+
+def _block(phase: str, tree: MetadataTree) -> int:
+    """Bytes of a job's only transfer in each file. The file engines move none, and must be told of one."""
+    return tree.bytes_per_file if _moves_bytes(phase, tree) else 1
+
+
+def _directory(tree: MetadataTree, rank: int) -> str:
+    return 'tree' if tree.subtrees == 'shared' else f'tree.{rank}'
+
+
+def _job_file(phase: str, point: TreePoint, randseed: int) -> str:
+    tree, block = point.tree, _block(phase, point.tree)
+    engine = 'psync' if _moves_bytes(phase, tree) else _FILE_ENGINES[phase]
+    lines = [
+        '[global]',
+        f'ioengine={engine}',
+        f'rw={"write" if phase == "create" else "read"}',
+        f'bs={block}',
+        f'filesize={block}',
+        f'nrfiles={tree.files_per_directory}',
+        'openfiles=1',
+        'file_service_type=sequential',
+        'create_on_open=1',  # else files are laid out and, where they are short, removed before
+        'unlink=0',
+        'fallocate=none',
+        'fadvise_hint=0',
+        'disk_util=0',  # else every name is looked up once more
+        'invalidate=0',  # a call a file, and no proof of a cold read
+        'refill_buffers=1',
+        f'randseed={randseed}',
+        'clocksource=clock_gettime',  # the cycle counter can run at another pace than time
+        'thread=0',
+        'group_reporting=0',
+        'exitall_on_error=1',
+    ]
+    lines += [] if phase == 'create' else ['allow_file_create=0']
+    for rank in range(point.tasks):
+        lines += [f'[rank{rank}]', f'filename_format={_directory(tree, rank)}/file.{rank}.$filenum']
+    return '\n'.join(lines) + '\n'
+
+
+def _report(phase: str, outcome: Outcome) -> Any:
+    """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
+    text = outcome.outputs[0] or ''
+    try:
+        report = report_of(outcome)
+    except EngineError as error:
+        failed = _first_error(_decoded(text))
+        if failed is None:
+            raise
+        raise _failure(phase, failed, error.sentence + '; ') from error
+    failed = _first_error(report)
+    if failed is not None:
+        raise _failure(phase, failed, 'fio exited with 0 after an error; ')
+    return report
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.JSONDecoder().raw_decode(text, max(text.find('{\n'), 0))[0]
+    except ValueError:
+        return None
+
+
+def _first_error(report: Any) -> Optional[Tuple[int, int]]:
+    """Rank and error number of the first client that failed."""
+    jobs = report.get('jobs') if isinstance(report, dict) else None
+    errors = [job.get('error') if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
+    return next(((rank, error) for rank, error in enumerate(errors) if type(error) is int and error), None)
+
+
+def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
+    rank, error = failed
+    absent = error == errno.ENOENT and phase != 'create'
+    short = ', which fio also says of a file that is too short' if error == errno.EIO and phase == 'read' else ''
+    return EngineError('T17' if absent else 'E1', f'{before}client {rank}: {os.strerror(error)}{short}')
+
+
+def _check_options(report: Any, jobs: List[Any], command: Command) -> None:
+    """fio's own account of its options is the job file."""
+    ((_, text),) = command.inputs.items()
+    sections = text.split('[')[1:]
+    told = [field(report, 'global options', dict)] + [field(job, 'job options', dict) for job in jobs]
+    for section, options in zip(sections, told):
+        name, *lines = section.splitlines()
+        planned = dict(line.split('=', 1) for line in lines)
+        other = sorted(key for key in {*planned, *options} if planned.get(key) != options.get(key))
+        if other:
+            where = 'all jobs' if name == 'global]' else 'client ' + name[len('rank') : -1]
+            raise EngineError(
+                'P15', f'fio ran {where} with {other[0]}={options.get(other[0])}, not {planned.get(other[0])}'
+            )
+
+
+def _done(job: Any, rank: int, phase: str, tree: MetadataTree) -> Dict[str, Any]:
+    """What the report has of the operations of a client, if they are those of all its files."""
+    done: Dict[str, Any] = field(job, 'write' if phase == 'create' else 'read', dict)
+    latency, own = field(done, 'clat_ns', dict), tree.files_per_directory
+    for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
+        if number != own:
+            raise EngineError('T1', f'client {rank} did {number} operations on its {own} files')
+    moved, planned = field(done, 'io_bytes', int), own * _block(phase, tree)
+    if moved != planned:
+        raise EngineError('T1', f'client {rank} has {moved} bytes in its report, not {planned}')
+    runtime_s, iops = field(done, 'runtime', int) / 1000.0, field(done, 'iops', float)
+    if runtime_s <= 0:
+        raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
+    if abs(iops * runtime_s - own) > 1e-5 * own:
+        raise EngineError('T1', f'client {rank}: {iops} a second for {own} in {runtime_s} s')
+    in_calls_s = field(latency, 'mean', float) * own / 1e9
+    if in_calls_s > 1.01 * runtime_s + CLOCK_S:
+        raise EngineError('T1', f'client {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
+    return done
+
+
+def _percentiles(done: List[Dict[str, Any]]) -> Tuple[float, ...]:
+    """Seconds that LATENCIES of all clients' operations did not exceed. A bin is named by its middle in ns."""
+    together: Dict[int, int] = {}
+    for rank, each in enumerate(done):
+        latency = field(each, 'clat_ns', dict)
+        bins = field(latency, 'bins', dict)
+        if not all(re.match(r'\d+\Z', name) and type(number) is int for name, number in bins.items()):
+            raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of client {rank}")
+        if sum(bins.values()) != latency['N']:
+            raise EngineError('T1', f'client {rank}: {sum(bins.values())} latencies of {latency["N"]} operations')
+        for name, number in bins.items():
+            together[int(name)] = together.get(int(name), 0) + number
+    found: List[float] = []
+    seen, total = 0, sum(together.values())
+    wanted = [max(1, math.ceil(share * total - 1e-9)) for share in LATENCIES]
+    for nanoseconds in sorted(together):
+        seen += together[nanoseconds]
+        while len(found) < len(wanted) and seen >= wanted[len(found)]:
+            found.append(nanoseconds / 1e9)
+    return tuple(found)

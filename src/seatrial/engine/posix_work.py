@@ -1,0 +1,200 @@
+"""What the clients of posixops share: acts that all of them do at one time, timed, and the report of a client."""
+
+import array
+import gc
+import math
+import os
+import time
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.meeting import Meeting
+from seatrial.model.tree import Fact, TreePoint
+
+POOL_BYTES = 1 << 25  # of random data that a client keeps
+STRIDE = 20735879  # from one file's data to the next one's: odd, and near the golden section of the pool
+MOST_BYTES_A_CALL = 0x7FFFF000  # write(2): "at most 2,147,479,552 bytes"
+NANOSECOND = 1e-9
+DIGITS = 3  # that are kept of the time of a single call
+
+
+class Spec(NamedTuple):
+    """What all clients of a launch are to do. directory: of a listing."""
+
+    kind: str
+    operation: str
+    point: TreePoint
+    directory: str
+
+
+class Span(NamedTuple):
+    """From the start to the end of one act, in seconds of the coordinator's clock, which is that of all clients."""
+
+    start_s: float
+    end_s: float
+
+
+class Timed(NamedTuple):
+    """One metric of one client.
+
+    spans:        of its acts, one after the other; None for one in which this client had nothing to do
+    nanoseconds:  how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
+    """
+
+    operations: int
+    spans: Tuple[Optional[Span], ...]
+    nanoseconds: Dict[str, int]
+
+
+class Failed(NamedTuple):
+    """Why a client did not come to its end. sent_home: because of another client, which knows better."""
+
+    rule: str
+    sentence: str
+    sent_home: bool = False
+
+
+class Report(NamedTuple):
+    """All that a client says: one line of JSON. uncertainty_s: of its times against those of others."""
+
+    client: int
+    clients: int
+    host: str
+    uncertainty_s: float
+    timed: Dict[str, Timed]
+    facts: Tuple[Fact, ...]
+    failed: Optional[Failed] = None
+
+
+class Failure(Exception):
+    """What a client found cannot be measured: the validity rule, and one sentence."""
+
+    def __init__(self, rule: str, sentence: str) -> None:
+        super().__init__(f'{rule}: {sentence}')
+        self.rule, self.sentence = rule, sentence
+
+
+class Work:
+    """One client's part in a launch.
+
+    meeting, hosts: with whom; the hosts of all clients by their number, or empty where nothing depends on them
+    doing:          the act that was begun last, for the sentence of an error
+    """
+
+    def __init__(self, client: int, clients: int) -> None:
+        self.client, self.clients = client, clients
+        self.meeting = Meeting()
+        self.hosts: Tuple[str, ...] = ()
+        self.timed: Dict[str, Timed] = {}
+        self.uncertainty_s = 0.0
+        self.doing = ''
+
+    def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
+        """Do an act, which returns how many operations it was, when all clients begin theirs; None: nothing to do."""
+        release = self.meeting.barrier(metric)
+        self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
+        self._add(metric, act, release.offset_s)
+
+    def alone(self, metric: str, act: Callable[[], int]) -> None:
+        """Do an act without looking at other clients."""
+        self._add(metric, act, 0.0)
+
+    def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> None:
+        """Do an act that is not measured, when all clients have come to it. Nobody begins the next before its end."""
+        self.meeting.exchange(what)
+        self.doing = what
+        if act is not None:
+            act()
+
+    def each(self, metric: str, call: Callable[[Any], Any], items: Iterable[Any]) -> None:
+        """Do a call with every item, as `together`, and time every single call."""
+        times = array.array('d')
+
+        def act() -> int:
+            clock, note = time.monotonic, times.append
+            for item in items:
+                before = clock()
+                call(item)
+                note(clock() - before)
+            return len(times)
+
+        self.together(metric, act)
+        counts = self.timed[metric].nanoseconds
+        for seconds in times:
+            key = str(rounded_up(seconds))
+            counts[key] = counts.get(key, 0) + 1
+
+    def _add(self, metric: str, act: Optional[Callable[[], int]], offset_s: float) -> None:
+        self.doing = metric
+        earlier = self.timed.get(metric, Timed(0, (), {}))
+        if act is None:
+            self.timed[metric] = earlier._replace(spans=(*earlier.spans, None))
+            return
+        start = time.monotonic()
+        done = act()
+        end = time.monotonic()
+        span = Span(start + offset_s, end + offset_s)
+        self.timed[metric] = earlier._replace(operations=earlier.operations + done, spans=(*earlier.spans, span))
+
+
+class Data:
+    """Random bytes for each of a client's files, at no cost while they are written.
+
+    The bytes of file i begin at i * STRIDE of a pool that is random in every launch and of every client. Where all
+    files fit into the pool, no two of them have a byte of it in common. Else two files share bytes at offsets that
+    differ by no multiple of 512, unless they are 512 files apart, and of no 4 KiB, unless 4096: a back end that
+    compares blocks finds no two alike.
+    """
+
+    def __init__(self, size: int, files: int) -> None:
+        fits = size * files <= POOL_BYTES
+        self.size, self._stride = size, size if fits else STRIDE
+        self._pool = memoryview(os.urandom(size * files if fits else POOL_BYTES + size))
+
+    def of(self, number: int) -> memoryview:
+        """The bytes of the client's file of that number."""
+        start = number * self._stride % POOL_BYTES
+        return self._pool[start : start + self.size]
+
+
+def write_all(descriptor: int, data: memoryview) -> None:
+    """write(2) until all is written; a file system may take less in one call."""
+    written = os.write(descriptor, data)
+    while written < len(data):
+        written += os.write(descriptor, data[written:])
+
+
+def read_all(descriptor: int, buffer: bytearray) -> int:
+    """read(2) until the buffer is full or the file ends; the bytes that were read."""
+    found = os.readv(descriptor, [buffer])
+    while found < len(buffer):
+        more = os.readv(descriptor, [memoryview(buffer)[found:]])
+        if not more:
+            break
+        found += more
+    return found
+
+
+def rounded_up(seconds: float) -> int:
+    """Nanoseconds with DIGITS digits, not less than the seconds."""
+    whole = max(math.ceil(seconds / NANOSECOND - 1e-3), 0)  # less what a float is off
+    unit = int(10 ** max(len(str(whole)) - DIGITS, 0))
+    return -(-whole // unit) * unit
+
+
+def stop_collecting() -> None:
+    """No pause for garbage inside a timed region."""
+    gc.collect()
+    gc.disable()
+
+
+def partner(client: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
+    """The client at the same place on the node that is so many nodes further. Raises Failure if they are uneven."""
+    nodes: Dict[str, List[int]] = {}
+    for other, host in enumerate(hosts):
+        nodes.setdefault(host, []).append(other)
+    order = list(nodes.values())
+    if len({len(each) for each in order}) > 1:
+        uneven = ', '.join(f'{len(each)} on {host}' for host, each in nodes.items())
+        raise Failure('T10', f'the clients are spread unevenly over the nodes: {uneven}')
+    here = list(nodes).index(hosts[client])
+    return order[(here + nodes_away) % len(order)][order[here].index(client)]

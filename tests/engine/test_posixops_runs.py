@@ -1,0 +1,390 @@
+"""posixops at work: real clients on the disk of the test, from the source tree and from the runner's zipapp."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import zipfile
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import seatrial
+from seatrial.check.staging import write_runner
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.posix_promises import PROMISES
+from seatrial.engine.posixops import PosixOps, directory_of
+from seatrial.job.meeting import Meeting
+from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, listing_metrics, metrics_of
+from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint, operations
+from seatrial.model.units import KIB
+
+SHARED = MetadataTree(2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
+PRIVATE = SHARED._replace(subtrees='private')
+WIDE = MetadataTree(1, 100, files_per_directory=1, subtrees='private')
+FILES = MetadataTree(files_per_directory=20, bytes_per_file=100, subtrees='private')
+LISTED = MetadataTree(files_per_directory=891)
+
+
+def point(tree, tasks=2, pauses_s=(), nodes=1, label='label'):
+    return TreePoint(label, nodes, tasks, tasks // nodes, tree, tuple(pauses_s))
+
+
+class Disk:
+    """A data directory, and launches in it."""
+
+    def __init__(self, folder):
+        self.data, self.raw = folder / 'data', folder / 'raw'
+        self.data.mkdir()
+        self.raw.mkdir()
+
+    def launch(self, workload, operation, at, python=sys.executable, instead=None, wrapper=(), patience_s=60.0):
+        """The measurement of one launch; instead: other argvs of some ranks."""
+        command = PosixOps().command(python, workload, operation, at, str(self.raw / operation), 7)
+        for path, text in command.inputs.items():
+            Path(path).write_text(text)
+        with Meeting(at.tasks, at.nodes, patience_s) as meeting:
+            processes = [
+                subprocess.Popen(
+                    (*wrapper, *(instead or {}).get(rank, argv)),
+                    cwd=self.data,
+                    env={**os.environ, 'LC_ALL': 'C', **meeting.environment},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+                for rank, argv in enumerate(command.argvs)
+            ]
+            streams = [process.communicate(timeout=60) for process in processes]
+        self.outcome = Outcome(
+            tuple(ProcessTime('here', 0.0, 1.0, process.returncode) for process in processes),
+            tuple(out for out, _ in streams),
+            tuple(err for _, err in streams),
+            (),
+        )
+        return PosixOps().measure(workload, operation, at, command, self.outcome)
+
+    def refused(self, *launch, **how):
+        with pytest.raises(EngineError) as caught:
+            self.launch(*launch, **how)
+        return caught.value.rule, caught.value.sentence
+
+    def walk(self):
+        return list(os.walk(self.data))[1:]
+
+    def entries(self):
+        """Directories of the tree, files, and empty directories, by their names."""
+        names = [Path(path).name for path, _, _ in self.walk()]
+        empties = sum(name.startswith('e.') for name in names)
+        return Entries(len(names) - empties, sum(len(files) for _, _, files in self.walk()), empties)
+
+    def files(self):
+        return sorted(Path(path, name) for path, _, files in self.walk() for name in files)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(tmp_path)
+
+
+@pytest.fixture(scope='module', params=[SHARED, PRIVATE, WIDE, FILES], ids=['shared', 'private', 'wide', 'flat'])
+def phases(request, tmp_path_factory):
+    """All phases of a tree: the phase, its measurement, what the clients said, and what was there afterwards."""
+    disk, seen = Disk(tmp_path_factory.mktemp('tree')), []
+    for phase in PHASES:
+        measured = disk.launch(TREE, phase, point(request.param))
+        seen.append((phase, measured, [json.loads(line) for line in disk.outcome.stdouts], disk.entries()))
+    return request.param, seen
+
+
+class TestATree:
+    def test_after_every_phase_the_planned_entries_are_there_and_no_others(self, phases):
+        tree, seen = phases
+        assert [left for *_, left in seen] == [PosixOps().left(TREE, phase, point(tree)) for phase in PHASES]
+
+    def test_the_metrics_are_those_of_the_tree(self, phases):
+        tree, seen = phases
+        for phase, measured, *_ in seen:
+            assert {rate.metric: rate.operations for rate in measured.rates} == operations(tree, phase, 2)
+
+    def test_a_rate_is_from_the_first_start_to_the_last_end(self, phases):
+        for _, measured, said, _ in phases[1]:
+            for rate in measured.rates:
+                spans = [span for each in said for span in each['timed'][rate.metric]['spans']]
+                assert rate.seconds == max(span['end_s'] for span in spans) - min(span['start_s'] for span in spans)
+                assert all(0 < task_s <= rate.seconds for task_s in rate.task_seconds)
+
+
+class TestWhatATreeHolds:
+    def test_every_client_has_its_files_in_every_directory(self, disk):
+        disk.launch(TREE, 'create', point(SHARED, tasks=3))
+        for path, _, files in disk.walk():
+            if not Path(path).name.startswith('e.'):
+                assert Counter(name.split('.')[1] for name in files) == {'0': 3, '1': 3, '2': 3}
+
+    def test_private_trees_have_the_files_of_one_client_each(self, disk):
+        disk.launch(TREE, 'create', point(PRIVATE))
+        for client in '01':
+            files = [path for path in disk.files() if f'tree.{client}' in path.parts]
+            assert {path.name.split('.')[1] for path in files} == {client}
+            assert len(files) == 39
+
+    def test_every_file_has_its_bytes(self, disk):
+        disk.launch(TREE, 'create', point(SHARED))
+        assert {path.stat().st_size for path in disk.files()} == {3901}
+
+    def test_the_bytes_do_not_compress_and_differ_in_every_file(self, disk):
+        disk.launch(TREE, 'create', point(FILES._replace(bytes_per_file=64 * KIB)))
+        blocks = [path.read_bytes() for path in disk.files()]
+        assert len({block[at : at + 512] for block in blocks for at in range(0, 64 * KIB, 512)}) == 40 * 128
+        assert len(zlib.compress(b''.join(blocks[:8]))) > 8 * 64 * KIB
+
+    def test_two_launches_do_not_write_the_same_bytes(self, disk):
+        written = []
+        for _ in range(2):
+            disk.launch(TREE, 'create', point(FILES))
+            written.append({path.read_bytes() for path in disk.files()})
+            disk.launch(TREE, 'remove', point(FILES))
+        assert not written[0] & written[1]
+
+    def test_few_directories_of_a_tree_are_made_and_no_rate(self, disk):
+        rates = disk.launch(TREE, 'create', point(SHARED)).rates
+        assert [rate.metric for rate in rates] == ['directory_create', 'file_create']
+
+    def test_only_the_first_client_makes_the_directories_of_a_shared_tree(self, disk):
+        tree_create = disk.launch(TREE, 'create', point(WIDE._replace(subtrees='shared'))).rates[0]
+        assert (tree_create.metric, tree_create.operations, tree_create.task_seconds) == ('tree_create', 101, ())
+
+    def test_empty_files_are_opened_and_closed(self, disk):
+        at = point(FILES._replace(bytes_per_file=0))
+        for phase in PHASES:
+            assert disk.launch(TREE, phase, at).rates[0].operations == 40
+
+    @pytest.mark.needs('strace')
+    @pytest.mark.parametrize(('fsync', 'calls'), [(True, 20), (False, 0)])
+    def test_every_file_is_synced_where_it_is_asked_for(self, disk, tmp_path, fsync, calls):
+        wrapper = ('strace', '-f', '-e', 'trace=fsync', '-o', str(tmp_path / 'trace'))
+        disk.launch(TREE, 'create', point(FILES._replace(fsync=fsync), tasks=1), wrapper=wrapper)
+        assert (tmp_path / 'trace').read_text().count('fsync(') == calls
+
+    def test_the_clients_and_their_node_are_told(self, disk):
+        measured = disk.launch(TREE, 'create', point(FILES))
+        assert (measured.world_size, measured.hosts) == (2, (os.uname().nodename,))
+
+
+class TestATreeThatIsNotAsPlanned:
+    @pytest.mark.parametrize('phase', ['stat', 'read', 'remove'])
+    def test_a_file_that_is_gone(self, disk, phase):
+        disk.launch(TREE, 'create', point(FILES))
+        gone = random.Random(7).choice(disk.files())
+        gone.unlink()
+        rule, sentence = disk.refused(TREE, phase, point(FILES))
+        assert rule == 'T17'
+        assert sentence.endswith(f'file_{phase}: No such file or directory: {gone.relative_to(disk.data)}')
+
+    @pytest.mark.parametrize(
+        ('phase', 'said'), [('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
+    )
+    def test_a_file_that_is_too_short(self, disk, phase, said):
+        disk.launch(TREE, 'create', point(FILES))
+        os.truncate(disk.data / 'tree.1' / 'f.1.7', 99)
+        rule, sentence = disk.refused(TREE, phase, point(FILES))
+        assert (rule, sentence.split(': ', 1)[1]) == ('T17', f'tree.1/f.1.7 {said}')
+
+    def test_a_file_that_is_there_already(self, disk):
+        (disk.data / 'tree.0').mkdir()
+        rule, sentence = disk.refused(TREE, 'create', point(FILES))
+        assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_create: File exists: tree.0')
+
+    def test_a_directory_with_something_else_in_it_is_not_removed(self, disk):
+        disk.launch(TREE, 'create', point(FILES))
+        other = disk.data / 'tree.0' / 'other'
+        other.write_text('kept')
+        rule, sentence = disk.refused(TREE, 'remove', point(FILES))
+        assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_remove: Directory not empty: tree.0')
+        assert other.read_text() == 'kept'
+
+    def test_a_full_file_system_names_the_file(self, disk):
+        limited = ('sh', '-c', 'ulimit -f 1; exec "$@"', 'sh')
+        rule, sentence = disk.refused(TREE, 'create', point(FILES._replace(bytes_per_file=64 * KIB)), wrapper=limited)
+        assert rule == 'E1'
+        assert 'file_create: File too large: tree.' in sentence
+
+
+class TestClientsThatAreLost:
+    """Before they have joined; nobody tells the meeting here, as the runner does, so that its patience has to end."""
+
+    @pytest.fixture(autouse=True)
+    def hurry(self, monkeypatch):
+        monkeypatch.setattr('seatrial.job.meeting.LOOK_AROUND_S', 0.05)
+
+    def test_one_that_is_killed_is_named_and_the_others_go_home(self, disk):
+        killed = {1: ('sh', '-c', 'kill -9 $$')}
+        found = disk.refused(TREE, 'create', point(FILES), instead=killed, patience_s=0.5)
+        assert found == ('E1', 'client 1 on here died of signal 9')
+        assert 'client 1 did not come within' in disk.outcome.stdouts[0]
+
+    def test_one_whose_interpreter_fails_is_quoted(self, disk):
+        broken = {0: ('sh', '-c', 'echo "python3: no such module" >&2; exit 2')}
+        found = disk.refused(TREE, 'create', point(FILES), instead=broken, patience_s=0.5)
+        assert found == ('E1', 'client 0 on here exited with 2: python3: no such module')
+
+
+@pytest.mark.parametrize('subtrees', ['private', 'shared'])
+class TestFileop:
+    def test_every_operation_is_done_to_every_entry(self, disk, subtrees):
+        rates = disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees))).rates
+        assert {rate.metric: rate.operations for rate in rates} == dict.fromkeys(FILEOP, 40)
+
+    def test_nothing_is_left(self, disk, subtrees):
+        disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees)))
+        assert list(disk.data.iterdir()) == []
+
+    def test_every_operation_has_its_percentiles_in_order(self, disk, subtrees):
+        for rate in disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees))).rates:
+            assert len(rate.percentiles_s) == 3
+            assert list(rate.percentiles_s) == sorted(rate.percentiles_s)
+            assert 0 < rate.percentiles_s[0] < max(rate.task_seconds)
+
+    @pytest.mark.needs('strace')
+    def test_the_kernel_sees_as_many_calls(self, disk, tmp_path, subtrees):
+        wrapper = ('strace', '-f', '-o', str(tmp_path / 'trace'))
+        disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees), tasks=1), wrapper=wrapper)
+        own = [line for line in (tmp_path / 'trace').read_text().splitlines() if 'calls' in line or '../d.0' in line]
+        calls = Counter(line.split('(')[0].split()[1] for line in own)
+        # One directory is that of the client itself, and is made and removed beside the 20.
+        assert (calls['mkdir'], calls['rmdir'], calls['chdir']) == (21, 21, 20)
+        assert (calls['access'] + calls['faccessat2'], calls['chmod'], calls['link'], calls['rename']) == (20,) * 4
+        assert calls['unlink'] == 40  # the links go as well, untimed
+
+
+class TestFileopInRounds:
+    def test_more_files_than_may_be_open_are_done_in_rounds(self, disk):
+        tree = FILES._replace(files_per_directory=1030, bytes_per_file=1)
+        rates = {rate.metric: rate for rate in disk.launch(OPERATIONS, 'fileop', point(tree, tasks=1)).rates}
+        said = json.loads(disk.outcome.stdouts[0])['timed']
+        assert [len(said[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
+        spans = said['close']['spans']
+        assert rates['close'].operations == 1030
+        assert rates['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
+
+
+class TestAListing:
+    def test_ls_prints_894_lines_for_its_891_files(self, disk):
+        at = point(LISTED, tasks=1)
+        disk.launch(LISTING, 'create', at)
+        printed = subprocess.check_output(['ls', '-als', directory_of(at)], cwd=disk.data, text=True)
+        assert len(printed.splitlines()) == 894
+
+    @pytest.mark.parametrize('pauses_s', [(), (0.01, 0.02)])
+    def test_the_metrics_are_those_of_the_listing(self, disk, pauses_s):
+        at = point(LISTED, tasks=1, pauses_s=pauses_s)
+        disk.launch(LISTING, 'create', at)
+        measured = disk.launch(LISTING, 'list', at)
+        assert [rate.metric for rate in measured.rates] == list(listing_metrics(pauses_s))
+        assert {rate.operations for rate in measured.rates} == {891}
+
+    def test_several_listings_have_a_directory_each(self, disk):
+        ten = [point(LISTED._replace(files_per_directory=10), 1, label=label) for label in ('10 a', '10/b')]
+        for at in ten:
+            disk.launch(LISTING, 'create', at)
+        assert disk.entries() == Entries(2, 20, 0)
+        assert [disk.launch(LISTING, 'list', at).rates[0].operations for at in ten] == [10, 10]
+
+    def test_the_preparation_is_a_rate_too(self, disk):
+        rates = disk.launch(LISTING, 'create', point(LISTED, tasks=1)).rates
+        assert [(rate.metric, rate.operations) for rate in rates] == [('file_create', 891)]
+
+    @pytest.mark.parametrize('pauses_s', [(), (0.01,)])
+    @pytest.mark.parametrize(
+        ('change', 'rule'), [(Path.unlink, 'T17'), (lambda path: Path(f'{path}x').touch(), 'P15')]
+    )
+    def test_other_entries_than_planned(self, disk, pauses_s, change, rule):
+        at = point(LISTED, tasks=1, pauses_s=pauses_s)
+        disk.launch(LISTING, 'create', at)
+        change(disk.files()[5])
+        assert disk.refused(LISTING, 'list', at)[0] == rule
+
+    def test_a_directory_that_is_not_there(self, disk):
+        at = point(LISTED, tasks=1)
+        rule, sentence = disk.refused(LISTING, 'list', at)
+        assert rule == 'T17'
+        assert sentence.endswith(f'names_first: No such file or directory: {directory_of(at)}')
+
+    @pytest.mark.needs('strace')
+    def test_nothing_is_asked_of_the_directory_before_its_first_pass(self, disk, tmp_path):
+        at = point(LISTED, tasks=1, pauses_s=(0.01,))
+        disk.launch(LISTING, 'create', at)
+        wrapper = ('strace', '-f', '-e', 'trace=%file', '-o', str(tmp_path / 'trace'))
+        disk.launch(LISTING, 'list', at, wrapper=wrapper)
+        lines = [line for line in (tmp_path / 'trace').read_text().splitlines() if '"listing.' in line]
+        assert 'O_DIRECTORY' in lines[0]
+        assert sum('O_DIRECTORY' in line for line in lines) == 5
+        assert sum('/f.0.' in line for line in lines) == 5 * 891
+
+
+@pytest.fixture(scope='module')
+def probed(tmp_path_factory):
+    """Two clients have tried all promises: the measurement, and what they have left."""
+    disk = Disk(tmp_path_factory.mktemp('semantics'))
+    measured = disk.launch(SEMANTICS, 'probe', point(MetadataTree()))
+    return measured, list(disk.data.iterdir())
+
+
+class TestSemantics:
+    def test_every_promise_is_tried_in_order(self, probed):
+        assert [fact.name for fact in probed[0].facts] == [promise.name for promise in PROMISES]
+
+    def test_what_every_local_file_system_holds_holds(self, probed):
+        of_the_machine = {'permissions', 'sparse_files', 'fallocate', 'xattr', 'direct_io'}
+        broken = {fact.name: fact.seen for fact in probed[0].facts if not fact.holds}
+        assert {name: seen for name, seen in broken.items() if name not in of_the_machine} == {}
+
+    def test_nothing_is_left(self, probed):
+        assert probed[1] == []
+
+    def test_the_figure_is_how_many_hold(self, probed):
+        assert probed[0].figures('probe') == {'holding': sum(fact.holds is True for fact in probed[0].facts)}
+        assert metrics_of(SEMANTICS, 'probe', point(MetadataTree())) == ('holding',)
+
+    def test_a_third_client_watches(self, disk):
+        measured = disk.launch(SEMANTICS, 'probe', point(MetadataTree(), tasks=3))
+        assert (measured.world_size, len(measured.facts)) == (3, len(PROMISES))
+
+    def test_one_client_tries_what_it_can(self, disk):
+        facts = {fact.name: fact for fact in disk.launch(SEMANTICS, 'probe', point(MetadataTree(), tasks=1)).facts}
+        untried = {name for name, fact in facts.items() if fact.seen == 'one client only'}
+        assert untried == {promise.name for promise in PROMISES if promise.clients == 2}
+        assert all(facts[name].holds is None for name in untried)
+        assert facts['hard_links'].seen == 'the same client saw two names of one file, then one'
+
+
+@pytest.mark.parametrize(('python', 'folder'), [(sys.executable, 'plain'), ('python3.6', 'with n\xe4mes')])
+def test_clients_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_path, monkeypatch, python, folder):
+    if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip(f'{python} is not installed')
+    (tmp_path / folder).mkdir()
+    zipapp = write_runner(tmp_path / folder)
+    monkeypatch.setattr(seatrial, '__file__', f'{zipapp}/seatrial/__init__.py')
+    disk.raw = tmp_path / folder
+    launches = [(TREE, phase, point(SHARED)) for phase in PHASES]
+    launches += [(OPERATIONS, 'fileop', point(FILES)), (SEMANTICS, 'probe', point(MetadataTree()))]
+    launches += [(LISTING, operation, point(LISTED, tasks=1)) for operation in ('create', 'list')]
+    for workload, operation, at in launches:
+        measured = disk.launch(workload, operation, at, python)
+        assert {rate.metric for rate in measured.rates} >= set(
+            operations(SHARED, operation, 2) if workload == TREE else ()
+        )
+
+
+def test_the_zipapp_is_where_the_client_comes_from(tmp_path):
+    zipapp = write_runner(tmp_path)
+    script = 'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.carried import module_argv; '
+    script += 'print(module_argv("python3", "seatrial.engine.posix_client", ())[5])'
+    argv = [sys.executable, '-I', '-S', '-c', script, str(zipapp)]
+    assert subprocess.check_output(argv, text=True, cwd='/').strip() == str(zipapp)
+    assert zipfile.is_zipfile(zipapp)

@@ -1,0 +1,303 @@
+"""What POSIX promises: every trial finds a file system that breaks its promise, and none that keeps it.
+
+The two clients are threads here, in step through a meeting of their own, and the file system is broken by replacing
+calls of the modules os, fcntl and mmap as the trials see them. Real clients: test_posixops_runs.py.
+"""
+
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.engine import posix_pair, posix_semantics
+from seatrial.engine.meeting import Meeting, Release
+from seatrial.engine.posix_pair import Pair
+from seatrial.engine.posix_promises import PROMISES
+from seatrial.engine.posix_semantics import TRIALS
+
+SOON_S = 10.0
+OTHER = 'other'
+
+
+class Table(Meeting):
+    """The meeting of two threads."""
+
+    def __init__(self):
+        self.barrier_, self.said = threading.Barrier(2, timeout=SOON_S), {}
+
+    def seat(self, client):
+        return SimpleNamespace(barrier=self.barrier, exchange=lambda what, says='': self.exchanged(client, says))
+
+    def barrier(self, what):
+        self.barrier_.wait()
+        return Release(time.monotonic(), 0.0, 0.0)
+
+    def exchanged(self, client, says):
+        if says:
+            self.said[client] = says
+        self.barrier_.wait()
+        said = dict(self.said)
+        if self.barrier_.wait() == 0:
+            self.said.clear()
+        self.barrier_.wait()
+        return said
+
+
+def facts(name, hosts=('a', 'b')):
+    """What both clients say of one promise."""
+    table, found = Table(), [None, None]
+
+    def act(client):
+        try:
+            found[client] = Pair(table.seat(client), client, hosts).trial(name, TRIALS[name])
+        except Exception as error:
+            found[client] = error
+            table.barrier_.abort()
+
+    threads = [threading.Thread(target=act, args=(client,), name=('first', OTHER)[client]) for client in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(2 * SOON_S)
+    return found
+
+
+class Broken:
+    """A module some of whose names are replaced."""
+
+    def __init__(self, module, names):
+        self._module, self._names = module, names
+
+    def __getattr__(self, name):
+        return self._names[name] if name in self._names else getattr(self._module, name)
+
+
+def fails_with(number):
+    def fail(*arguments, **more):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def nothing(*arguments, **more):
+    """A call that says that it has been done."""
+
+
+def without(flag):
+    return lambda path, flags, mode=0o777: os.open(path, flags & ~flag, mode)
+
+
+def refusing(flag, number):
+    return lambda path, flags, mode=0o777: fails_with(number)() if flags & flag else os.open(path, flags, mode)
+
+
+def by_other(call, instead):
+    return lambda *arguments: (instead if threading.current_thread().name == OTHER else call)(*arguments)
+
+
+def gap(new, path):
+    os.unlink(path)
+    time.sleep(0.005)
+    os.rename(new, path)
+
+
+def blocks(path):
+    return SimpleNamespace(st_size=posix_semantics.HOLE, st_blocks=posix_semantics.HOLE // 512)
+
+
+def aged(path):
+    return SimpleNamespace(st_mtime=time.time(), st_ctime_ns=0)
+
+
+# What is broken, by promise: the module that the trial sees, the names replaced, and what is said then.
+BREACHES = [
+    ('read_after_close', os, {'read': lambda fd, size: b''}, "read '' instead of 'written'"),
+    ('read_before_close', os, {'read': lambda fd, size: b'before'}, "read 'before' instead of 'behind'"),
+    ('overwrite_in_place', os, {'pwrite': lambda fd, data, at: len(data)}, 'read 8192 B, 100 of them wrong'),
+    ('append', os, {'open': without(os.O_APPEND)}, "read 'three' instead of 'one two three'"),
+    ('append_at_once', os, {'open': without(os.O_APPEND)}, 'of 400 records were lost or torn'),
+    (
+        'write_at_once',
+        os,
+        {'pwrite': by_other(os.pwrite, lambda fd, data, at: len(data))},
+        '64000 B of 128000 B were lost',
+    ),
+    ('truncate_on_open', os, {'open': without(os.O_TRUNC)}, 'found 7 B in it'),
+    ('mmap_shared', mmap, {'MAP_SHARED': mmap.MAP_PRIVATE}, "read 'ooo' instead of 'new'"),
+    ('rename_over', os, {'rename': nothing}, 'the old name is still there'),
+    ('rename_over', os, {'read': lambda fd, size: b'old'}, "read 'old' instead of 'new'"),
+    ('rename_without_gap', os, {'rename': gap}, 'missed it in'),
+    ('name_after_miss', os, {'path': Broken(os.path, {'lexists': lambda path: False})}, 'did not find it'),
+    ('name_after_miss', os, {'path': Broken(os.path, {'lexists': lambda path: True})}, 'found it before it was made'),
+    ('listing', os, {'listdir': lambda path: []}, 'then [] with the file there'),
+    ('untar', os, {'lstat': lambda path: os.lstat('.')}, '40 of 40 files differ, the first in its size'),
+    ('untar', os, {'read': lambda fd, size: b'?'}, 'the first in its bytes'),
+    ('exclusive_create', os, {'open': without(os.O_EXCL)}, '40 were created twice and 0 by nobody'),
+    ('fsync_and_rename', os, {'fsync': fails_with(errno.EINVAL)}, 'could not write a new one and sync it: Invalid'),
+    ('fsync_and_rename', os, {'read': lambda fd, size: b'old'}, "read 'old' instead of 'new'"),
+    ('unlink_by_another', os, {'pread': fails_with(errno.ESTALE)}, 'could not read what it has open: Stale'),
+    ('unlink_by_another', os, {'pread': lambda fd, size, at: b''}, "read '' after its removal"),
+    ('unlink_by_another', os, {'unlink': nothing}, 'its name is still there'),
+    ('flock', fcntl, {'flock': nothing}, 'both held it at one time'),
+    ('flock', fcntl, {'flock': fails_with(errno.ENOSYS)}, 'the first client could not lock it: Function not impl'),
+    (
+        'flock',
+        fcntl,
+        {'flock': by_other(fcntl.flock, fails_with(errno.EWOULDBLOCK))},
+        'was refused after the release too',
+    ),
+    ('fcntl_lock', fcntl, {}, 'both held it at one time'),  # two threads are one process, which shares its locks
+    ('fcntl_lock', fcntl, {'lockf': fails_with(errno.ENOLCK)}, 'the first client could not lock it: No locks'),
+    ('fcntl_lock', fcntl, {'lockf': by_other(nothing, fails_with(errno.EACCES))}, 'refused after the release too'),
+    ('chmod', os, {'chmod': nothing}, 'saw 0644 instead of 0640'),
+    ('chown', os, {'chown': fails_with(errno.EPERM)}, 'could not set its owner and group: Operation not permitted'),
+    ('chown', os, {'stat': by_other(os.stat, lambda path: SimpleNamespace(st_uid=7, st_gid=8))}, 'saw 7:8 instead'),
+    ('times', os, {'utime': nothing}, 'before a write and'),
+    ('times', os, {'chmod': nothing}, 'ctime did not change in 0.1 s'),
+    ('times', os, {'stat': by_other(os.stat, aged)}, 'before a write and'),
+    ('hard_links', os, {'link': shutil.copy}, 'saw 1 names of two files, then 1'),
+    ('hard_links', os, {'link': fails_with(errno.EPERM)}, 'could not give it a second name: Operation not permitted'),
+    ('symlinks', os, {'symlink': fails_with(errno.EPERM)}, 'could not link to it: Operation not permitted'),
+    ('symlinks', os, {'readlink': lambda path: 'g'}, "it leads to 'g'"),
+    ('unlink_of_open_file', os, {'pread': fails_with(errno.ESTALE)}, 'could not read what it has open: Stale'),
+    ('full_directory', os, {'rmdir': nothing}, 'removed it'),
+    ('permissions', os, {'geteuid': lambda: 1000, 'chmod': nothing}, 'read it'),
+    ('sparse_files', os, {'stat': blocks}, '16777216 B with one byte written take 16777216 B'),
+    ('sparse_files', os, {'read': lambda fd, size: b'?' * size}, 'the hole does not read as zeros'),
+    ('zero_fill', os, {'truncate': nothing}, 'read 10 B of 100 B, 5 of them wrong'),
+    ('fallocate', os, {'posix_fallocate': fails_with(errno.EOPNOTSUPP)}, 'could not reserve space: Operation not'),
+    ('fallocate', os, {'posix_fallocate': nothing}, 'the file has 0 B of 1 MiB'),
+    ('xattr', os, {'setxattr': fails_with(errno.ENOTSUP)}, 'could not set an attribute: Operation not supported'),
+    ('xattr', os, {'removexattr': nothing, 'setxattr': nothing, 'getxattr': lambda path, name: b'kept',
+                   'listxattr': lambda path: ['user.seatrial']}, 'still there after its removal'),
+    ('names_of_255_bytes', os, {'listdir': lambda path: ['n' * 143]}, 'listed names of [143] bytes'),
+    (
+        'case_of_letters',
+        os,
+        {'open': lambda path, flags, mode=0o777: os.open(path.lower(), flags, mode)},
+        'f and F are one file',
+    ),
+    ('direct_io', os, {'open': refusing(os.O_DIRECT, errno.EINVAL)}, 'could not write with O_DIRECT: Invalid'),
+    ('direct_io', os, {'open': without(os.O_DIRECT), 'readv': lambda fd, pages: 0}, 'with O_DIRECT 0 B'),
+]  # fmt: skip
+
+IN_ONE_PROCESS = {'fcntl_lock'}  # keeps no lock from its own threads
+OF_THE_MACHINE = {'permissions', 'sparse_files', 'fallocate', 'xattr', 'direct_io'}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    (tmp_path / 'semantics').mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(posix_semantics, 'RACE_S', 0.05)
+    monkeypatch.setattr(posix_semantics, 'COARSEST_S', 0.1)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
+)
+def test_a_breach_is_seen_by_both_clients_and_said(monkeypatch, name, module, names, said):
+    monkeypatch.setattr(posix_semantics, module.__name__, Broken(module, names))
+    one, other = facts(name)
+    assert one == other
+    assert one.holds is False
+    assert said in one.seen
+
+
+def test_every_promise_has_a_trial_and_a_breach():
+    names = [promise.name for promise in PROMISES]
+    assert names == list(TRIALS) and set(names) == {breach[0] for breach in BREACHES}
+
+
+@pytest.mark.parametrize('name', sorted(set(TRIALS) - IN_ONE_PROCESS - OF_THE_MACHINE))
+def test_nothing_is_said_against_a_file_system_that_keeps_its_promise(name):
+    one, other = facts(name)
+    assert (one.holds, one) == (True, other), one.seen
+
+
+@pytest.mark.parametrize('name', sorted(TRIALS))
+def test_a_trial_leaves_nothing(name, place):
+    facts(name)
+    assert list((place / 'semantics').iterdir()) == []
+
+
+def test_a_breach_leaves_nothing(place, monkeypatch):
+    monkeypatch.setattr(posix_semantics, 'os', Broken(os, {'pread': fails_with(errno.ESTALE)}))
+    facts('unlink_by_another')
+    assert list((place / 'semantics').iterdir()) == []
+
+
+def test_no_descriptor_stays_open():
+    before = set(os.listdir('/proc/self/fd'))
+    for name in ('flock', 'unlink_by_another', 'read_before_close'):
+        facts(name)
+    assert set(os.listdir('/proc/self/fd')) == before
+
+
+def test_a_file_that_cannot_be_closed_breaks_the_promise_it_was_open_for(place, monkeypatch):
+    """As seen with GlusterFS, where another client has removed the file."""
+
+    def close(descriptor):
+        os.close(descriptor)
+        raise FileNotFoundError(errno.ENOENT, 'No such file or directory')
+
+    monkeypatch.setattr(posix_pair, 'os', Broken(os, {'close': close}))
+    one, other = facts('unlink_by_another')
+    assert (one, one.holds) == (other, False)
+    said = 'the first client could not close what it had open: No such file or directory'
+    assert one.seen == f'it was read after its removal; {said}'
+    assert list((place / 'semantics').iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ('hosts', 'who'),
+    [(('a', 'a'), 'another client on the same node'), (('a', 'b'), 'another client on another node')],
+)
+def test_it_is_said_where_the_other_client_was(hosts, who):
+    assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
+
+
+class TestWhoIsTheOther:
+    @pytest.mark.parametrize(
+        ('hosts', 'other'),
+        [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)],
+    )
+    def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
+        assert Pair(Meeting(), 0, hosts)._second == other
+
+
+class TestRoot:
+    """What only root may do, with what root is told."""
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+    def test_root_gives_a_file_away(self):
+        assert facts('chown')[0].seen.endswith('saw the file given to nobody')
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+    def test_a_squashed_root_sets_the_same_owner(self, monkeypatch):
+        def squashed(path, uid, gid):
+            if uid != os.stat(path).st_uid:
+                raise PermissionError(errno.EPERM, 'Operation not permitted')
+
+        monkeypatch.setattr(posix_semantics, 'os', Broken(os, {'chown': squashed}))
+        assert facts('chown')[0].seen.endswith('as root may not give a file away here')
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
+    def test_permissions_say_nothing_to_root(self):
+        fact = facts('permissions')[0]
+        assert (fact.holds, fact.seen) == (None, 'root may read every file')
+
+
+class TestThePromises:
+    def test_their_ids_are_words_that_a_file_can_name(self):
+        assert all(promise.name.isidentifier() and promise.name.islower() for promise in PROMISES)
+
+    def test_each_has_words_and_a_source(self):
+        assert all(promise.words and promise.source for promise in PROMISES)

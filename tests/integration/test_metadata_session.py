@@ -1,0 +1,133 @@
+"""One session over the disk, the memory and a real GlusterFS, which its report tells apart."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.recorder import records_in
+from seatrial.model.plan import read_plan
+from seatrial.model.tree import TreeMeasurement
+from seatrial.rules.case import measured
+
+LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
+CANNOT = 71  # of the lab: this machine has no /dev/fuse, or no namespaces
+TRIAL = """
+version: 1
+state: {state}
+file_systems:
+{file_systems}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - checks: [{checks}]
+    partitions: [local:default]
+    file_systems: [{names}]
+    nodes: [1]
+    budget: 1s
+    files_per_client: 50
+"""
+ENTRY = """  {name}:
+    type: {type}
+    path: {path}
+    limits: {{bytes: 2GiB, inodes: 100000}}
+    records_on_target: true
+    drop_caches: true
+"""
+CHECKS = ('SmallFiles', 'AttributeCache', 'PosixOperations', 'PosixSemantics')
+
+pytestmark = [pytest.mark.needs('glusterd', 'nsenter')]
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory, request):
+    """The folder of a smoke session of all metadata checks on three file systems, with the streams of the command."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount GlusterFS')
+    lab = tmp_path_factory.mktemp('gluster') / 'lab'
+    answer = subprocess.run([LAB, 'up', '--dir', lab], capture_output=True, text=True, timeout=120)
+    if answer.returncode == CANNOT:
+        pytest.skip(answer.stderr.strip())
+    assert answer.returncode == 0, answer.stderr
+    memory = Path('/dev/shm') / f'seatrial-test-{os.getpid()}'
+    site = tmp_path_factory.mktemp('site')
+    try:
+        paths = {
+            'disk': site / 'trials',
+            'memory': memory,
+            'gluster': Path(answer.stdout.splitlines()[-1]) / 'trials',
+        }
+        for path in paths.values():
+            path.mkdir()
+        yield measure(site, paths, request.config.rootpath)
+        assert [path for path in paths.values() if any(path.iterdir())] == []
+    finally:
+        shutil.rmtree(memory, ignore_errors=True)
+        subprocess.run([LAB, 'down', '--dir', lab, '--force'], check=True, timeout=120)
+
+
+def measure(site, paths, repository):
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+    kinds = {'gluster': 'glusterfs'}
+    entries = [ENTRY.format(name=name, type=kinds.get(name, 'posix'), path=path) for name, path in paths.items()]
+    text = TRIAL.format(
+        state=site / 'state', file_systems=''.join(entries), names=', '.join(paths), checks=', '.join(CHECKS)
+    )
+    (site / 'trial.yaml').write_text(text)
+    program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
+    argv = [program, 'run', f'--site={site}', f'--checks={repository / "checks"}']
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    (folder,) = (site / 'state' / 'sessions').iterdir()
+    return folder, done
+
+
+def cases(folder):
+    return json.loads((folder / 'results.json').read_text())['cases']
+
+
+def test_every_check_ran_on_every_file_system_and_is_believed(session):
+    folder, done = session
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = [(case['verdict'], case['case']['file_system']) for case in cases(folder)]
+    assert sorted(ran) == sorted(('PASS', name) for name in ('disk', 'memory', 'gluster') for _ in CHECKS)
+
+
+def test_the_record_says_what_was_mounted(session):
+    folder, _ = session
+    mounts = {}
+    for case in (folder / 'cases').iterdir():
+        start = records_in(str(case)).start
+        mounts.setdefault(case.name.split('+')[2], set()).add(start.mount.split(' type ')[1].split()[0])
+    assert mounts['memory'] == {'tmpfs'} and mounts['gluster'] == {'fuse.glusterfs'}
+    assert mounts['disk'].isdisjoint({'tmpfs', 'fuse.glusterfs'})
+
+
+def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(session):
+    folder, _ = session
+    found = {}
+    for case in (folder / 'cases').glob('AttributeCache+*'):
+        plan = read_plan(str(case / 'plan.json'))
+        samples = measured(plan, records_in(str(case)))
+        found[case.name.split('+')[2]] = {sample.cache for each in samples.values() for sample in each}
+    assert found['memory'] == {'cached'} and found['gluster'] == {'cold'}
+
+
+def test_every_rate_has_as_many_operations_as_were_planned(session):
+    folder, _ = session
+    for case in (folder / 'cases').glob('SmallFiles+*'):
+        samples = [each for each in records_in(str(case)).samples if each.stage == 'measured']
+        assert samples
+        for sample in samples:
+            assert isinstance(sample.measurement, TreeMeasurement)
+            assert {rate.operations for rate in sample.measurement.rates} == {2 * 50}
+
+
+def test_one_report_tells_the_three_apart(session):
+    folder, _ = session
+    page = (folder / 'report' / 'index.html').read_text()
+    for words in ('disk', 'memory', 'gluster', 'glusterfs'):
+        assert words in page

@@ -1,0 +1,242 @@
+"""The verdict of a case whose launches have several metrics, or find facts."""
+
+import pytest
+from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
+
+from seatrial.judge.expectations import AtLeast, PointAtLeast, Promise
+from seatrial.judge.references import Reference
+from seatrial.judge.verdict import Criteria, Verdict, judge_case
+from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
+from seatrial.model.plan import StoppingRule
+from seatrial.model.record import Finding
+from seatrial.model.tree import LATENCIES, Fact, MetadataTree
+
+SOURCE = {'words': 'it is so', 'source': 'Somebody'}
+WRONG = (Finding('T20', 'invalid', 'the clients waited'),)
+SMOKE = {'profile': 'smoke', 'stopping': StoppingRule(0.1, least=4, most=4, extra=0, fixed=True)}
+NOISY = 10 * [1000.0, 4000.0]
+STEADY = 20 * [5000.0]
+
+BOTH = plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+TWO = plan_of(TREE, Trees((('shared', FLAT), ('private', FLAT._replace(subtrees='private'))), scales=True))
+TWO_CLIENTS = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+
+
+def verdicts(result):
+    return {each.metric: each.verdict.value for each in result.metrics}
+
+
+def enforcing(*expectations):
+    return Criteria(expectations, frozenset(each.id for each in expectations))
+
+
+# Several metrics of one launch
+
+
+def test_every_metric_of_a_launch_has_its_own_verdict_values_and_unit():
+    rates = {name: 6 * [1000.0 * n] for n, name in enumerate(BOTH.metrics, 1)}
+    result = judge_case(BOTH, records_of(BOTH, rates))
+    assert (result.verdict, result.reasons, result.per_client) == (Verdict.PASS, (), 1000)
+    assert {each.metric: each.values for each in result.metrics} == {
+        name: pytest.approx(values) for name, values in rates.items()
+    }
+    assert {each.unit for each in result.metrics} == {'ops/s'}
+    assert [each.operation for each in result.metrics[:2]] == ['directory_create', 'file_create']
+
+
+def test_clients_that_move_no_bytes_are_not_compared_for_fairness():
+    assert {each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics} == {None}
+
+
+def test_a_metric_that_is_precise_passes_although_another_kept_its_point_from_ending():
+    rates = {**dict.fromkeys(BOTH.metrics, STEADY), 'file_stat@flat': NOISY}
+    result = judge_case(BOTH, records_of(BOTH, rates))
+    assert verdicts(result) == {**dict.fromkeys(BOTH.metrics, 'PASS'), 'file_stat@flat': 'INCONCLUSIVE'}
+    assert result.reasons == ('file_stat@flat: INCONCLUSIVE: not within 10 % after 20 repetitions',)
+
+
+@pytest.mark.parametrize(('count', 'verdict'), [(5, 'INCONCLUSIVE'), (6, 'PASS')])
+def test_a_metric_is_precise_only_with_the_repetitions_that_one_alone_would_have_had(count, verdict):
+    rates = {**dict.fromkeys(BOTH.metrics, STEADY[:count]), 'file_stat@flat': NOISY[:count]}
+    records = records_of(BOTH, rates)
+    assert records.end.stopped == {'flat': 'budget'}
+    found = verdicts(judge_case(BOTH, records))
+    assert (found['file_create@flat'], found['file_stat@flat']) == (verdict, 'INCONCLUSIVE')
+
+
+def test_a_launch_that_cannot_be_believed_makes_all_its_metrics_invalid_and_the_point_with_them():
+    result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0], findings={'stat@flat': WRONG}))
+    assert set(verdicts(result).values()) == {'INVALID'}
+    whys = {each.metric: each.why for each in result.metrics}
+    assert whys['file_stat@flat'] == whys['directory_stat@flat'] == 'T20: the clients waited'
+    assert whys['file_create@flat'] == 'the other operation of this point cannot be believed'
+
+
+def test_a_phase_that_was_not_measured_is_incomplete():
+    records = records_of(BOTH, {name: 6 * [5000.0] for name in BOTH.metrics if 'remove' not in name})
+    found = verdicts(judge_case(BOTH, records))
+    assert {name for name, verdict in found.items() if verdict == 'INCOMPLETE'} == {
+        'directory_remove@flat',
+        'file_remove@flat',
+    }
+
+
+def test_a_reference_of_one_metric_judges_that_one_alone():
+    held = Criteria(
+        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'contract', '2026-11-20'),)
+    )
+    result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0]), held)
+    assert result.verdict is Verdict.FAIL
+    assert [name for name, verdict in verdicts(result).items() if verdict == 'FAIL'] == ['file_create@flat']
+    assert 'wanted at least 7200 ops/s' in result.reasons[0]
+
+
+@pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE'), ('unknown', 'INCONCLUSIVE')])
+def test_looks_that_a_client_may_have_answered_itself_accept_nothing(cache, verdict):
+    plan = plan_of(TREE, FLAT_TREE, profile='acceptance')
+    references = tuple(
+        Reference(name, 100.0, -0.1, None, 'ops/s', 'contract', '2026-11-20') for name in plan.metrics
+    )
+    found = verdicts(judge_case(plan, records_of(plan, 6 * [5000.0], cache=cache), Criteria(references=references)))
+    assert found == {
+        'file_create@flat': 'PASS',
+        'file_stat@flat': verdict,
+        'file_read@flat': verdict,
+        'file_remove@flat': 'PASS',
+    }
+
+
+# Latencies of single operations
+
+
+def with_percentiles(records, *columns):
+    """The record whose nth measured launch of 'create' has these percentiles of its files; () has none."""
+    samples = []
+    for sample in records.samples:
+        if (sample.stage, sample.operation) == ('measured', 'create'):
+            rates = tuple(
+                rate._replace(percentiles_s=columns[sample.repetition]) if rate.metric == 'file_create' else rate
+                for rate in sample.measurement.rates
+            )
+            sample = sample._replace(measurement=sample.measurement._replace(rates=rates))
+        samples.append(sample)
+    return records._replace(samples=samples)
+
+
+def test_percentiles_are_the_medians_over_the_repetitions():
+    columns = [(0.001 * n, 0.002 * n, 0.003 * n) for n in (1, 2, 9)] + 3 * [()]
+    result = judge_case(BOTH, with_percentiles(records_of(BOTH, 6 * [5000.0]), *columns))
+    found = {each.metric: each.percentiles_s for each in result.metrics}
+    assert found.pop('file_create@flat') == (0.002, 0.004, 0.006)
+    assert len(LATENCIES) == 3
+    assert set(found.values()) == {()}
+
+
+# Expectations of points and of metrics
+
+
+@pytest.mark.parametrize(('private', 'word'), [(9000.0, 'holds'), (5100.0, 'fails')])
+def test_two_points_of_a_case_are_compared(private, word):
+    contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
+    rates = {name: 6 * [private if name.endswith('@private') else 5000.0] for name in TWO.metrics}
+    result = judge_case(TWO, records_of(TWO, rates), enforcing(contention))
+    assert [(each.subject, each.relation.verdict) for each in result.expectations] == [('file_create', word)]
+    assert result.verdict is (Verdict.PASS if word == 'holds' else Verdict.FAIL)
+
+
+def test_two_metrics_of_one_launch_are_compared():
+    plan = plan_of(LISTING, Trees((('891', MetadataTree(files_per_directory=891)),), tasks=1, pauses_s=(10.0,)))
+    cached = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
+    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in plan.metrics}
+    result = judge_case(plan, records_of(plan, rates), enforcing(cached))
+    assert (result.expectations[0].relation.verdict, result.verdict) == ('holds', Verdict.PASS)
+    assert {each.unit for each in result.metrics} == {'entries/s'}
+
+
+def test_the_value_of_a_point_on_the_axis_of_entries_is_its_files():
+    sweep = Trees(tuple((str(n), MetadataTree(files_per_directory=n)) for n in (10, 100)), 'entries', tasks=1)
+    plan = plan_of(LISTING, sweep)
+    curves = judge_case(plan, records_of(plan, 6 * [1.0])).curves
+    assert (curves.axis, curves.values) == ('entries', {'10': 10, '100': 100})
+
+
+# Facts and promises
+
+
+def with_facts(records, *facts_by_repetition):
+    samples = [
+        sample._replace(measurement=sample.measurement._replace(facts=facts_by_repetition[sample.repetition]))
+        if sample.stage == 'measured'
+        else sample
+        for sample in records.samples
+    ]
+    return records._replace(samples=samples)
+
+
+OTHERS = tuple(Fact(f'other{n}', True, 'it held') for n in range(40))
+
+
+def of_fact(*holds, enforced=True, plan=TWO_CLIENTS, **changes):
+    """The result where one promise was found so in each repetition; all others hold, and it does after the last."""
+    found = [(Fact('kept', each, f'in repetition {n} it was {each}'), *OTHERS) for n, each in enumerate(holds)]
+    found += (6 - len(found)) * [(Fact('kept', True, 'it held'), *OTHERS)]
+    count = 4 if plan.stopping.fixed else 6
+    records = with_facts(records_of(plan, count * [1.0], **changes), *found)
+    promise = Promise(fact='kept', id='P', **SOURCE)
+    return judge_case(plan, records, enforcing(promise) if enforced else Criteria((promise,)))
+
+
+def test_every_fact_is_told_once():
+    result = judge_case(TWO_CLIENTS, records_of(TWO_CLIENTS, 6 * [1.0]))
+    assert [(each.name, each.holds) for each in result.facts] == [(PROMISES[0], True), (PROMISES[1], False)]
+
+
+@pytest.mark.parametrize(
+    ('holds', 'told'),
+    [
+        ([], (True, 'it held')),
+        ([True, None, None], (None, 'in repetition 1 it was None')),
+        ([True, None, False, False], (False, 'in repetition 2 it was False')),
+        ([False, None, True], (False, 'in repetition 0 it was False')),
+    ],
+)
+def test_a_fact_is_told_as_it_was_when_it_was_worst(holds, told):
+    assert of_fact(*holds).facts == (Fact('kept', *told), *OTHERS)
+
+
+def test_a_fact_of_a_launch_that_cannot_be_believed_is_not_told():
+    assert of_fact(False, findings={'probe@two': WRONG}).facts == ()
+
+
+@pytest.mark.parametrize(
+    ('holds', 'verdict'),
+    [([], 'PASS'), ([True, False], 'FAIL'), ([True, None], 'INCONCLUSIVE')],
+)
+def test_a_promise_that_is_enforced_decides(holds, verdict):
+    assert of_fact(*holds).verdict == verdict
+
+
+def test_the_reason_of_a_broken_promise_has_its_id_and_what_was_seen():
+    assert of_fact(False).reasons == ('P: FAIL: kept: in repetition 0 it was False',)
+
+
+def test_a_broken_promise_is_context_unless_it_is_enforced():
+    result = of_fact(False, enforced=False)
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
+
+
+def test_a_smoke_test_can_break_a_promise_too():
+    smoke = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), **SMOKE)
+    assert of_fact(plan=smoke).verdict is Verdict.PASS
+    assert of_fact(False, plan=smoke).verdict is Verdict.FAIL
+
+
+def test_a_promise_is_criterion_enough_for_an_acceptance():
+    accepted = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), profile='acceptance')
+    assert of_fact(plan=accepted).verdict is Verdict.PASS
+    assert of_fact(plan=accepted, enforced=False).verdict is Verdict.INCONCLUSIVE
+
+
+def test_how_many_facts_hold_is_a_figure_that_judges_nothing():
+    result = judge_case(TWO_CLIENTS, records_of(TWO_CLIENTS, 6 * [0.0]))
+    assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.PASS, 'facts', (0.0,) * 6)

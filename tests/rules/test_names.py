@@ -1,0 +1,191 @@
+"""Rules after each launch of metadata: are the entries there, was it work, and from whose memory was it answered?"""
+
+import pytest
+
+from seatrial.model.plan import StoppingRule
+from seatrial.model.tree import Entries, Fact, Rate, TreeMeasurement
+from seatrial.rules.names import LOOKING, MOST_WAITING, QUANTA, Named, Tally, names_findings, temperature
+from seatrial.rules.registry import RULES
+
+CLOCK_S = 1e-3
+SECONDS = 2.0
+THERE = Entries(1, 2000, 0)
+
+
+@pytest.fixture
+def create(tree_plan):
+    rate = Rate('file_create', 2000, SECONDS, '1000.0', (1.9, SECONDS))
+    measurement = TreeMeasurement((rate,), 2, ('node1',), CLOCK_S)
+    seen = Tally(1, 2000, {0: 2000})
+    return Named(tree_plan, tree_plan.points[0], 'create', measurement, THERE, seen, False, '', False)
+
+
+@pytest.fixture
+def stat(create):
+    """Looked up at the servers: this node has forgotten what it made."""
+    return create._replace(operation='stat', seen=create.seen._replace(sizes=None), emptied=True)
+
+
+def broken(named):
+    return [each.rule for each in names_findings(named)]
+
+
+def said(named):
+    (found,) = names_findings(named)
+    return found.sentence
+
+
+def measured(named, **fields):
+    return named._replace(measurement=named.measurement._replace(**fields))
+
+
+def rated(named, **fields):
+    (rate,) = named.measurement.rates
+    return measured(named, rates=(rate._replace(**fields),))
+
+
+def test_a_good_creation_and_a_cold_look_break_no_rule(create, stat):
+    assert broken(create) == broken(stat) == []
+
+
+def test_a_launch_that_was_not_counted_breaks_no_rule(create):
+    assert broken(create._replace(expected=None, seen=None)) == []
+
+
+def test_a_launch_that_times_nothing_is_no_phase_that_is_too_short(create):
+    assert broken(measured(create, rates=(), facts=(Fact('f', True, 'so'),))) == []
+
+
+# T9, T10, T12: those of every launch
+
+
+def test_t9_another_world_size_is_invalid(create):
+    assert broken(measured(create, world_size=1)) == ['T9']
+    assert '1 clients took part, not 2' in said(measured(create, world_size=1))
+
+
+def test_t10_another_number_of_nodes_is_invalid(create):
+    assert broken(measured(create, hosts=('a', 'b'))) == ['T10']
+
+
+def test_t12_no_time_at_all_is_too_short_and_not_a_zero(create):
+    assert broken(rated(create, seconds=0.0, task_seconds=())) == ['T12']
+
+
+# T4: where names and attributes come from
+
+
+@pytest.mark.parametrize('operation', ['create', 'remove', 'fileop', 'probe'])
+def test_what_looks_nothing_up_has_no_temperature(create, operation):
+    assert temperature(create._replace(operation=operation)) == ''
+
+
+@pytest.mark.parametrize('operation', LOOKING)
+@pytest.mark.parametrize(
+    ('emptied', 'kept', 'elsewhere', 'expected'),
+    [
+        (True, '', False, 'cold'),
+        (True, 'files in the cache on a local disk', False, 'unknown'),
+        (False, '', False, 'cached'),
+        (False, 'files in the cache on a local disk', False, 'cached'),
+        (False, '', True, 'cold'),
+        (True, '', True, 'cold'),
+    ],
+)
+def test_a_look_is_as_warm_as_the_memory_of_the_client(create, operation, emptied, kept, elsewhere, expected):
+    seen = create._replace(operation=operation, emptied=emptied, kept=kept, elsewhere=elsewhere)
+    assert temperature(seen) == expected
+
+
+def test_t4_a_cached_look_is_labelled_and_believed(stat):
+    cached = stat._replace(emptied=False)
+    assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
+    assert said(cached).startswith('labelled cached: the node that looks has made the entries; ')
+
+
+def test_t4_what_keeps_names_all_the_same_is_said(stat):
+    kept = stat._replace(kept='files in the cache on a local disk')
+    assert broken(kept) == ['T4']
+    assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
+
+
+# T17a: the entries
+
+
+@pytest.mark.parametrize(
+    ('seen', 'sentence'),
+    [
+        (Tally(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
+        (Tally(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
+        (Tally(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
+        (Tally(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
+        (Tally(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
+    ],
+)
+def test_t17a_entries_that_are_not_all_there_are_invalid(create, seen, sentence):
+    assert broken(create._replace(seen=seen)) == ['T17a'] and RULES['T17a'].effect == 'invalid'
+    assert said(create._replace(seen=seen)).startswith(sentence)
+
+
+def test_t17a_empty_directories_count_with_those_of_the_tree(create):
+    both = create._replace(expected=Entries(1, 2000, 40))
+    assert broken(both) == ['T17a']
+    assert broken(both._replace(seen=Tally(41, 2000, {0: 2000}))) == []
+
+
+def test_t17a_sizes_that_nobody_asked_for_are_not_guessed_at(create):
+    assert broken(create._replace(seen=Tally(1, 2000, None))) == []
+
+
+def test_t17a_nothing_is_left_after_a_removal(create):
+    removed = create._replace(operation='remove', expected=Entries(0, 0, 0))
+    assert broken(removed._replace(seen=Tally(0, 0, None))) == []
+    assert broken(removed._replace(seen=Tally(0, 1, None))) == ['T17a']
+    assert broken(removed._replace(seen=Tally(1, 0, None))) == ['T17a']
+
+
+def test_t17a_the_bytes_of_each_file_are_those_of_the_point(create):
+    tree = create.point.tree._replace(bytes_per_file=3901)
+    filled = create._replace(point=create.point._replace(tree=tree))
+    assert broken(filled) == ['T17a']
+    assert broken(filled._replace(seen=Tally(1, 2000, {3901: 2000}))) == []
+
+
+# T19a: the clock
+
+
+@pytest.mark.parametrize(('ticks', 'rules'), [(QUANTA - 1, ['T19a']), (QUANTA, []), (QUANTA + 1, [])])
+def test_t19a_a_phase_is_a_hundred_ticks_of_its_clock(create, ticks, rules):
+    seconds = ticks * CLOCK_S
+    assert broken(rated(create, seconds=seconds, task_seconds=(seconds,))) == rules
+
+
+def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
+    (rate,) = create.measurement.rates
+    short = rate._replace(metric='directory_create', seconds=0.01, task_seconds=())
+    assert "directory_create took 0.0100 s by a clock that counts 0.001 s" in said(measured(create, rates=(rate, short)))
+
+
+# T20: work, not waiting
+
+
+@pytest.mark.parametrize(('share', 'rules'), [(MOST_WAITING - 0.001, []), (MOST_WAITING + 0.001, ['T20'])])
+def test_t20_a_tenth_of_the_time_may_be_waiting_and_no_more(create, share, rules):
+    slowest = SECONDS * (1 - share)
+    assert broken(rated(create, task_seconds=(slowest / 2, slowest))) == rules
+
+
+def test_t20_the_wait_is_said_with_its_metric(create):
+    waiting = rated(create, task_seconds=(0.2, 0.5))
+    assert said(waiting).startswith('file_create: for 75 % of 2.0000 s every client was done and waited; ')
+
+
+def test_t20a_a_smoke_test_may_time_a_barrier(create):
+    smoke = create.plan._replace(stopping=StoppingRule(0.1, least=4, most=4, extra=0, fixed=True))
+    waiting = rated(create, task_seconds=(0.2, 0.5))._replace(plan=smoke)
+    assert broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
+    assert broken(create._replace(plan=smoke)) == []
+
+
+def test_an_engine_that_does_not_tell_its_clients_times_shows_no_wait(create):
+    assert broken(rated(create, task_seconds=())) == []

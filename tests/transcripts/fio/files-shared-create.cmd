@@ -1,0 +1,1 @@
+fio --eta=never --output-format=json+ --output=files-shared-create.json files-shared-create.fio
