@@ -70,7 +70,7 @@ class TestWhatItCan:
 
 class TestVersion:
     def test_it_is_seatrials_and_the_interpreters(self):
-        assert PosixOps().parse_version('Python 3.6.8\n') == f'posixops {__version__}, Python 3.6.8'
+        assert PosixOps().parse_version('Python 3.6.8\n') == f'{__version__}, Python 3.6.8'
 
     @pytest.mark.parametrize('text', ['Python 3.13.0rc2\n', 'Python 3.6.15', 'Python 4.0.0\n'])
     def test_every_python_since_3_6_will_do(self, text):

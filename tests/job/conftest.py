@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from seatrial.job import runner
 from seatrial.job.recorder import records_in
 from seatrial.judge.verdict import CaseResult, judge_case
 from seatrial.model.codec import to_json
+from seatrial.model.namespace import Namespace, Trees, expand_trees
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
 from seatrial.model.record import End, Records
 from seatrial.model.units import GIB, KIB
@@ -28,6 +30,7 @@ SIZE = 64 * KIB  # bytes a client
 class Ran(NamedTuple):
     """What became of a plan."""
 
+    plan: TrialPlan
     end: End
     records: Records
     result: CaseResult
@@ -89,11 +92,25 @@ class Laboratory:
             records=str(records),
             state=str(self.state),
             stopping=StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0, fixed=True),
-            sizing=Sizing(size, size, 0.0, 0.0, pinned_bytes=size),
+            sizing=Sizing(size, size, 0.0, 0.0, pinned=size),
             launch_limit_s=60.0,
             seed=7,
         )
         return plan._replace(**changes)
+
+    def plan_of_names(self, workload: Namespace, sweep: Trees, files: int = 0, **changes) -> TrialPlan:
+        """Two clients, if the sweep wants no others, that posixops carries out; `files`: of each in flat trees."""
+        tasks = sweep.tasks or changes.pop('tasks', 2)
+        names = {
+            'axis': sweep.axis,
+            'points': tuple(expand_trees(sweep, Geometry(1, tasks))),
+            'engines': (EngineChoice('posixops', sys.executable),),
+            'sizing': Sizing(files, 1, 0.0, 0.0, pinned=files or None),
+            'stopping': StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0, fixed=True),
+        }
+        return self.plan('', **{'check': 'Names', **changes})._replace(
+            workload=workload, **{**names, **{key: changes[key] for key in names if key in changes}}
+        )
 
     def run(self, plan: TrialPlan) -> Ran:
         """Carry the plan out in this process."""
@@ -105,7 +122,7 @@ class Laboratory:
         records = self.records(plan)
         ended = end or records.end
         assert ended is not None, 'no end record'
-        return Ran(ended, records, self.judged(plan))
+        return Ran(plan, ended, records, self.judged(plan))
 
     def records(self, plan: TrialPlan) -> Records:
         """What the job has written."""

@@ -1,6 +1,7 @@
 """One launch: how it is started, timed, ended, and what is seen of it."""
 
 import contextlib
+import json
 import os
 import signal
 
@@ -8,7 +9,7 @@ import pytest
 
 from seatrial.engine.base import Command
 from seatrial.job import launch
-from seatrial.job.launch import LaunchGivenUp, argvs_of, carry_out, launch_argv
+from seatrial.job.launch import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
 from seatrial.model.plan import Launcher
 from seatrial.model.workload import Point
 
@@ -26,7 +27,7 @@ def run(place, *scripts, outputs=(), inputs=None, limit_s=60.0, stopping=lambda:
     """Launch these shell scripts, one process each, in place/data; their streams are in place."""
     argvs = [['/bin/sh', '-c', script] for script in scripts]
     command = Command('task', tuple(map(tuple, argvs)), inputs or {}, tuple(outputs))
-    return carry_out(command, argvs, str(place / 'raw'), str(place / 'data'), limit_s, stopping)
+    return carry_out(command, Processes(argvs, command.inputs), str(place / 'raw'), str(place / 'data'), limit_s, stopping)
 
 
 @pytest.fixture
@@ -69,9 +70,21 @@ def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node(launcher, argv):
 
 def test_only_a_program_of_mpi_is_put_under_the_launcher():
     srun = Launcher('srun')
-    assert argvs_of(Command('mpi', (('ior',),), {}, ()), srun, POINT)[0][0] == 'srun'
-    assert argvs_of(Command('node', (('fio', 'job'),), {}, ()), srun, POINT) == [['fio', 'job']]
-    assert argvs_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, POINT) == [['dd', 'a'], ['dd', 'b']]
+    assert processes_of(Command('mpi', (('ior',),), {}, ()), srun, POINT, '/raw').argvs[0][0] == 'srun'
+    assert processes_of(Command('node', (('fio', 'job'),), {}, ()), srun, POINT, '/raw').argvs == [['fio', 'job']]
+    alone = POINT._replace(nodes=1, tasks=2, tasks_per_node=2)
+    two = Command('task', (('dd', 'a'), ('dd', 'b')), {}, ())
+    assert processes_of(two, srun, alone, '/raw') == Processes([['dd', 'a'], ['dd', 'b']], {})
+
+
+def test_clients_on_several_nodes_are_started_by_one_launcher_and_begin_together():
+    srun, spread = Launcher('srun', ('--mpi=pmi2',)), POINT._replace(nodes=2, tasks=2, tasks_per_node=1)
+    started = processes_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, spread, '/raw')
+    head = 'srun --export=ALL --kill-on-bad-exit=1 -N2 -n2 --ntasks-per-node=1 --mpi=pmi2'.split()
+    assert [argv[: len(head)] for argv in started.argvs] == [head]
+    assert (started.meet, started.ranks, started.nodes) == (2, 2, 2)
+    argvs = json.loads(started.inputs['/raw.ranks.json'])
+    assert [argv[-4:] for argv in argvs] == [['0', '2', 'dd', 'a'], ['1', '2', 'dd', 'b']]
 
 
 def test_its_inputs_are_there_before_it_starts(place):
@@ -214,12 +227,12 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
 def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
     command = Command('node', (('/no/such/program',),), {}, ())
     with pytest.raises(FileNotFoundError, match='/no/such/program'):
-        carry_out(command, [['/no/such/program']], str(place / 'raw'), str(place / 'data'), 1.0, lambda: False)
+        carry_out(command, Processes([['/no/such/program']], {}), str(place / 'raw'), str(place / 'data'), 1.0, lambda: False)
 
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
     argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
     command = Command('task', tuple(map(tuple, argvs)), {}, ())
     with pytest.raises(FileNotFoundError):
-        carry_out(command, argvs, str(place / 'raw'), str(place / 'data'), 60.0, lambda: False)
+        carry_out(command, Processes(argvs, {}), str(place / 'raw'), str(place / 'data'), 60.0, lambda: False)
     assert working_in(place) == []

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import socket
 import stat
 import subprocess
@@ -16,6 +17,7 @@ from seatrial.job import rundir
 from seatrial.job.maker import this_maker
 from seatrial.job.rundir import LEFT_MOST, MARKER, RunDirectoryError, create, found_at, inside, path_of, remove
 from seatrial.model.record import line_of
+from seatrial.rules.names import Tally
 
 SESSION, CASE, ENTRIES = '20261120T101500-7f3a', 'SharedFile/lab:io/scratch/default/1n', ('data', 'warmup')
 
@@ -365,6 +367,126 @@ def test_a_census_of_a_directory_that_is_moved_away_meanwhile_is_an_error(run, t
     monkeypatch.setattr(rundir, 'os', Os(stat=status_of, listdir=lambda path: sorted(os.listdir(path))))
     with pytest.raises(RunDirectoryError, match='no such file'):
         run.census('data')
+
+
+# Counting what is there
+
+
+def filled(run):
+    """Directories and files of several sizes, in 'data': 4 directories, 5 files."""
+    for name in ('', '/a', '/a/b', '/a/b/empty', '/c'):
+        run.make(f'data{name}')
+    for name, size in (('0', 0), ('a/1', 0), ('a/b/2', 3901), ('c/3', 3901), ('c/4', 1)):
+        Path(run.path, 'data', name).write_bytes(bytes(size))
+
+
+def test_a_tally_counts_directories_files_and_their_sizes(run):
+    filled(run)
+    assert run.tally('data', True) == Tally(4, 5, {0: 2, 3901: 2, 1: 1})
+
+
+def test_a_tally_without_sizes_counts_names_alone(run):
+    filled(run)
+    assert run.tally('data', False) == Tally(4, 5, None)
+
+
+@pytest.mark.parametrize(('with_sizes', 'sizes'), [(True, {}), (False, None)])
+def test_the_tally_of_an_empty_directory_is_nothing(run, with_sizes, sizes):
+    run.make('data')
+    assert run.tally('data', with_sizes) == Tally(0, 0, sizes)
+
+
+def test_a_tally_without_sizes_asks_no_file_for_its_attributes(run, monkeypatch):
+    filled(run)
+    asked = []
+
+    def status_of(path, **options):
+        asked.append(path)
+        return os.stat(path, **options)
+
+    monkeypatch.setattr(rundir, 'os', Os(stat=status_of))
+    run.tally('data', False)
+    assert not {'0', '1', '2', '3', '4'} & set(asked)
+    run.tally('data', True)
+    assert {'0', '1', '2', '3', '4'} <= set(asked)
+
+
+def test_a_tally_follows_no_link_and_counts_neither_links_nor_fifos(run, tmp_path):
+    (tmp_path / 'outside' / 'more').mkdir(parents=True)
+    (tmp_path / 'outside' / 'file').write_text('x')
+    run.make('data')
+    os.symlink(tmp_path / 'outside', run.path_of('data/directory'))
+    os.symlink(tmp_path / 'outside' / 'file', run.path_of('data/file'))
+    os.symlink('nowhere', run.path_of('data/dangling'))
+    os.mkfifo(run.path_of('data/fifo'))
+    for with_sizes in (True, False):
+        assert run.tally('data', with_sizes)[:2] == (0, 0)
+
+
+def test_a_second_name_of_a_file_is_counted_as_another(run):
+    run.make('data')
+    Path(run.path, 'data', 'one').write_bytes(b'x')
+    os.link(run.path_of('data/one'), run.path_of('data/two'))
+    assert run.tally('data', True) == Tally(0, 2, {1: 2})
+
+
+def test_names_of_any_bytes_are_counted(run):
+    data = os.fsencode(run.make('data'))
+    for name in (b'line\nbreak', b'\xff\xfe', b'n' * 255, b'-rf', b' '):
+        with open(os.path.join(data, name), 'wb'):
+            pass
+    assert run.tally('data', True) == Tally(0, 5, {0: 5})
+
+
+@pytest.mark.parametrize('depth', [1, rundir._HELD + 1, 300])
+def test_a_tree_as_deep_as_engines_make_them_is_counted_to_its_end(run, depth):
+    chain(run.make('data'), depth)
+    descriptors = len(os.listdir('/proc/self/fd'))
+    assert run.tally('data', True) == Tally(depth, 1, {0: 1})
+    assert len(os.listdir('/proc/self/fd')) == descriptors
+
+
+def test_a_tally_agrees_with_the_census(run):
+    filled(run)
+    census = run.census('data')
+    assert run.tally('data', True).sizes == {size: list(census.values()).count(size) for size in census.values()}
+
+
+@pytest.mark.parametrize('name', ['other', 'data/../..', '..', ''])
+def test_nothing_else_can_be_tallied(run, name):
+    run.make('data')
+    with pytest.raises(RunDirectoryError, match='names no such entry'):
+        run.tally(name, True)
+
+
+def test_nothing_is_tallied_through_a_symbolic_link(run, tmp_path):
+    (tmp_path / 'outside').mkdir()
+    os.symlink(tmp_path / 'outside', run.path_of('data'))
+    with pytest.raises(RunDirectoryError, match='symbolic link'):
+        run.tally('data', False)
+
+
+def test_the_tally_of_a_missing_directory_is_an_error(run):
+    with pytest.raises(RunDirectoryError, match='no such file'):
+        run.tally('data', True)
+
+
+def test_the_oldest_python_of_the_nodes_counts_the_same(run, repository):
+    old = shutil.which('python3.6')
+    if old is None or subprocess.run([old, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('python3.6 is not installed')
+    filled(run)
+    script = (
+        'import os, sys; from seatrial.job import rundir; descriptor = os.open(sys.argv[1], os.O_RDONLY); '
+        'print(tuple(rundir._tally(descriptor, True)), tuple(rundir._tally(descriptor, False)))'
+    )
+    done = subprocess.run(
+        [old, '-c', script, run.path_of('data')],
+        env={'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/'), 'PYTHONPATH': str(repository / 'src')},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == f'{tuple(run.tally("data", True))} {tuple(run.tally("data", False))}', done.stderr
 
 
 # Where it lies

@@ -61,7 +61,7 @@ def blocks_of(ran):
 
 
 def counts(ran):
-    return {name: len(samples) for name, samples in measured(ran.records).items()}
+    return {name: len(samples) for name, samples in measured(ran.plan, ran.records).items()}
 
 
 # What is launched
@@ -202,21 +202,21 @@ def test_a_profile_without_precision_measures_every_point_once_whatever_the_budg
 
 
 def test_bytes_that_the_site_has_fixed_are_moved_as_they_are(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), sizing=ADAPTED._replace(pinned_bytes=SIZE)))
-    assert {sample.bytes_per_client for sample in ran.records.samples} == {SIZE}
+    ran = lab.run(lab.plan(stub_fio(), sizing=ADAPTED._replace(pinned=SIZE)))
+    assert {sample.per_client for sample in ran.records.samples} == {SIZE}
     assert ran.records.sized.reason == 'fixed by the site or the profile'
 
 
 def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED))
-    assert ran.records.sized.bytes_per_client == 5 * SIZE
-    assert {sample.bytes_per_client for sample in ran.measured} == {5 * SIZE}
+    assert ran.records.sized.per_client == 5 * SIZE
+    assert {sample.per_client for sample in ran.measured} == {5 * SIZE}
     assert ran.records.sized.number == 1
 
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(), values=(1,), workload=WRITES, sizing=ADAPTED))
-    sizes = [sample.bytes_per_client for sample in ran.records.samples if sample.stage == 'warmup']
+    sizes = [sample.per_client for sample in ran.records.samples if sample.stage == 'warmup']
     assert sizes[:2] == [SIZE, 16 * SIZE]
 
 
@@ -224,7 +224,7 @@ def test_a_measured_launch_that_is_too_short_leads_to_a_second_size(lab, stub_fi
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     # 1.25 x 64 KiB x 50 ms / 10 ms, in whole granules of 64 KiB
-    assert (ran.records.sized.number, ran.records.sized.bytes_per_client) == (2, 7 * SIZE)
+    assert (ran.records.sized.number, ran.records.sized.per_client) == (2, 7 * SIZE)
 
 
 def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
@@ -232,7 +232,7 @@ def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert counts(ran) == {'write@2objects': 2, 'write@4objects': 2}
-    assert {sample.bytes_per_client for each in measured(ran.records).values() for sample in each} == {7 * SIZE}
+    assert {sample.per_client for each in measured(ran.plan, ran.records).values() for sample in each} == {7 * SIZE}
 
 
 def test_there_are_at_most_three_sizes(lab, stub_fio):
@@ -245,7 +245,7 @@ def test_there_are_at_most_three_sizes(lab, stub_fio):
 def test_no_size_goes_beyond_the_limits_of_the_site(lab, stub_fio):
     limits = Limits(2 * 3 * SIZE + 1024 * KIB, 1000)
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED, target={'limits': limits}))
-    assert ran.records.sized.bytes_per_client == 3 * SIZE
+    assert ran.records.sized.per_client == 3 * SIZE
     assert 'limits or free space allow no more' in ran.records.sized.reason
 
 

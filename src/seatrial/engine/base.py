@@ -24,11 +24,12 @@ class EngineError(Exception):
 class Command(NamedTuple):
     """How one launch is carried out, in the data directory as working directory.
 
-    scope:   'node': one process makes all clients on this node; 'task': the runner starts one process a client,
-             argvs[rank]; 'mpi': argvs[0] is put under the site's MPI launcher
+    scope:   'node': one process makes all clients on this node; 'task': one process a client is started,
+             argvs[rank], on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
     inputs:  files that must exist before the launch: absolute path -> text
     outputs: files that the engine writes, absolute paths; never on the file system under test
     links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
+    meets:   whether the processes of scope 'task' join the launch's meeting by themselves (engine/meeting.py)
     directories: of the data directory, that must be there before the launch, a parent before what lies in it
     """
 
@@ -38,6 +39,7 @@ class Command(NamedTuple):
     outputs: Tuple[str, ...]
     links: Tuple[Tuple[str, str], ...] = ()
     directories: Tuple[str, ...] = ()
+    meets: bool = False
 
 
 class ProcessTime(NamedTuple):

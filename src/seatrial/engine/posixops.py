@@ -50,13 +50,13 @@ class PosixOps(NamespaceEngine):
         return [program, '-I', '-S', '--version']
 
     def parse_version(self, text: str) -> str:
-        """'posixops 0.1.0, Python 3.6.8'; raises EngineError E1 for an interpreter that is too old, or is none."""
+        """'0.1.0, Python 3.6.8'; raises EngineError E1 for an interpreter that is too old, or is none."""
         match = re.match(r'Python ((\d+)\.(\d+)\S*)$', text.strip())
         if match is None:
             raise EngineError('E1', f"'{text.strip()[:80]}' is not the version of a Python")
         if (int(match.group(2)), int(match.group(3))) < OLDEST:
             raise EngineError('E1', f'Python {match.group(1)} is too old; posixops wants 3.6 or later')
-        return f'posixops {__version__}, Python {match.group(1)}'
+        return f'{__version__}, Python {match.group(1)}'
 
     def command(
         self, program: str, workload: Namespace, operation: str, point: TreePoint, raw: str, seed: int
@@ -65,7 +65,7 @@ class PosixOps(NamespaceEngine):
         path = f'{raw}.spec.json'
         spec = Spec(workload.kind, operation, point, directory_of(point) if workload.kind == 'listing' else '')
         argvs = [module_argv(program, CLIENT, (path, str(client))) for client in range(point.tasks)]
-        return Command('task', tuple(argvs), {path: json.dumps(to_json(spec)) + '\n'}, ())
+        return Command('task', tuple(argvs), {path: json.dumps(to_json(spec)) + '\n'}, (), meets=True)
 
     def elsewhere(self, workload: Namespace, operation: str, point: TreePoint) -> bool:
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""

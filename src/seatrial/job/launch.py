@@ -1,16 +1,20 @@
 """One launch: the processes of an engine's command, started on the nodes, timed and waited for."""
 
 import contextlib
+import json
 import os
 import queue
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from typing import IO, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
+from seatrial.engine.carried import module_argv
+from seatrial.engine.together import ran, together_argv
 from seatrial.job import rundir
 from seatrial.job.meeting import Meeting
 from seatrial.model.plan import Launcher
@@ -47,55 +51,124 @@ def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...]) -> List
     return [*heads[launcher.kind], *launcher.arguments, *argv]
 
 
-def argvs_of(command: Command, launcher: Launcher, point: Place) -> List[List[str]]:
-    """The processes that the runner starts for a command, in the order of their ranks."""
+class Processes(NamedTuple):
+    """What the runner starts for a command.
+
+    argvs:  of its own processes: one a rank, or one launcher for all of them
+    inputs: files that must exist before: absolute path -> text
+    meet:   how many clients come to the launch's meeting; 0: there is none
+    ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
+    nodes:  that they run on
+    """
+
+    argvs: List[List[str]]
+    inputs: Dict[str, str]
+    meet: int = 0
+    ranks: int = 0
+    nodes: int = 1
+
+
+def processes_of(command: Command, launcher: Launcher, point: Place, raw: str) -> Processes:
+    """How a command is started: here, under the site's launcher, or one process a client on the point's nodes.
+
+    Of the last, ordinary programs are started at the same moment, and tell when that was; `raw` as in carry_out.
+    """
     if command.scope == 'mpi':
-        return [launch_argv(launcher, point, command.argvs[0])]
-    return [list(argv) for argv in command.argvs]
+        return Processes([launch_argv(launcher, point, command.argvs[0])], command.inputs)
+    argvs = [list(argv) for argv in command.argvs]
+    if point.nodes == 1 or command.scope != 'task':
+        return Processes(argvs, command.inputs, len(argvs) if command.meets else 0)
+    if not command.meets:
+        argvs = [
+            list(together_argv(sys.executable, rank, len(argvs), tuple(argv))) for rank, argv in enumerate(argvs)
+        ]
+    ranks = f'{raw}.ranks.json'
+    started = launch_argv(launcher, point, module_argv(sys.executable, DISPATCH, (ranks, raw)))
+    if launcher.kind == 'srun':
+        # The meeting is in the environment, also where the site has jobs begin with an empty one.
+        started[1:1] = ['--export=ALL', '--kill-on-bad-exit=1']
+    return Processes([started], {**command.inputs, ranks: json.dumps(argvs)}, point.tasks, point.tasks, point.nodes)
+
+
+DISPATCH = 'seatrial.engine.dispatch'
 
 
 def carry_out(
     command: Command,
-    argvs: List[List[str]],
+    processes: Processes,
     raw: str,
     directory: str,
     limit_s: float,
     stopping: Callable[[], bool],
 ) -> Finished:
-    """Run the processes in `directory` and wait for all, processes of their own in a meeting.
+    """Run the processes in `directory` and wait for all.
 
     Streams go to raw + '.out' and '.err' (with the rank).
 
     Raises LaunchGivenUp after limit_s seconds or when `stopping` says so. Ending I/O that waits for a file
     system is the last resort: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
     """
-    for path, text in command.inputs.items():
+    for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
     place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
     if stopping():
         raise LaunchGivenUp('the job was told to stop; it was not begun')
-    with contextlib.ExitStack() as stack:
-        own = stack.enter_context(Meeting(len(argvs))).environment if command.scope == 'task' else {}
-        return _wait_for_end(command, argvs, raw, place, own, limit_s, stopping)
+    if not processes.meet:
+        finished = _run(processes, raw, place, {}, limit_s, stopping)
+        reports: Dict[int, Any] = {}
+    else:
+        with Meeting(processes.meet, processes.nodes) as meeting:
+            finished = _run(processes, raw, place, meeting.environment, limit_s, stopping, meeting.end)
+        reports = {} if command.meets else meeting.reports
+    outputs = tuple(_text(path) for path in command.outputs)
+    outcome = finished.outcome._replace(outputs=outputs)
+    if processes.ranks:
+        outcome = _by_rank(outcome, raw, processes.ranks, reports)
+    return finished._replace(outcome=outcome)
 
 
-def _wait_for_end(
-    command: Command,
-    argvs: List[List[str]],
+def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
+    """The outcome of ranks that a launcher has started; when each ran as far as it told, else as the launcher did."""
+    launcher = outcome.processes[0]
+    told = ran(reports)
+    first = min((each.started_s for each in told.values()), default=0.0)
+    outs = [f'{raw}.{rank}.out' for rank in range(ranks)]
+    errs = [f'{raw}.{rank}.err' for rank in range(ranks)]
+    own = tuple(_text(path) or '' for path in errs)
+    times = tuple(
+        ProcessTime(told[rank].host, told[rank].started_s - first, told[rank].ended_s - first, launcher.exit_status)
+        if rank in told
+        else launcher
+        for rank in range(ranks)
+    )
+    return outcome._replace(
+        processes=times,
+        stdouts=tuple(_text(path) or '' for path in outs),
+        # A launcher that fails says why, and the ranks perhaps nothing.
+        stderrs=own if any(own) or not launcher.exit_status else outcome.stderrs * ranks,
+    )
+
+
+def _run(
+    processes: Processes,
     raw: str,
     place: str,
     own: Dict[str, str],
     limit_s: float,
     stopping: Callable[[], bool],
+    send_home: Callable[[str], None] = lambda why: None,
 ) -> Finished:
     started = time.monotonic()
-    running = _start(argvs, raw, place, own, started)
+    running = _start(processes.argvs, raw, place, own, started)
     ended: Dict[int, Tuple[float, int, int]] = {}
     while len(ended) < len(running.processes):
         try:
             rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
             ended[rank] = (end, status, read_bytes)
+            if status:
+                # One that never came to the meeting would be waited for.
+                send_home(f'process {rank} has failed')
         except queue.Empty:
             late = time.monotonic() - started > limit_s
             if late or stopping():
@@ -109,7 +182,7 @@ def _wait_for_end(
         tuple(times),
         tuple(_text(path) or '' for path in running.outs),
         tuple(_text(path) or '' for path in running.errs),
-        tuple(_text(path) for path in command.outputs),
+        (),
     )
     if outcome.exit_status and _working_in(place):
         # Clients that outlived the engine would disturb the next launch.

@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 from seatrial.engine.base import Command, EngineError
 from seatrial.filesystem.catalogue import by_type
 from seatrial.job import lock, rundir
-from seatrial.job.launch import LaunchGivenUp, argvs_of, carry_out
+from seatrial.job.launch import LaunchGivenUp, carry_out, processes_of
 from seatrial.job.orphans import beat
 from seatrial.job.recorder import Recorder
 from seatrial.job.survey import Chosen, Survey, least_per_client, round_up, survey
@@ -415,12 +415,13 @@ def _launch(
     started, clock = time.time(), time.monotonic()
     try:
         command = engine.command(trial.chosen.program, workload, operation, point, raw, plan.seed + block)
-        argvs = argvs_of(command, plan.launcher, point)
+        processes = processes_of(command, plan.launcher, point, raw)
+        argvs = processes.argvs
         _make_links(trial, directory, command)
         watched.make_ready(command)
         began = time.monotonic()
         finished = carry_out(
-            command, argvs, raw, run_directory.path_of(directory), _limit_s(trial, point), trial.signals.stopping
+            command, processes, raw, run_directory.path_of(directory), _limit_s(trial, point), trial.signals.stopping
         )
         trial.rates.append(amount(point) / max(time.monotonic() - began, CLOCK_STEP_S))
         exit_status = finished.outcome.exit_status

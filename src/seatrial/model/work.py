@@ -4,6 +4,7 @@ from typing import List, NamedTuple, Tuple, Union
 
 from seatrial.model.namespace import Namespace, metrics_of, unit_of
 from seatrial.model.tree import TreePoint
+from seatrial.model.units import MIB
 from seatrial.model.workload import AccessPattern, Point, preparation, resized
 
 Work = Union[AccessPattern, Namespace]
@@ -78,9 +79,9 @@ def footprint(workload: Work, points: Tuple[Place, ...], per_client: int) -> Tup
         at_once = sum if workload.kind == 'listing' else max
         # Of each entry fileop has another name or a directory beside it; the facts of POSIX take a handful.
         names = {'operations': 3, 'semantics': 0}.get(workload.kind, 1)
-        spare = 64 if workload.kind == 'semantics' else 0
+        spare, spare_bytes = (64, 2 * MIB) if workload.kind == 'semantics' else (0, 0)
         return (
-            at_once(point.bytes_in_files for point in trees),
+            at_once(point.bytes_in_files for point in trees) + spare_bytes,
             at_once(names * point.entries.inodes for point in trees) + spare,
         )
     plain = [point for point in points if isinstance(point, Point)]

@@ -71,7 +71,7 @@ def temperature(named: Named) -> str:
     'Names and attributes are looked up at the servers, not in the memory of the client that made them',
     NAMES,
     'label',
-    'allow drop_caches for the file system in trial.yaml, or use 4 nodes or more with mdtest, 2 with posixops',
+    'allow drop_caches for the file system in trial.yaml, or use more nodes: 4 are always enough',
     'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
 )
 def looked_up_afresh(named: Named) -> Optional[str]:

@@ -1,0 +1,213 @@
+"""What the interpreter costs posixops: its rates on a file system in memory beside those of mdtest and fio.
+
+    python benchmarks/posixops.py [--mdtest PROGRAM] [--fio PROGRAM] [--on /dev/shm] [--rounds 5]
+
+prints the tables of docs/benchmarks.md. One client of every program creates, stats and removes the same number of
+empty files in one flat directory, a program after the other, round after round; of each the fastest round counts,
+because other work on the machine only adds. A program that is not installed is left out.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import platform
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.engine.base import NamespaceEngine, Outcome, ProcessTime
+from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.mdtest import Mdtest
+from seatrial.engine.meeting import VARIABLE, line_of
+from seatrial.engine.posix_work import Work
+from seatrial.engine.posixops import PosixOps
+from seatrial.job.meeting import Meeting
+from seatrial.model.namespace import FILEOP, OPERATIONS, TREE, Namespace
+from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
+
+FILES = 50_000
+PHASES = ('create', 'stat', 'remove')
+FLAT = TreePoint('flat', 1, 1, 1, MetadataTree(files_per_directory=FILES, phases=PHASES))
+CALLS = TreePoint('calls', 1, 1, 1, MetadataTree(files_per_directory=10_000, bytes_per_file=1, subtrees='private'))
+NOTHING = 1_000_000
+MEETINGS, MANY = 200, 1000
+CLIENT = """
+import sys, time
+from seatrial.engine.meeting import join
+with join(int(sys.argv[1]), 2, 'here') as meeting:
+    starts = []
+    for _ in range(int(sys.argv[2])):
+        meeting.barrier('begin')
+        starts.append(time.monotonic())
+    meeting.leave(starts)
+"""
+
+
+class Program(NamedTuple):
+    """An engine, the path of its program, and what starts it."""
+
+    engine: NamespaceEngine
+    path: str
+    starter: 'tuple[str, ...]' = ()
+
+    def launch(
+        self, workload: Namespace, operation: str, point: TreePoint, data: Path, records: Path
+    ) -> TreeMeasurement:
+        """One launch in the directory `data`, as the runner makes it."""
+        command = self.engine.command(self.path, workload, operation, point, str(records / operation), 1)
+        for path, text in command.inputs.items():
+            Path(path).write_text(text)
+        for name in command.directories:
+            (data / name).mkdir()
+        began = time.monotonic()
+        done = subprocess.run([*self.starter, *command.argvs[0]], cwd=data, capture_output=True, text=True)
+        process = ProcessTime(platform.node(), 0.0, time.monotonic() - began, done.returncode)
+        left = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
+        outcome = Outcome((process,), (done.stdout,), (done.stderr,), left)
+        return self.engine.measure(workload, operation, point, command, outcome)
+
+
+def seconds_an_operation(program: Program, on: Path) -> 'dict[str, float]':
+    """Of each phase of the flat tree, once."""
+    workload = TREE._replace(operations=PHASES)
+    with (
+        tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as data,
+        tempfile.TemporaryDirectory() as records,
+    ):
+        rates = [program.launch(workload, phase, FLAT, Path(data), Path(records)).rates[0] for phase in PHASES]
+    return {phase: rate.seconds / rate.operations for phase, rate in zip(PHASES, rates, strict=True)}
+
+
+def seconds_a_call(program: Program, on: Path) -> 'dict[str, tuple[float, ...]]':
+    """The percentiles of each of fileop's operations, once."""
+    with (
+        tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as data,
+        tempfile.TemporaryDirectory() as records,
+    ):
+        rates = program.launch(OPERATIONS, 'fileop', CALLS, Path(data), Path(records)).rates
+    return {rate.metric: rate.percentiles_s for rate in rates}
+
+
+def seconds_of_nothing() -> 'dict[str, float]':
+    """What the loops of posixops take for a call that does nothing: timed as a whole, and every call singly."""
+
+    def nothing(item: object) -> None:
+        pass
+
+    items = range(NOTHING)
+    began = time.perf_counter()
+    for item in items:
+        nothing(item)
+    whole = time.perf_counter() - began
+    work = Work(0, 1)
+    work.each('nothing', nothing, items)
+    (span,) = work.timed['nothing'].spans
+    singly = span.end_s - span.start_s if span else 0.0
+    ordered = sorted((int(key), number) for key, number in work.timed['nothing'].nanoseconds.items())
+    seen = 0
+    for nanoseconds, number in ordered:
+        seen += number
+        if 2 * seen >= NOTHING:
+            return {'whole': whole / NOTHING, 'singly': singly / NOTHING, 'shown': nanoseconds * 1e-9}
+    raise AssertionError('half of the calls are not among all of them')
+
+
+def apart_s() -> float:
+    """How far apart two clients start that are told to begin together: the median of MEETINGS times."""
+    with Meeting(2) as meeting:
+        clients = [
+            subprocess.Popen(
+                [sys.executable, '-c', CLIENT, str(client), str(MEETINGS)], env={**os.environ, **meeting.environment}
+            )
+            for client in range(2)
+        ]
+        for client in clients:
+            client.wait()
+    return statistics.median(abs(one - other) for one, other in zip(*meeting.reports.values(), strict=True))
+
+
+def meeting_of_many() -> 'tuple[float, float]':
+    """Seconds that a meeting of MANY takes, and how long before the moment they are told it, at the latest."""
+    with Meeting(MANY) as meeting, contextlib.ExitStack() as stack:
+        address, port, token = meeting.environment[VARIABLE].rsplit(':', 2)
+        connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(MANY)]
+        answers = [stack.enter_context(connection.makefile('rb')) for connection in connections]
+        for client, connection in enumerate(connections):
+            connection.sendall(line_of({'token': token, 'client': client, 'clients': MANY, 'host': 'here'}))
+        for answer in answers:
+            answer.readline()
+        began = time.monotonic()
+        for connection in connections:
+            connection.sendall(line_of({'come': 'begin', 'says': '', 'together': True, 'trip': 0.0}))
+        moments = [json.loads(answer.readline())['at'] for answer in answers]
+        ended = time.monotonic()
+        for connection in connections:
+            connection.sendall(line_of({'leave': None}))
+    return ended - began, moments[0] - ended
+
+
+def programs(options: argparse.Namespace) -> 'dict[str, Program]':
+    """The programs that are installed, by name."""
+    found = {'posixops': Program(PosixOps(), sys.executable)}
+    mdtest, fio, mpiexec = (shutil.which(name) for name in (options.mdtest, options.fio, 'mpiexec'))
+    if mdtest and mpiexec:
+        found['mdtest'] = Program(Mdtest(), mdtest, (mpiexec, '-n', '1'))
+    if fio:
+        found['fio'] = Program(FioFiles(), fio)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--mdtest', default='mdtest')
+    parser.add_argument('--fio', default='fio')
+    parser.add_argument('--on', type=Path, default=Path('/dev/shm'))
+    parser.add_argument('--rounds', type=int, default=5)
+    options = parser.parse_args()
+    found = programs(options)
+    rounds = [
+        {name: seconds_an_operation(each, options.on) for name, each in found.items()} for _ in range(options.rounds)
+    ]
+    best = {name: {phase: min(each[name][phase] for each in rounds) for phase in PHASES} for name in found}
+    calls = [seconds_a_call(found['posixops'], options.on) for _ in range(options.rounds)]
+    nothing = [seconds_of_nothing() for _ in range(options.rounds)]
+    print(
+        f'{time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, Python ',
+        end='',
+    )
+    print(f'{platform.python_version()}, {FILES} empty files on {options.on}, fastest of {options.rounds} rounds\n')
+    others = [name for name in found if name != 'posixops']
+    head = ''.join(f' {name} | {name} / posixops | posixops takes longer by |' for name in others)
+    print(f'| operations a second | posixops |{head}\n|---|---|{"---|" * (3 * len(others))}')
+    for phase in PHASES:
+        own, cells = best['posixops'][phase], []
+        for other in (best[name][phase] for name in others):
+            cells.append(f' {1 / other:,.0f} | {own / other:.2f} | {1e6 * (own - other):.1f} µs |')
+        print(f'| {phase} | {1 / own:,.0f} |{"".join(cells)}')
+    least = {key: min(each[key] for each in nothing) for key in nothing[0]}
+    print(
+        f'\nA call that does nothing: {1e9 * least["whole"]:.0f} ns in a loop, {1e9 * least["singly"]:.0f} ns where '
+        f'every call is timed, of which {1e9 * least["shown"]:.0f} ns are in its time.\n'
+    )
+    print('| fileop on 1-byte files | ' + ' | '.join(FILEOP) + ' |\n|---|' + '---|' * len(FILEOP))
+    for index, part in enumerate(('p50', 'p95', 'p99')):
+        row = [f'{1e6 * min(each[name][index] for each in calls):.2f}' for name in FILEOP]
+        print(f'| {part} in µs | ' + ' | '.join(row) + ' |')
+    apart = min(apart_s() for _ in range(options.rounds))
+    took, ahead = min(meeting_of_many() for _ in range(options.rounds))
+    print(
+        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A meeting of {MANY} takes {1e3 * took:.0f} ms, and all of '
+        f'them are told {1e3 * ahead:.0f} ms ahead.'
+    )
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""ReFrame's settings of the Slurm lab on one machine: `ci/lab-slurm up`, then `eval "$(ci/lab-slurm env)"`."""
+
+_PARTITION = {
+    # 'slurm' where the lab has accounting; squeue does without, and Seatrial asks scontrol how a job ended.
+    'scheduler': 'squeue',
+    'launcher': 'srun',
+    'environs': ['builtin'],
+    # Two trials at a time would measure each other: they share one machine.
+    'max_jobs': 1,
+}
+
+site_configuration = {
+    'systems': [
+        {
+            'name': 'lab',
+            'descr': 'Slurm with its nodes in namespaces of one machine',
+            'hostnames': ['.*'],
+            # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
+            'sched_options': {'use_nodes_option': True},
+            'partitions': [
+                {**_PARTITION, 'name': name, 'access': [f'--partition={name}', '--exclusive', '--no-requeue']}
+                for name in ('compute', 'io')
+            ],
+        },
+    ],
+    'general': [{'poll_rate_min': 5}],
+    'logging': [
+        {
+            'handlers$': [{'type': 'stream', 'name': 'stdout', 'level': 'info', 'format': '%(message)s'}],
+            'handlers': [{'type': 'file', 'level': 'info', 'format': '%(message)s'}],
+        },
+    ],
+}

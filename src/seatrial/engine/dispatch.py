@@ -1,0 +1,39 @@
+"""What a launcher starts on every node in place of processes of their own: it becomes the process of its rank.
+
+Every MPI launcher and srun tells a process its rank in the environment, and gives all of them the same argv; which
+argv is whose stands in a file.
+"""
+
+import json
+import os
+import sys
+from typing import List
+
+RANK_VARIABLES = ('SLURM_PROCID', 'PMIX_RANK', 'PMI_RANK', 'OMPI_COMM_WORLD_RANK')
+"""Of srun(1), PMIx, MPICH's Hydra and Open MPI; the first that is there counts."""
+
+NO_RANK, NOT_STARTED = 64, 127
+
+
+def main(arguments: List[str]) -> int:
+    """`arguments`: the file with the argvs by rank, and the prefix of the files for streams. Returns if it fails."""
+    path, prefix = arguments
+    ranks = [os.environ[name] for name in RANK_VARIABLES if name in os.environ]
+    if not ranks:
+        print(f'seatrial: the launcher tells no rank: none of {", ".join(RANK_VARIABLES)} is set', file=sys.stderr)
+        return NO_RANK
+    with open(path, encoding='utf-8') as stream:
+        argvs = json.load(stream)
+    rank = int(ranks[0])
+    if rank >= len(argvs):
+        print(f'seatrial: rank {rank} of {len(argvs)}: the launcher has started too many', file=sys.stderr)
+        return NO_RANK
+    for descriptor, suffix in ((1, 'out'), (2, 'err')):
+        file = os.open(f'{prefix}.{rank}.{suffix}', os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)
+    try:
+        os.execvp(argvs[rank][0], argvs[rank])
+    except OSError as error:
+        print(f'seatrial: {argvs[rank][0]} cannot be started: {error.strerror}', file=sys.stderr)
+        return NOT_STARTED
