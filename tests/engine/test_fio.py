@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.fio import Fio
+from seatrial.engine.fio import CLOCK_S, LEAD_S, Fio
 from seatrial.model.units import GIB, KIB
 from seatrial.model.workload import AccessPattern, Point, files_of
 
@@ -171,6 +171,69 @@ class TestJobFile:
         assert (command.scope, len(command.argvs)) == ('node', 1)
 
 
+def sections(text):
+    """The sections of a job file, each with the global options, by their names."""
+    parser = configparser.ConfigParser(delimiters=('=',), default_section='global')
+    parser.read_string(text)
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def spread(pattern=MFWA, operation='write', at=None, raw='/raw/1', seed=7):
+    return Fio().command('/opt/fio', pattern, operation, at or point(tasks=4, nodes=2), raw, seed)
+
+
+def jobs_of_each(*arguments, **named):
+    """The only job of each client's file, in the order of ranks."""
+    return [job for text in spread(*arguments, **named).inputs.values() for job in sections(text).values()]
+
+
+class TestCommandOnManyNodes:
+    def test_every_client_is_a_process_with_a_job_file_and_a_report_of_its_own(self):
+        command = spread()
+        assert command.scope == 'task'
+        assert [argv[-1] for argv in command.argvs] == list(command.inputs) == [f'/raw/1.{n}.fio' for n in range(4)]
+        assert [argv[-2] for argv in command.argvs] == [f'--output={path}' for path in command.outputs]
+        assert command.outputs == tuple(f'/raw/1.{n}.json' for n in range(4))
+
+    def test_they_do_not_meet_by_themselves(self):
+        assert spread().meets is False
+
+    def test_no_client_or_server_of_fio_is_started(self):
+        words = {word.partition('=')[0] for argv in spread().argvs for word in argv[:-1]}
+        assert words == {'/opt/fio', '--eta', '--output-format', '--output'}
+
+    def test_each_job_file_holds_the_job_of_its_rank_alone(self):
+        assert [list(sections(text)) for text in spread().inputs.values()] == [[f'rank{n}'] for n in range(4)]
+
+    @given(st.integers(1, 4), st.integers(2, 4), st.integers(1, 9), st.sampled_from([MFWA, SFSA, SFSA_STRIDED]))
+    def test_the_jobs_are_those_of_one_node_but_for_the_data(self, per_node, nodes, objects, pattern):
+        at = point(tasks=per_node * nodes, objects=objects, nodes=nodes)
+        own = ('randseed', 'disk_util')
+        here = jobs_of(pattern, 'write', at._replace(nodes=1, tasks_per_node=at.tasks))
+        assert [
+            {key: value for key, value in job.items() if key not in own} for job in jobs_of_each(pattern, at=at)
+        ] == [{key: value for key, value in job.items() if key not in own} for job in here]
+
+    @given(st.integers(0, 2**31))
+    def test_no_two_clients_have_the_same_seed(self, seed):
+        assert len({job['randseed'] for job in jobs_of_each(seed=seed)}) == 4
+
+    @given(st.integers(0, 2**31))
+    def test_every_seed_is_odd_and_fits_fio(self, seed):
+        seeds = [int(job['randseed']) for job in jobs_of_each(seed=seed)]
+        assert all(each % 2 == 1 and each < 2**63 for each in seeds)
+
+    def test_another_launch_gives_every_client_other_data(self):
+        seeds = [job['randseed'] for raw in ('/raw/1', '/raw/2') for job in jobs_of_each(raw=raw)]
+        assert len(set(seeds)) == 8
+
+    def test_the_same_launch_elsewhere_gives_the_same_data(self):
+        assert jobs_of_each(raw='/a/1') == jobs_of_each(raw='/b/1')
+
+    def test_fio_looks_at_no_block_devices_before_it_starts(self):
+        assert {job['disk_util'] for job in jobs_of_each()} == {'0'}
+
+
 class TestWhatItCannot:
     @pytest.mark.parametrize('pattern', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
     def test_it_can_do_every_posix_pattern_on_one_node(self, pattern):
@@ -186,8 +249,9 @@ class TestWhatItCannot:
         at = point(objects=1, transfer_size=2 * GIB)
         assert Fio().cannot(MFWA, at) == 'cannot move 2147483648 bytes in one call'
 
-    def test_two_nodes(self):
-        assert Fio().cannot(MFWA, point(tasks=4, nodes=2)) == 'cannot start clients on 2 nodes at once'
+    @pytest.mark.parametrize('pattern', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFSA_RANDOM, SFWA])
+    def test_it_can_do_every_posix_pattern_on_many_nodes(self, pattern):
+        assert Fio().cannot(pattern, point(tasks=4, nodes=2)) is None
 
 
 class TestVersion:
@@ -379,3 +443,243 @@ class TestDoctoredReports:
         except EngineError:
             return
         assert measurement.bytes_moved == measure('sfwa-read').bytes_moved
+
+
+GOOD_ON_TWO = {
+    'nodes-mfwa-write': (MFWA, 'write', point(nodes=2)),
+    'nodes-mfwa-read': (MFWA, 'read', point(nodes=2)),
+    'nodes-sfsa-strided-write': (SFSA_STRIDED, 'write', point(nodes=2)),
+    'nodes-sfwa-read': (SFWA, 'read', point(objects=8, nodes=2)),
+    'nodes-late': (MFWA, 'write', point(objects=1600, nodes=2)),
+}
+FAILED_ON_TWO = {
+    'nodes-missing-file': (MFWA, 'read', point(nodes=2)),
+    'nodes-killed': (MFWA, 'write', point(objects=48 * 1024, nodes=2)),
+}
+
+
+def processes_on_two(name):
+    return [ProcessTime(*each) for each in json.loads(text(name, 'processes'))]
+
+
+def outcome_on_two(name):
+    """What the runner saw of this transcript: of two processes at the same time, as if on two nodes."""
+    return Outcome(
+        tuple(processes_on_two(name)),
+        tuple(text(f'{name}.{rank}', 'out') for rank in range(2)),
+        tuple(text(f'{name}.{rank}', 'err') for rank in range(2)),
+        tuple(text(f'{name}.{rank}', 'json') or None for rank in range(2)),
+    )
+
+
+def measure_on_two(name, seen=None, how=None):
+    pattern, operation, at = how or {**GOOD_ON_TWO, **FAILED_ON_TWO}[name]
+    return Fio().measure(pattern, operation, at, spread(pattern, operation, at), seen or outcome_on_two(name))
+
+
+def refusal_on_two(name, seen=None, how=None):
+    with pytest.raises(EngineError) as caught:
+        measure_on_two(name, seen, how)
+    return caught.value
+
+
+def with_report(name, rank, report):
+    """The transcript's outcome with another text in place of one client's report."""
+    seen = outcome_on_two(name)
+    return seen._replace(outputs=tuple(report if n == rank else old for n, old in enumerate(seen.outputs)))
+
+
+def with_change(name, rank, change):
+    """The transcript's outcome after a change of the data of one client's report."""
+    data = json.loads(text(f'{name}.{rank}', 'json'))
+    change(data)
+    return with_report(name, rank, json.dumps(data, indent=2))
+
+
+def with_times(*spans, runtimes_ms=(1000, 1000)):
+    """A genuine outcome whose processes lived, and whose jobs ran, as told."""
+    seen = outcome_on_two('nodes-mfwa-write')
+    reports = []
+    for report, runtime_ms in zip(seen.outputs, runtimes_ms, strict=True):
+        data = json.loads(report)
+        data['jobs'][0]['write']['runtime'] = runtime_ms
+        reports.append(json.dumps(data, indent=2))
+    processes = tuple(ProcessTime(f'node{n}', start, end, 0) for n, (start, end) in enumerate(spans, 1))
+    return seen._replace(processes=processes, outputs=tuple(reports))
+
+
+def runtimes_of(name):
+    operation = GOOD_ON_TWO[name][1]
+    return [json.loads(text(f'{name}.{n}', 'json'))['jobs'][0][operation]['runtime'] / 1000 for n in range(2)]
+
+
+@pytest.mark.parametrize('name', GOOD_ON_TWO)
+class TestEveryGoodRunOnTwoNodes:
+    def test_the_bytes_are_those_of_the_plan(self, name):
+        assert measure_on_two(name).bytes_moved == GOOD_ON_TWO[name][2].bytes_moved
+
+    def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
+        starts = [process.start_s for process in processes_on_two(name)]
+        windows = [(job.start_s, job.seconds) for job in measure_on_two(name).jobs]
+        assert windows == [
+            (pytest.approx(start - min(starts)), pytest.approx(runtime))
+            for start, runtime in zip(starts, runtimes_of(name), strict=True)
+        ]
+
+    def test_the_seconds_are_those_from_the_first_start_to_the_last_end(self, name):
+        measurement = measure_on_two(name)
+        assert min(job.start_s for job in measurement.jobs) == 0
+        assert measurement.seconds == max(job.end_s for job in measurement.jobs)
+
+    def test_no_process_lived_for_longer_beside_its_job_than_the_lead_and_the_clock_say(self, name):
+        measurement = measure_on_two(name)
+        untimed = [
+            process.end_s - process.start_s - job.seconds
+            for process, job in zip(processes_on_two(name), measurement.jobs, strict=True)
+        ]
+        assert min(untimed) > LEAD_S
+        assert measurement.clock_s == pytest.approx(max(untimed) - LEAD_S + CLOCK_S)
+
+    def test_every_client_has_its_bytes_and_its_host(self, name):
+        own = GOOD_ON_TWO[name][2].bytes_per_client
+        jobs = [(job.rank, job.host, job.bytes_moved) for job in measure_on_two(name).jobs]
+        assert jobs == [(0, 'node1', own), (1, 'node2', own)]
+
+    def test_the_world_is_the_processes_on_their_hosts(self, name):
+        assert (measure_on_two(name).world_size, measure_on_two(name).hosts) == (2, ('node1', 'node2'))
+
+    def test_the_figures_of_fio_are_kept_verbatim(self, name):
+        operation = GOOD_ON_TWO[name][1]
+        reports = [json.loads(text(f'{name}.{n}', 'json')) for n in range(2)]
+        figures = [str(report['jobs'][0][operation]['bw_bytes']) for report in reports]
+        assert measure_on_two(name).tool_figure == 'bw_bytes ' + ' '.join(figures)
+
+    def test_the_sync_is_timed_in_a_write_alone(self, name):
+        assert measure_on_two(name).fsync == (GOOD_ON_TWO[name][1] == 'write')
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_a_report_that_is_cut_short_after_any_line_is_refused(self, name, rank):
+        lines = text(f'{name}.{rank}', 'json').splitlines(keepends=True)
+        for count in range(len(lines)):
+            error = refusal_on_two(name, with_report(name, rank, ''.join(lines[:count])))
+            assert error.rule == 'E1'
+            assert error.sentence.startswith(f'client {rank} on node{rank + 1}: ')
+
+    def test_other_bytes_a_client_are_refused(self, name):
+        pattern, operation, at = GOOD_ON_TWO[name]
+        assert refusal_on_two(name, how=(pattern, operation, at._replace(bytes_per_client=64 * KIB))).rule == 'T18'
+
+
+class TestStartsOnTwoNodes:
+    def test_clients_that_start_apart_take_the_time_between_the_starts_longer(self):
+        assert measure_on_two('x', with_times((0.0, 1.2), (0.5, 1.7)), GOOD_ON_TWO['nodes-mfwa-write']).seconds == 1.5
+
+    def test_a_short_client_that_starts_last_does_not_set_the_end(self):
+        seen = with_times((0.0, 1.2), (0.5, 0.9), runtimes_ms=(1000, 200))
+        assert measure_on_two('x', seen, GOOD_ON_TWO['nodes-mfwa-write']).seconds == 1.0
+
+    def test_the_first_start_may_be_of_any_client(self):
+        seen = with_times((0.5, 1.7), (0.25, 1.45))
+        measurement = measure_on_two('x', seen, GOOD_ON_TWO['nodes-mfwa-write'])
+        assert [job.start_s for job in measurement.jobs] == [0.25, 0.0]
+        assert measurement.seconds == 1.25
+
+    def test_a_late_start_that_really_was_is_seen(self):
+        starts = [job.start_s for job in measure_on_two('nodes-late').jobs]
+        assert 0.1 <= max(starts) - min(starts) < 0.15
+
+    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(self):
+        seen = with_times((0.0, 1.2), (0.0, 1.5))
+        clock_s = measure_on_two('x', seen, GOOD_ON_TWO['nodes-mfwa-write']).clock_s
+        assert clock_s == pytest.approx(0.5 - LEAD_S + CLOCK_S)
+
+    def test_where_a_process_had_no_time_to_sleep_nothing_is_taken_off(self):
+        seen = with_times((0.0, 1.05), (0.0, 1.5))
+        clock_s = measure_on_two('x', seen, GOOD_ON_TWO['nodes-mfwa-write']).clock_s
+        assert clock_s == pytest.approx(0.5 + CLOCK_S)
+
+    @given(st.lists(st.tuples(*[st.floats(0, 2)] * 3), min_size=2, max_size=2))
+    def test_wherever_the_jobs_lay_the_figure_is_wrong_by_no_more_than_it_says(self, parts):
+        """parts: of each process its start, what comes before the job beyond what fio sleeps, what comes after."""
+        leads = [LEAD_S + before for _, before, _ in parts]
+        spans = [(start, start + LEAD_S + before + 1.0 + after) for start, before, after in parts]
+        measurement = measure_on_two('x', with_times(*spans), GOOD_ON_TWO['nodes-mfwa-write'])
+        begun = [start + lead for (start, _), lead in zip(spans, leads, strict=True)]
+        apart = max(begun) - min(begun)
+        starts = [job.start_s for job in measurement.jobs]
+        assert abs(apart + 1.0 - measurement.seconds) <= measurement.clock_s + 1e-9
+        assert apart <= max(starts) - min(starts) + measurement.clock_s + 1e-9
+
+    def test_the_wall_clocks_of_nodes_are_not_compared(self):
+        def start(data):
+            data['jobs'][0]['job_start'] = 1_700_000_000_000
+
+        assert measure_on_two('nodes-late', with_change('nodes-late', 1, start)) == measure_on_two('nodes-late')
+
+
+class TestFailuresOnTwoNodes:
+    def test_a_client_that_failed_is_named_with_its_node_and_what_fio_said(self):
+        error = refusal_on_two('nodes-missing-file')
+        assert (error.rule, error.sentence) == (
+            'E1',
+            "client 1 on node2: fio exited with 1: 'fio: file creation disallowed by allow_file_create=0'",
+        )
+
+    def test_a_client_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
+        assert refusal_on_two('nodes-killed').sentence == 'client 1 on node2: fio died of signal 9'
+
+    def test_where_the_launcher_has_one_status_for_all_the_client_that_said_something_is_named(self):
+        seen = outcome_on_two('nodes-missing-file')
+        alike = tuple(process._replace(exit_status=1) for process in seen.processes)
+        error = refusal_on_two('nodes-missing-file', seen._replace(processes=alike))
+        assert error.sentence.startswith("client 1 on node2: fio exited with 1: 'fio: file creation disallowed")
+
+    def test_the_report_of_one_client_that_was_not_written_is_refused(self):
+        error = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
+        assert (error.rule, error.sentence) == ('E1', 'client 1 on node2: fio left no JSON')
+
+    def test_another_number_of_processes_is_refused(self):
+        pattern, operation, at = GOOD_ON_TWO['nodes-mfwa-write']
+        error = refusal_on_two('nodes-mfwa-write', how=(pattern, operation, at._replace(tasks=4, tasks_per_node=2)))
+        assert (error.rule, error.sentence) == ('T9', '2 processes of fio ran instead of 4')
+
+    def test_the_report_of_another_client_is_refused(self):
+        seen = outcome_on_two('nodes-mfwa-write')
+        error = refusal_on_two('nodes-mfwa-write', seen._replace(outputs=seen.outputs[::-1]))
+        assert (error.rule, error.sentence) == ('T9', 'fio ran the jobs rank1 instead of rank0')
+
+    def test_a_report_of_two_jobs_is_refused(self):
+        seen = with_report('nodes-mfwa-write', 1, text('mfwa-write', 'json'))
+        assert refusal_on_two('nodes-mfwa-write', seen).sentence == 'fio ran 2 jobs instead of 1'
+
+    def test_one_byte_less_of_one_client_is_refused(self):
+        def lose(data):
+            data['jobs'][0]['write']['io_bytes'] -= 1
+
+        error = refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, lose))
+        assert (error.rule, error.sentence) == ('T18', 'client 1 moved 262143 bytes instead of 262144')
+
+    def test_a_job_without_a_runtime_is_too_short_to_measure(self):
+        def stop_clock(data):
+            data['jobs'][0]['write']['runtime'] = 0
+
+        assert refusal_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', 1, stop_clock)).rule == 'T12'
+
+    def test_a_runtime_longer_than_its_own_process_lived_is_refused(self):
+        error = refusal_on_two('x', with_times((0.0, 9.0), (0.0, 0.5)), GOOD_ON_TWO['nodes-mfwa-write'])
+        assert error.rule == 'E1'
+        assert error.sentence.startswith('client 1 on node2: fio claims 1.000 s in a process of 0.500 s')
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_one_client_without_end_fsync_is_enough_to_claim_none(self, rank):
+        def drop(data):
+            del data['global options']['end_fsync']
+
+        assert measure_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', rank, drop)).fsync is False
+
+    @pytest.mark.parametrize('rank', [0, 1])
+    def test_one_client_with_direct_access_is_not_all(self, rank):
+        def direct(data):
+            data['global options']['direct'] = '1'
+
+        assert measure_on_two('nodes-mfwa-write', with_change('nodes-mfwa-write', rank, direct)).direct is False

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.job.recorder import records_in
+from seatrial.model.plan import read_plan
+from seatrial.model.record import PLAN
 from seatrial.rules.case import measured
 
 pytestmark = [pytest.mark.needs('ior'), pytest.mark.needs('mpiexec')]
@@ -70,7 +72,8 @@ def test_the_same_cases_points_and_metrics_come_out_as_with_fio(sessions):
 def test_the_samples_are_iors_own_figures_to_the_last_digit(sessions):
     compared = 0
     for case in sorted((sessions['ior'] / 'cases').iterdir()):
-        for samples in measured(records_in(str(case))).values():
+        plan = read_plan(str(case / PLAN))
+        for samples in measured(plan, records_in(str(case))).values():
             for sample in samples:
                 text = (case / 'raw' / f'{sample.raw}.json').read_text()
                 result = json.loads(text, parse_float=str)['tests'][0]['Results'][0]

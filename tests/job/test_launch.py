@@ -27,7 +27,9 @@ def run(place, *scripts, outputs=(), inputs=None, limit_s=60.0, stopping=lambda:
     """Launch these shell scripts, one process each, in place/data; their streams are in place."""
     argvs = [['/bin/sh', '-c', script] for script in scripts]
     command = Command('task', tuple(map(tuple, argvs)), inputs or {}, tuple(outputs))
-    return carry_out(command, Processes(argvs, command.inputs), str(place / 'raw'), str(place / 'data'), limit_s, stopping)
+    return carry_out(
+        command, Processes(argvs, command.inputs), str(place / 'raw'), str(place / 'data'), limit_s, stopping
+    )
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def test_only_a_program_of_mpi_is_put_under_the_launcher():
 def test_clients_on_several_nodes_are_started_by_one_launcher_and_begin_together():
     srun, spread = Launcher('srun', ('--mpi=pmi2',)), POINT._replace(nodes=2, tasks=2, tasks_per_node=1)
     started = processes_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, spread, '/raw')
-    head = 'srun --export=ALL --kill-on-bad-exit=1 -N2 -n2 --ntasks-per-node=1 --mpi=pmi2'.split()
+    head = ['srun', '--export=ALL', '--kill-on-bad-exit=1', '-N2', '-n2', '--ntasks-per-node=1', '--mpi=pmi2']
     assert [argv[: len(head)] for argv in started.argvs] == [head]
     assert (started.meet, started.ranks, started.nodes) == (2, 2, 2)
     argvs = json.loads(started.inputs['/raw.ranks.json'])
@@ -227,7 +229,14 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
 def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
     command = Command('node', (('/no/such/program',),), {}, ())
     with pytest.raises(FileNotFoundError, match='/no/such/program'):
-        carry_out(command, Processes([['/no/such/program']], {}), str(place / 'raw'), str(place / 'data'), 1.0, lambda: False)
+        carry_out(
+            command,
+            Processes([['/no/such/program']], {}),
+            str(place / 'raw'),
+            str(place / 'data'),
+            1.0,
+            lambda: False,
+        )
 
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):

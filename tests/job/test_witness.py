@@ -4,8 +4,8 @@ import os
 import stat
 
 import pytest
-from builders import FLAT, plan_of
 
+from builders import FLAT, plan_of
 from seatrial.engine.base import Command, NamespaceEngine
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix

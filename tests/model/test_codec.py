@@ -4,10 +4,10 @@ import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
-from builders import FLAT_TREE, plan_of, records_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from builders import FLAT_TREE, plan_of, records_of
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.namespace import OPERATIONS, SEMANTICS, TREE, Namespace, Trees
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
@@ -145,7 +145,10 @@ def again(kind, value):
     ('workload', 'sweep'),
     [
         (TREE, FLAT_TREE),
-        (Namespace('tree', ('create', 'remove')), Trees((('d', MetadataTree(4, 5, 3, phases=('create', 'remove'))),))),
+        (
+            Namespace('tree', ('create', 'remove')),
+            Trees((('d', MetadataTree(4, 5, 3, phases=('create', 'remove'))),)),
+        ),
         (OPERATIONS, FLAT_TREE),
         (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)),
     ],

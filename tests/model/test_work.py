@@ -1,10 +1,10 @@
 """What is the same of a case whether it moves bytes or works on names."""
 
 import pytest
-from builders import SIZE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import SIZE
 from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Trees, expand_trees
 from seatrial.model.tree import MetadataTree, TreePoint, entries
 from seatrial.model.units import MIB
@@ -180,4 +180,4 @@ def test_operations_need_room_for_a_second_name_and_a_directory_beside_every_fil
 
 
 def test_promises_need_a_handful_of_inodes():
-    assert footprint(SEMANTICS, (point(MetadataTree(), 2),), 0) == (0, 64)
+    assert footprint(SEMANTICS, (point(MetadataTree(), 2),), 0) == (2 * MIB, 64)

@@ -1,8 +1,8 @@
 """A small case and its complete record, from which the tests of the rules depart."""
 
 import pytest
-from builders import FLAT_TREE, moved, plan_of, records_of
 
+from builders import FLAT_TREE, moved, plan_of, records_of
 from seatrial.model.namespace import TREE
 from seatrial.model.units import GIB
 

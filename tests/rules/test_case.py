@@ -1,8 +1,8 @@
 """Rules over the record of a case."""
 
 import pytest
-from builders import FLAT, moved, plan_of, records_of, sample_of
 
+from builders import FLAT, moved, plan_of, records_of, sample_of
 from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import digest
 from seatrial.model.record import Records
@@ -32,6 +32,29 @@ def test_t15_no_record_at_all_means_the_job_never_started(plan):
 def test_t15_no_end_record_means_the_job_died(plan, records):
     found = findings(CASE, CaseSeen(plan, records._replace(end=None)))
     assert found[0].rule == 'T15' and 'died' in found[0].sentence
+
+
+FATE = 'Slurm says: cancelled by alice after 12 s'
+
+
+def test_t15_of_a_job_that_died_says_what_slurm_said(plan, records):
+    found = findings(CASE, CaseSeen(plan, records._replace(end=None, fate=FATE)))
+    assert found[0].sentence.startswith(f'the job died: it left no end record; {FATE}; ')
+
+
+def test_t15_of_a_job_without_a_record_does_not_say_that_it_never_started_if_slurm_can_tell(plan):
+    found = findings(CASE, CaseSeen(plan, Records(None, None, [], None, None, 0, FATE)))
+    assert found[0].sentence.startswith(f'the job left no record; {FATE}; ')
+
+
+def test_t15_of_an_interrupted_job_says_who_told_it(plan, records):
+    ended = records._replace(end=records.end._replace(reason='interrupted', why='interrupted by SIGTERM'), fate=FATE)
+    found = findings(CASE, CaseSeen(plan, ended))
+    assert found[0].sentence.startswith(f'interrupted by SIGTERM; {FATE}; ')
+
+
+def test_t15_the_end_record_comes_first(plan, records):
+    assert broken(plan, records._replace(fate=FATE)) == []
 
 
 @pytest.mark.parametrize('reason', ['refused', 'interrupted', 'failed'])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.model.namespace import OPERATIONS
 from seatrial.model.plan import StoppingRule
 from seatrial.model.tree import Entries, Fact, Rate, TreeMeasurement
 from seatrial.rules.names import LOOKING, MOST_WAITING, QUANTA, Named, Tally, names_findings, temperature
@@ -163,7 +164,9 @@ def test_t19a_a_phase_is_a_hundred_ticks_of_its_clock(create, ticks, rules):
 def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
     (rate,) = create.measurement.rates
     short = rate._replace(metric='directory_create', seconds=0.01, task_seconds=())
-    assert "directory_create took 0.0100 s by a clock that counts 0.001 s" in said(measured(create, rates=(rate, short)))
+    assert 'directory_create took 0.0100 s by a clock that counts 0.001 s' in said(
+        measured(create, rates=(rate, short))
+    )
 
 
 # T20: work, not waiting
@@ -180,11 +183,24 @@ def test_t20_the_wait_is_said_with_its_metric(create):
     assert said(waiting).startswith('file_create: for 75 % of 2.0000 s every client was done and waited; ')
 
 
-def test_t20a_a_smoke_test_may_time_a_barrier(create):
-    smoke = create.plan._replace(stopping=StoppingRule(0.1, least=4, most=4, extra=0, fixed=True))
-    waiting = rated(create, task_seconds=(0.2, 0.5))._replace(plan=smoke)
-    assert broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
-    assert broken(create._replace(plan=smoke)) == []
+@pytest.fixture(params=['smoke', 'operations'])
+def lenient(request, create):
+    """Where a phase may be short: in a smoke test, and where each operation is timed by itself."""
+    fixed = StoppingRule(0.1, least=4, most=4, extra=0, fixed=True)
+    changes = {'smoke': {'stopping': fixed}, 'operations': {'workload': OPERATIONS}}[request.param]
+    return create._replace(plan=create.plan._replace(**changes))
+
+
+def test_t20a_what_may_be_short_is_labelled_and_believed(lenient):
+    short = rated(lenient, seconds=0.01, task_seconds=(0.01,))
+    waiting = rated(lenient, task_seconds=(0.2, 0.5))
+    assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
+    assert said(short).startswith('file_create took 0.0100 s by a clock that counts 0.001 s; ')
+    assert said(waiting).startswith('file_create: for 75 % of 2.0000 s every client was done and waited; ')
+
+
+def test_t20a_what_may_be_short_and_is_not_is_not_labelled(lenient):
+    assert broken(lenient) == []
 
 
 def test_an_engine_that_does_not_tell_its_clients_times_shows_no_wait(create):

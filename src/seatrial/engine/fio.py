@@ -1,14 +1,26 @@
-"""fio: one process a node, whose jobs are the clients. The engine of a machine without MPI.
+"""fio: the engine of a machine without MPI. On one node a process whose jobs are the clients; on many one each.
 
 The job file's forms give the offsets of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so. The
 options come from fio's HOWTO.
+
+On many nodes every client is an ordinary fio process, with a job file and a report of its own, that the site's
+launcher starts. fio's client/server mode is never used: its server listens on a port without authentication, and a
+job file can name commands to execute (exec_prerun, exec_postrun), so that everybody who reaches the port can execute
+them as the user of the job.
+
+What is known then: when each process began and ended, on one clock, from process accounting; and how long its job
+ran, from its report. Before a job starts, fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms
+whether it has ended (run_threads in fio's backend.c; 3.33 was seen doing so with strace). Both take 0.2 to 0.3 s of a
+process's life, on a busy node 0.5 s, and where in it the job lay is not told: 3.36 and later say when a job started,
+but by their node's own wall clock. So a client's window is taken to begin with its process. A start-up that is alike
+on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
 """
 
 import hashlib
 import json
 import os
 import re
-from typing import Any, List, NamedTuple, Optional, Tuple, Type, TypeVar
+from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Type, TypeVar
 
 from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
 from seatrial.model.record import JobTime, Measurement
@@ -18,6 +30,7 @@ T = TypeVar('T')
 
 MOST_BYTES_A_CALL = 0x7FFFF000  # pwrite(2): "at most 2,147,479,552 bytes"
 CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
+LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
 
 
 class Region(NamedTuple):
@@ -46,7 +59,7 @@ def region(pattern: AccessPattern, point: Point, rank: int) -> Region:
 
 
 class Fio(AccessEngine):
-    """fio as an engine of data access on one node."""
+    """fio as an engine of data access."""
 
     name = 'fio'
     programs = ('fio',)
@@ -58,8 +71,6 @@ class Fio(AccessEngine):
         """
         if pattern.collective or pattern.interface == 'mpiio':
             return 'cannot do MPI-IO'
-        if point.nodes > 1:
-            return f'cannot start clients on {point.nodes} nodes at once'
         if point.transfer_size > MOST_BYTES_A_CALL:
             return f'cannot move {point.transfer_size} bytes in one call'
         return None
@@ -75,17 +86,26 @@ class Fio(AccessEngine):
     def command(
         self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
     ) -> Command:
-        """One fio process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
+        """On one node a process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
 
-        What it writes is a function of `seed` and of the last part of `raw`: other data for every launch and
+        On many a process a client, with raw + '.RANK.fio' and raw + '.RANK.json'.
+
+        What is written is a function of `seed` and of the last part of `raw`: other data for every launch and
         every client, and the same again for the same plan (rule P4).
         """
-        job_file, report = raw + '.fio', raw + '.json'
+        if point.nodes == 1:
+            text = _job_file(pattern, operation, point, range(point.tasks), randseed_of(seed, raw))
+            return Command('node', (_argv(program, raw),), {raw + '.fio': text}, (raw + '.json',))
+        raws = [f'{raw}.{rank}' for rank in range(point.tasks)]
         return Command(
-            scope='node',
-            argvs=((program, '--eta=never', '--output-format=json', '--output=' + report, job_file),),
-            inputs={job_file: _job_file(pattern, operation, point, randseed_of(seed, raw))},
-            outputs=(report,),
+            scope='task',
+            argvs=tuple(_argv(program, own) for own in raws),
+            # Each client is the first job of its process, so that only the seed can make its data its own.
+            inputs={
+                own + '.fio': _job_file(pattern, operation, point, [rank], randseed_of(seed, own))
+                for rank, own in enumerate(raws)
+            },
+            outputs=tuple(own + '.json' for own in raws),
         )
 
     def measure(
@@ -100,24 +120,35 @@ class Fio(AccessEngine):
         the longest runtime, as Measurement.bandwidth does.
         fsync: fio counts no final fsync in its report; that it was in effect is read from the options that
         fio echoes, and a failing one is the job's error. fio takes the runtime after it.
+
+        On many nodes a client's window begins with its process, and has the length of fio's runtime. clock_s is then
+        how much later than that a job can have begun, beyond LEAD_S, which all have: the longest part of a process's
+        life that its fio did not time. By that much `seconds` can be wrong to either side, and no two jobs began
+        further apart than the first and the last window and clock_s together.
         """
-        report = report_of(outcome)
-        jobs = jobs_of(report, point.tasks)
-        process = outcome.processes[0]
-        times = _job_times(jobs, operation, point, process.host)
-        seconds = max(t.end_s for t in times)
-        check_clock(seconds, process)
+        if point.nodes == 1:
+            reports = [report_of(outcome)]
+            jobs = jobs_of(reports[0], point.tasks)
+            process = outcome.processes[0]
+            times = _job_times(jobs, operation, point, process.host)
+            check_clock(max(t.end_s for t in times), process)
+            clock_s = CLOCK_S
+        else:
+            reports = _reports_of_each(outcome, point)
+            jobs = [_jobs_named(report, [f'rank{rank}'])[0] for rank, report in enumerate(reports)]
+            times = _windows(jobs, operation, point, outcome.processes)
+            clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
         figures = [field(field(job, operation, dict), 'bw_bytes', int) for job in jobs]
         return Measurement(
             tool_figure='bw_bytes ' + ' '.join(map(str, figures)),
             bytes_moved=sum(t.bytes_moved for t in times),
-            seconds=seconds,
+            seconds=max(t.end_s for t in times),
             world_size=len(times),
-            hosts=(process.host,),
+            hosts=tuple(sorted({t.host for t in times})),
             jobs=times,
-            fsync=operation == 'write' and _every_job_had(report, jobs, 'end_fsync'),
-            direct=_every_job_had(report, jobs, 'direct'),
-            clock_s=CLOCK_S,
+            fsync=operation == 'write' and _every_job_had(reports, jobs, 'end_fsync'),
+            direct=_every_job_had(reports, jobs, 'direct'),
+            clock_s=clock_s,
         )
 
 
@@ -170,13 +201,7 @@ def report_of(outcome: Outcome) -> Any:
 
 def jobs_of(report: Any, tasks: int) -> List[Any]:
     """What the report says of each client, in the order of their ranks. Raises EngineError T9 for other jobs."""
-    jobs = field(report, 'jobs', list)
-    if len(jobs) != tasks:
-        raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {tasks}')
-    names = [field(job, 'jobname', str) for job in jobs]
-    if names != [f'rank{rank}' for rank in range(tasks)]:
-        raise EngineError('T9', f'fio ran the jobs {", ".join(names)} instead of rank0 to rank{tasks - 1}')
-    return jobs
+    return _jobs_named(report, [f'rank{rank}' for rank in range(tasks)])
 
 
 def starts_of(jobs: List[Any]) -> Optional[List[float]]:
@@ -202,7 +227,11 @@ def field(data: Any, key: str, kind: Type[T]) -> T:
     return value
 
 
-def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: int) -> str:
+def _argv(program: str, raw: str) -> Tuple[str, ...]:
+    return (program, '--eta=never', '--output-format=json', f'--output={raw}.json', raw + '.fio')
+
+
+def _job_file(pattern: AccessPattern, operation: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
     lines = [
         '[global]',
         'ioengine=psync',
@@ -218,7 +247,9 @@ def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: in
         'exitall_on_error=1',
     ]
     lines += ['create_on_open=1', 'end_fsync=1'] if operation == 'write' else ['allow_file_create=0', 'invalidate=1']
-    for rank in range(point.tasks):
+    if point.nodes > 1:
+        lines.append('disk_util=0')  # else fio goes through the node's block devices before it starts
+    for rank in ranks:
         offset, size, io_size, skip = region(pattern, point, rank)
         mode = 'rand' + operation if pattern.order == 'random' else operation
         lines += [
@@ -232,26 +263,94 @@ def _job_file(pattern: AccessPattern, operation: str, point: Point, randseed: in
     return '\n'.join(lines) + '\n'
 
 
+def _jobs_named(report: Any, planned: List[str]) -> List[Any]:
+    jobs = field(report, 'jobs', list)
+    if len(jobs) != len(planned):
+        raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {len(planned)}')
+    names = [field(job, 'jobname', str) for job in jobs]
+    if names != planned:
+        whole = ' to '.join(sorted({planned[0], planned[-1]}))
+        raise EngineError('T9', f'fio ran the jobs {", ".join(names)} instead of {whole}')
+    return jobs
+
+
 def _job_times(jobs: List[Any], operation: str, point: Point, host: str) -> Tuple[JobTime, ...]:
     """Where fio does not say when each job started, all are taken to have started together."""
     starts_s = starts_of(jobs) or [0.0] * len(jobs)
     times = []
-    for rank, job in enumerate(jobs):
-        error, done = field(job, 'error', int), field(job, operation, dict)
-        moved, runtime_ms = field(done, 'io_bytes', int), field(done, 'runtime', int)
-        if error:
-            raise EngineError('E1', f'fio reports error {error} of client {rank}')
-        if moved != point.bytes_per_client:
-            raise EngineError('T18', f'client {rank} moved {moved} bytes instead of {point.bytes_per_client}')
-        if runtime_ms <= 0:
-            raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
-        times.append(JobTime(rank, host, moved, starts_s[rank], starts_s[rank] + runtime_ms / 1000.0))
+    for rank, (job, start_s) in enumerate(zip(jobs, starts_s)):
+        runtime_s = _runtime_s(job, rank, operation, point)
+        times.append(JobTime(rank, host, point.bytes_per_client, start_s, start_s + runtime_s))
     return tuple(times)
 
 
-def _every_job_had(report: Any, jobs: List[Any], option: str) -> bool:
-    everywhere = field(report, 'global options', dict).get(option)
-    return all(field(job, 'job options', dict).get(option, everywhere) == '1' for job in jobs)
+def _runtime_s(job: Any, rank: int, operation: str, point: Point) -> float:
+    """How long a client ran that has moved its bytes."""
+    error, done = field(job, 'error', int), field(job, operation, dict)
+    moved, runtime_ms = field(done, 'io_bytes', int), field(done, 'runtime', int)
+    if error:
+        raise EngineError('E1', f'fio reports error {error} of client {rank}')
+    if moved != point.bytes_per_client:
+        raise EngineError('T18', f'client {rank} moved {moved} bytes instead of {point.bytes_per_client}')
+    if runtime_ms <= 0:
+        raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
+    return runtime_ms / 1000.0
+
+
+def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
+    """Those of all processes, in the order of ranks; of several that failed, the error that explains most is raised.
+
+    A launcher ends the others when one fails: they say so, or nothing.
+    """
+    count = len(outcome.processes)
+    if count != point.tasks:
+        raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')
+    reports: List[Any] = []
+    failed: List[EngineError] = []
+    each = zip(outcome.processes, outcome.stdouts, outcome.stderrs, outcome.outputs)
+    for rank, (process, stdout, stderr, output) in enumerate(each):
+        try:
+            reports.append(report_of(Outcome((process,), (stdout,), (stderr,), (output,))))
+        except EngineError as error:
+            failed.append(EngineError(error.rule, f'client {rank} on {process.host}: {error.sentence}'))
+    if failed:
+        raise min(failed, key=lambda error: (_TERMINATED in error.sentence, "'" not in error.sentence))
+    return reports
+
+
+_TERMINATED = 'fio: terminating on signal'
+
+
+def _windows(
+    jobs: List[Any], operation: str, point: Point, processes: Tuple[ProcessTime, ...]
+) -> Tuple[JobTime, ...]:
+    first_s = min(process.start_s for process in processes)
+    times = []
+    for rank, (job, process) in enumerate(zip(jobs, processes)):
+        runtime_s, start_s = _runtime_s(job, rank, operation, point), process.start_s - first_s
+        try:
+            check_clock(runtime_s, process)
+        except EngineError as error:
+            raise EngineError(error.rule, f'client {rank} on {process.host}: {error.sentence}') from error
+        times.append(JobTime(rank, process.host, point.bytes_per_client, start_s, start_s + runtime_s))
+    return tuple(times)
+
+
+def _unknown_s(times: Tuple[JobTime, ...], processes: Tuple[ProcessTime, ...]) -> float:
+    """The longest time that a process lived beside its job's runtime, without LEAD_S where all have slept so long."""
+    untimed_s = [process.end_s - process.start_s - time.seconds for time, process in zip(times, processes)]
+    return max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
+
+
+def _every_job_had(reports: List[Any], jobs: List[Any], option: str) -> bool:
+    """Whether it was in effect: in the job's own options or else in the global ones of its report.
+
+    There is one report of all jobs, or one of each.
+    """
+    everywhere = [field(report, 'global options', dict).get(option) for report in reports]
+    if len(everywhere) == 1:
+        everywhere *= len(jobs)
+    return all(field(job, 'job options', dict).get(option, own) == '1' for job, own in zip(jobs, everywhere))
 
 
 def _quoted(said: List[str]) -> str:

@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.carried import module_argv
-from seatrial.engine.together import ran, together_argv
+from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job import rundir
 from seatrial.job.meeting import Meeting
 from seatrial.model.plan import Launcher
@@ -132,22 +132,24 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
     """The outcome of ranks that a launcher has started; when each ran as far as it told, else as the launcher did."""
     launcher = outcome.processes[0]
     told = ran(reports)
-    first = min((each.started_s for each in told.values()), default=0.0)
-    outs = [f'{raw}.{rank}.out' for rank in range(ranks)]
-    errs = [f'{raw}.{rank}.err' for rank in range(ranks)]
-    own = tuple(_text(path) or '' for path in errs)
-    times = tuple(
-        ProcessTime(told[rank].host, told[rank].started_s - first, told[rank].ended_s - first, launcher.exit_status)
-        if rank in told
-        else launcher
-        for rank in range(ranks)
-    )
-    return outcome._replace(
-        processes=times,
-        stdouts=tuple(_text(path) or '' for path in outs),
+    first = min((each.called_s - each.uncertainty_s for each in told.values()), default=0.0)
+    times, errs = [], []
+    for rank in range(ranks):
+        err = _text(f'{raw}.{rank}.err') or ''
+        each, status = told.get(rank), launcher.exit_status
+        if each is not None:
+            # What clocks of two nodes can be apart makes the process longer, never shorter.
+            start_s, end_s = each.called_s - each.uncertainty_s - first, each.ended_s + each.uncertainty_s - first
+            times.append(ProcessTime(each.host, start_s, end_s, status))
+        elif reports and not status:
+            times.append(launcher._replace(exit_status=ALONE))
+            err += f'seatrial: rank {rank} has not told when it ran\n'
+        else:
+            times.append(launcher)
         # A launcher that fails says why, and the ranks perhaps nothing.
-        stderrs=own if any(own) or not launcher.exit_status else outcome.stderrs * ranks,
-    )
+        errs.append(err or (outcome.stderrs[0] if status else ''))
+    outs = tuple(_text(f'{raw}.{rank}.out') or '' for rank in range(ranks))
+    return outcome._replace(processes=tuple(times), stdouts=outs, stderrs=tuple(errs))
 
 
 def _run(

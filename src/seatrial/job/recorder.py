@@ -1,9 +1,10 @@
 """The record of a job: samples.jsonl, one complete line at a time, and the engines' raw output beside it."""
 
+import json
 import os
 from typing import Any
 
-from seatrial.model.record import SAMPLES, Records, line_of, read_records
+from seatrial.model.record import JOB, SAMPLES, Records, line_of, read_records
 
 
 class AlreadyRecorded(Exception):
@@ -39,12 +40,21 @@ class Recorder:
 
 
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory; empty ones where it left none."""
+    """The records that a job left in its directory, empty ones where it left none, with its fate."""
     try:
         with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace') as stream:
-            return read_records(stream)
+            records = read_records(stream)
     except FileNotFoundError:
-        return read_records(())
+        records = read_records(())
+    return records._replace(fate=_fate_in(directory))
+
+
+def write_fate(directory: str, fate: str, job: str) -> None:
+    """Keep what was said of the end of a job, and the job's number, empty if it had none."""
+    path = os.path.join(directory, JOB)
+    with open(path + '~', 'w', encoding='utf-8') as stream:
+        json.dump({'job': job, 'fate': fate}, stream)
+    os.replace(path + '~', path)
 
 
 def append(directory: str, value: Any) -> None:
@@ -55,3 +65,11 @@ def append(directory: str, value: Any) -> None:
             if stream.read(1) != b'\n':
                 stream.write(b'\n')
         stream.write(line_of(value).encode('utf-8'))
+
+
+def _fate_in(directory: str) -> str:
+    try:
+        with open(os.path.join(directory, JOB), encoding='utf-8') as stream:
+            return str(json.load(stream)['fate'])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ''

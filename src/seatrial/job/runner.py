@@ -39,7 +39,7 @@ SIZING_GROWTH = 16  # at most, from one warm-up to the next
 SIZES_MOST = 3
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 FREE_SHARE = 0.9  # of the free space, at most, for what the sizing chooses
-TOO_SHORT = ('T19', 'T19a', 'T20')  # a warm-up may be: it finds out how long a launch lasts
+TOO_SHORT = ('T19', 'T19a', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 SAMPLE_BLOCK = 65536  # bytes looked at by P4
@@ -161,9 +161,9 @@ def _ground(plan: TrialPlan, chosen: Chosen, run_directory: rundir.RunDirectory)
     driver, path = by_type(plan.target.type), plan.target.path
     cold = driver.cold(path)
     counted = driver.reads_are_counted(path)
-    return Ground(
-        plan, chosen.engine, run_directory, driver, counted, plan.target.drop_caches and cold.possible, cold.kept
-    )
+    allowed = plan.target.drop_caches
+    kept = (cold.kept or cold.why_not) if allowed else ''
+    return Ground(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept)
 
 
 def _look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:

@@ -20,7 +20,8 @@ from seatrial.rules.registry import LAUNCH, findings
 class Ground(NamedTuple):
     """Where launches take place. counted: whether the kernel counts reads from storage on this target.
 
-    cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then
+    cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
+    or why they cannot be emptied although the site allows it
     """
 
     plan: TrialPlan
@@ -126,7 +127,8 @@ class NamesWitness(Witness):
             os.mkdir(os.path.join(self.ground.run.path_of(self.directory), name), 0o700)
         if self.launch.operation in LOOKING and self.ground.cold:
             fault = self.ground.driver.empty_client_cache(self.ground.run.path_of(self.directory))
-            self.emptied, self.kept = fault is None, fault or self.kept
+            # The other nodes' caches are as they were.
+            self.emptied, self.kept = fault is None and self.point.nodes == 1, fault or self.kept
 
     def seen(self, measurement: TreeMeasurement, read_bytes: int) -> Seen:
         """Over the entries as they are now, where they may be counted."""

@@ -62,9 +62,9 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
 
 
 def _arm(kinds: List[Any], data: Any) -> Any:
-    """Of several NamedTuples the first that has all keys of the data, or the first of all."""
+    """Of several NamedTuples the one that has all keys of the data, or else most of them."""
     keys = set(data) if isinstance(data, dict) else set()
-    return next((kind for kind in kinds if keys <= set(getattr(kind, '_fields', ()))), kinds[0])
+    return max(kinds, key=lambda kind: len(keys & set(getattr(kind, '_fields', ()))))
 
 
 def _at(where: str, key: str) -> str:

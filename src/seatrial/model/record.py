@@ -12,6 +12,7 @@ from seatrial.model.units import MIB
 
 SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
+JOB = 'job.json'
 
 
 class Finding(NamedTuple):
@@ -168,7 +169,10 @@ KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'end': End, 'removal
 
 
 class Records(NamedTuple):
-    """All records of one job. torn: how many lines were cut short or are not records."""
+    """All records of one job. torn: how many lines were cut short or are not records.
+
+    fate: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
+    """
 
     start: Optional[Start]
     sized: Optional[Sized]
@@ -176,6 +180,12 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     torn: int
+    fate: str = ''
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether the job did not come to its own end, so that others must be asked why."""
+        return self.end is None or self.end.reason == 'interrupted'
 
 
 def line_of(value: Any) -> str:

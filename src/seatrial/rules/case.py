@@ -43,12 +43,17 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     'to ReFrame a job that is killed after printing its table is OK (seen)',
 )
 def job_ended(seen: CaseSeen) -> Optional[str]:
-    end = seen.records.end
-    if end is None:
-        return (
-            'the job died: it left no end record' if seen.records.start else 'the job never started: no record of it'
-        )
-    return None if end.reason == 'finished' else end.why
+    end, fate = seen.records.end, seen.records.fate
+    if not seen.records.cut_off:
+        return None if end is None or end.reason == 'finished' else end.why
+    if end is not None:
+        said = end.why
+    elif seen.records.start is not None:
+        said = 'the job died: it left no end record'
+    else:
+        # A job that Slurm has started may have left no record all the same: its node lacks Python, say.
+        said = 'the job left no record' if fate else 'the job never started: no record of it'
+    return f'{said}; {fate}' if fate else said
 
 
 @rule(

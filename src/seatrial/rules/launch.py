@@ -9,6 +9,7 @@ from seatrial.rules.registry import LAUNCH, rule, seen_elsewhere
 
 COLD_SHARE = 0.95
 CLOCK_MIN_S = 0.5
+TOGETHER_SHARE = 0.10
 
 
 class Launched(NamedTuple):
@@ -228,6 +229,30 @@ def long_against_the_clock(launched: Launched) -> Optional[str]:
     return None
 
 
+@rule(
+    'T21',
+    'Clients that were started one by one ran together',
+    LAUNCH,
+    'invalid',
+    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
+)
+def ran_together(launched: Launched) -> Optional[str]:
+    return None if launched.plan.stopping.fixed else _apart(launched)
+
+
+@rule(
+    'T21a',
+    'In a smoke test clients may have begun one after the other',
+    LAUNCH,
+    'label',
+    'a smoke test shows no more than that it works',
+    'T21',
+)
+def together_in_smoke(launched: Launched) -> Optional[str]:
+    return _apart(launched) if launched.plan.stopping.fixed else None
+
+
 def cache_label(launched: Launched) -> str:
     """Where a read's bytes came from: 'cold', 'cached' or 'unknown'; empty for a write.
 
@@ -256,3 +281,16 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
         if planned[name] != seen[name]:
             return f'{name} has {seen[name]} B, not {planned[name]} B'
     return None
+
+
+def _apart(launched: Launched) -> Optional[str]:
+    """How far apart the clients may have begun, on several nodes: by their starts, and what is not known of them."""
+    jobs = launched.measurement.jobs
+    if launched.point.nodes == 1 or not jobs:
+        return None
+    starts_s = [job.start_s for job in jobs]
+    apart_s = max(starts_s) - min(starts_s) + launched.measurement.clock_s
+    shortest_s = min(job.seconds for job in jobs)
+    if apart_s <= TOGETHER_SHARE * shortest_s:
+        return None
+    return f'the clients can have begun {apart_s:.3f} s apart, and the shortest ran for {shortest_s:.3f} s'

@@ -28,7 +28,8 @@ class Named(NamedTuple):
     expected: entries that are to be below the data directory after it; None where nothing was counted
     seen:     what is there; None where nothing was counted
     emptied:  whether this node's caches were emptied right before it
-    kept:     why something may have been answered from a client's memory all the same, or empty
+    kept:     why they could not be emptied although the site allows it, or why something may have been answered from
+              a client's memory all the same; or empty
     elsewhere: whether every client worked on entries that its node had neither made nor seen
     """
 
@@ -78,7 +79,8 @@ def looked_up_afresh(named: Named) -> Optional[str]:
     seen = temperature(named)
     if seen == 'unknown':
         return f'labelled unknown: {named.kept}'
-    return 'labelled cached: the node that looks has made the entries' if seen == 'cached' else None
+    because = f' ({named.kept})' if named.kept else ''
+    return f'labelled cached: the node that looks has made the entries{because}' if seen == 'cached' else None
 
 
 @rule(
