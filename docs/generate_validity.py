@@ -2,9 +2,9 @@
 
 import importlib
 
-from seatrial.rules.registry import BEFORE, CASE, LAUNCH, RULES, WARMUP
+from seatrial.rules.registry import BEFORE, CASE, LAUNCH, NAMES, RULES, WARMUP
 
-for module in ('before', 'warmup', 'launch', 'case'):
+for module in ('before', 'warmup', 'launch', 'names', 'case'):
     importlib.import_module(f'seatrial.rules.{module}')
 
 HEAD = """# When a measurement is not believed
@@ -19,13 +19,15 @@ terminal, in `results.json` and in the record of the launch, with what was found
 | incomplete | something that was planned is missing; the case is INCOMPLETE |
 | label | the figure stands, with this beside it; under the profile `acceptance` it decides nothing about storage |
 """
+ALSO = '\nE1, E2, T1, T7 to T10, T12, T13 and P15 of the section above hold here too.\n'
 
 
 def page() -> str:
     """The whole page."""
     text = HEAD
-    for moment in (BEFORE, WARMUP, LAUNCH, CASE):
-        text += f'\n## {moment.capitalize()}\n\n| id | what must hold | effect | mend | source |\n'
+    for moment in (BEFORE, WARMUP, LAUNCH, NAMES, CASE):
+        text += f'\n## {moment.capitalize()}\n{ALSO if moment == NAMES else ""}\n'
+        text += '| id | what must hold | effect | mend | source |\n'
         text += '|---|---|---|---|---|\n'
         for rule in RULES.values():
             if rule.when == moment:

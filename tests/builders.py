@@ -35,9 +35,7 @@ PROMISES = ('rename_replaces', 'unlinked_stays_readable')
 Figures = Mapping[str, Sequence[float]] | Sequence[float]
 
 
-def plan_of(
-    workload: Work = MFWA, sweep: Sweep | Trees = OBJECTS, clients: int = 2, **changes: Any
-) -> TrialPlan:
+def plan_of(workload: Work = MFWA, sweep: Sweep | Trees = OBJECTS, clients: int = 2, **changes: Any) -> TrialPlan:
     """The plan of a nightly case on one node. Changes are of its fields; of `case` and `target` those named."""
     largest = Geometry(1, clients)
     names = isinstance(sweep, Trees)
@@ -174,9 +172,7 @@ def records_of(
         for operation in plan.workload.operations
         for n, own in enumerate(_launches(plan, operation, point, figures))
     ]
-    records = Records(
-        start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0
-    )
+    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0)
     ends = {point.label: stopped(plan, records, point) for point in plan.points}
     return records._replace(end=End('finished', 'done', 9.0, ends))
 

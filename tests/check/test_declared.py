@@ -3,6 +3,7 @@
 import pytest
 
 from seatrial.check.declared import CheckError, load
+from seatrial.model.namespace import LISTING, SEMANTICS, TREE
 
 CHECK = """
 import reframe
@@ -80,3 +81,104 @@ def test_a_file_that_does_not_import_is_an_error_that_names_it(tmp_path):
 def test_a_folder_without_check_files_is_an_error(tmp_path):
     with pytest.raises(CheckError, match='no check files; name the folder that holds them with --checks'):
         load(tmp_path)
+
+
+# Metadata
+
+METADATA = """
+import reframe
+
+from seatrial.check.base import MetadataCheck, trial
+from seatrial.judge.expectations import AtLeast, Insensitive, PointAtLeast, Promise
+from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
+from seatrial.model.tree import MetadataTree
+
+FILES = MetadataTree(files_per_directory=10)
+
+
+@trial
+class Names(MetadataCheck):
+    workload = {workload}
+    sweep = Trees({sweep})
+    expectations = ({expectations})
+"""
+
+
+@pytest.fixture
+def declare(tmp_path):
+    """What a check of metadata declares with these words."""
+
+    def declare(workload='TREE', sweep="(('shared', FILES),)", *expectations):
+        said = ''.join(f'{each}, ' for each in expectations)
+        (tmp_path / 'metadata').mkdir()
+        (tmp_path / 'metadata' / 'names.py').write_text(
+            METADATA.format(workload=workload, sweep=sweep, expectations=said)
+        )
+        return load(tmp_path)['Names']
+
+    return declare
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep', 'expected'),
+    [
+        ('TREE', "(('shared', FILES),)", TREE),
+        ('LISTING', "(('10', FILES),), tasks=1", LISTING),
+        ('SEMANTICS', "(('two', MetadataTree()),), tasks=2", SEMANTICS),
+    ],
+)
+def test_a_check_of_metadata_declares_its_kind_and_its_trees(declare, workload, sweep, expected):
+    declared = declare(workload, sweep)
+    assert (declared.workload, declared.family, declared.max_relative_error) == (expected, 'metadata', 0.10)
+    assert len(declared.sweep.trees) == 1
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep', 'fault'),
+    [
+        ('TREE', "(('t', FILES._replace(phases=('create',))),)", r"its phases are \['create'\], not"),
+        ('TREE', "(('t', FILES._replace(depth=-1)),)", 'depth is -1'),
+        ("Namespace('tree', ('create', 'remove'))", "(('t', FILES),)", 'its phases are'),
+        ('OPERATIONS', "(('t', FILES._replace(empties_per_directory=1)),)", 'wants files in one directory'),
+        ('LISTING', "(('t', FILES),), tasks=2", 'one client lists, not 2'),
+        ('TREE', "(('good', FILES), ('bad', FILES._replace(branching=0))), tasks=6", 'branching is 0'),
+    ],
+)
+def test_trees_that_contradict_themselves_or_their_kind_are_an_error_of_the_class(declare, workload, sweep, fault):
+    with pytest.raises(CheckError, match=f'names.py: Names.sweep: .*{fault}'):
+        declare(workload, sweep)
+
+
+SOURCE = "id='X', words='w', source='s'"
+
+
+@pytest.mark.parametrize(
+    ('expectation', 'fault'),
+    [
+        (f"PointAtLeast(at='privat', than='shared', {SOURCE})", "there is no point 'privat' in"),
+        (f"PointAtLeast(at='shared', than='shared', metric='create', {SOURCE})", "there is no operation 'create' in"),
+        (f"AtLeast(metric='file_stat', than='tree_create', {SOURCE})", "there is no operation 'tree_create' in"),
+        (f"Insensitive(to='clients', {SOURCE})", "'clients' is not the axis of its sweep, which is 'tree'"),
+    ],
+)
+def test_an_expectation_of_what_a_check_of_metadata_does_not_measure_is_an_error(declare, expectation, fault):
+    with pytest.raises(CheckError, match=f'Names.expectations: X: {fault}'):
+        declare('TREE', "(('shared', FILES),)", expectation)
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep', 'expectation'),
+    [
+        ('TREE', "(('a', FILES), ('b', FILES))", f"PointAtLeast(at='a', than='b', metric='file_stat', {SOURCE})"),
+        ('LISTING', "(('a', FILES),), tasks=1", f"AtLeast(metric='stat_second', than='stat_first', {SOURCE})"),
+        (
+            'LISTING',
+            "(('a', FILES),), tasks=1, pauses_s=(10.0,)",
+            f"AtLeast(metric='ls_fourth', than='ls_after_10s', {SOURCE})",
+        ),
+        ('SEMANTICS', "(('a', FILES),), tasks=2", f"Promise(fact='rename_over', {SOURCE})"),
+        ('SEMANTICS', "(('a', FILES),), tasks=2", f"AtLeast(metric='holding', than='holding', {SOURCE})"),
+    ],
+)
+def test_an_expectation_of_what_a_check_of_metadata_measures_is_declared(declare, workload, sweep, expectation):
+    assert len(declare(workload, sweep, expectation).expectations) == 1

@@ -9,7 +9,9 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, plan_of, points_of, records_of
 from seatrial.check.session import Session
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import AccessPattern, Sweep
 from seatrial.site.load import load
@@ -28,6 +30,8 @@ partitions:
 trials:
   - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_client: 4MiB, budget: 90s}
   - {checks: [files], partitions: [lab:io], file_systems: [scratch], layouts: [default, wide], nodes: [1, 2]}
+  - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_client: 77}
+  - {checks: [metadata], partitions: [lab:io], file_systems: [scratch], nodes: [2]}
   - {checks: [Clients], partitions: [lab:login], file_systems: [home], nodes: [1], max_clients: 2}
 """
 MFWA = AccessPattern('multiple', 'whole')
@@ -35,6 +39,18 @@ OBJECTS = Declared('Objects', 'files', '', MFWA, Sweep('objects', (2, 4, 8, 16, 
 FIXED = replace(OBJECTS, name='Fixed', family='other')
 CLIENTS = Declared('Clients', 'other', '', MFWA, Sweep('clients', (1, 2, 4, 8, 16), 2 * GIB, 32), 0.05)
 HERE = Case('Objects', 'lab:io', 'scratch', 'default', 2)
+
+FLAT = MetadataTree(files_per_directory=500)
+FILES = Declared('Files', 'metadata', '', TREE, Trees((('shared', FLAT), ('few', FLAT)), scales=True), 0.10)
+SCENARIO = replace(FILES, name='Scenario', sweep=FILES.sweep._replace(scales=False))
+PAIR = Declared('Pair', 'metadata', '', SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), 0.10)
+LARGE = Trees(
+    tuple((str(n), FLAT._replace(files_per_directory=n)) for n in (10_000, 100_000, 1_000_000)),
+    'entries',
+    tasks=1,
+    pauses_s=(0.5, 10.0),
+)
+LISTED = Declared('Listed', 'metadata', '', LISTING, LARGE, 0.10)
 
 
 @pytest.fixture(scope='module')
@@ -79,7 +95,7 @@ def test_a_session_of_another_system_has_no_cases(session):
 
 
 def test_a_check_that_no_trial_names_has_no_cases(session):
-    assert cases_of(session, replace(OBJECTS, name='Other', family='metadata')) == []
+    assert cases_of(session, replace(OBJECTS, name='Other', family='elsewhere')) == []
 
 
 # Which points
@@ -136,7 +152,7 @@ def test_a_plan_survives_its_journey_as_json(plan):
 
 def test_what_a_trial_fixes_is_in_the_plan(session):
     fixed = plan_of(session, FIXED, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
-    assert (fixed.sizing.pinned_bytes, fixed.stopping.budget_s) == (4 * MIB, 90.0)
+    assert (fixed.sizing.pinned, fixed.stopping.budget_s) == (4 * MIB, 90.0)
     assert {point.bytes_per_client for point in fixed.points} == {4 * MIB}
 
 
@@ -168,4 +184,76 @@ def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
 
 def test_sizes_are_whole_objects_at_every_point(session, plan):
     assert all(point.objects * point.transfer_size == point.bytes_per_client for point in plan.points)
-    assert plan.sizing.first_bytes % (32 * 4 * KIB) == 0
+    assert plan.sizing.first % (32 * 4 * KIB) == 0
+
+
+# Metadata
+
+
+def case_of(declared):
+    return Case(declared.name, 'lab:io', 'scratch', 'default', 2)
+
+
+def test_every_tree_is_a_point_with_all_clients_of_the_case(session):
+    points = points_of(session, FILES, case_of(FILES))
+    assert [(point.label, point.nodes, point.tasks) for point in points] == [('shared', 2, 16), ('few', 2, 16)]
+
+
+def test_the_tasks_of_a_check_are_spread_over_the_nodes(session):
+    (point,) = points_of(session, PAIR, case_of(PAIR))
+    assert (point.nodes, point.tasks, point.tasks_per_node) == (2, 2, 1)
+
+
+def test_clients_that_do_not_fit_evenly_are_refused_with_their_number(session):
+    odd = replace(PAIR, sweep=PAIR.sweep._replace(tasks=17))
+    with pytest.raises(Unplannable, match='Pair/lab:io/scratch/default/2n: 17 clients do not fit 2 nodes evenly'):
+        plan_of(session, odd, case_of(PAIR))
+
+
+def test_the_metrics_of_a_plan_are_those_of_its_phases(session):
+    assert plan_of(session, FILES, case_of(FILES)).metrics == [
+        f'file_{phase}@{label}' for label in ('shared', 'few') for phase in ('create', 'stat', 'read', 'remove')
+    ]
+
+
+def test_a_plan_of_metadata_survives_its_journey_as_json(session):
+    for declared in (FILES, PAIR, LISTED):
+        plan = plan_of(session, declared, case_of(declared))
+        assert from_json(TrialPlan, to_json(plan)) == plan
+
+
+def test_the_files_of_a_tree_that_scales_are_found_out_on_the_node(session):
+    sizing = plan_of(session, FILES, case_of(FILES)).sizing
+    assert (sizing.first, sizing.pinned, sizing.target_s) == (1000, None, 1.0)
+
+
+def test_files_that_a_trial_fixes_are_in_the_plan(session):
+    pinned = replace(FILES, name='Pinned')
+    sizing = plan_of(session, pinned, case_of(pinned)).sizing
+    assert (sizing.first, sizing.pinned, sizing.target_s) == (77, 77, 0.0)
+
+
+@pytest.mark.parametrize('name', ['Scenario', 'Pinned'])
+def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
+    scenario = replace(SCENARIO, name=name)
+    plan = plan_of(session, scenario, case_of(scenario))
+    assert plan.sizing.first == 0
+    assert {point.tree for point in plan.points} == {FLAT}
+
+
+@pytest.mark.parametrize(
+    ('profile', 'labels', 'pauses'),
+    [
+        ('smoke', ['10000'], (0.5,)),
+        ('nightly', ['10000', '100000'], (0.5, 10.0)),
+        ('paper', ['10000', '100000', '1000000'], (0.5, 10.0)),
+    ],
+)
+def test_a_profile_takes_the_directories_and_pauses_that_it_has_time_for(session, profile, labels, pauses):
+    points = points_of(replace(session, profile=PROFILES[profile]), LISTED, case_of(LISTED))
+    assert [point.label for point in points] == labels
+    assert {point.pauses_s for point in points} == {pauses}
+
+
+def test_nothing_of_a_sweep_over_trees_is_left_out(session):
+    assert plan_of(session, FILES, case_of(FILES)).left_out == ()

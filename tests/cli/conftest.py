@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from builders import moved, sample_of, start_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session, folder_of
 from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
-from seatrial.model.plan import TrialPlan, digest
-from seatrial.model.record import SAMPLES, End, JobTime, Measurement, Sample, Sized, Start, line_of
-from seatrial.model.units import MIB
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
 from seatrial.model.workload import Point
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
@@ -42,6 +42,33 @@ class Reads(AccessPatternCheck):
 
     pattern = AccessPattern(files='single', extent='whole', operations=('read',))
     sweep = Sweep('transfer_size', (4096, 65536), bytes_per_client=MIB)
+"""
+METADATA = """
+import reframe
+
+from seatrial.check.base import MetadataCheck, trial
+from seatrial.model.namespace import OPERATIONS, SEMANTICS, Namespace, Trees
+from seatrial.model.tree import MetadataTree
+
+PHASES = ('create', 'stat', 'remove')
+FILES = MetadataTree(files_per_directory=40, phases=PHASES)
+BOTH = FILES._replace(empties_per_directory=40)
+
+
+@trial
+class Files(MetadataCheck):
+    \"\"\"Files in one directory, and with directories beside them.\"\"\"
+
+    workload = Namespace('tree', PHASES)
+    sweep = Trees((('files', FILES), ('both', BOTH)), scales=True)
+
+
+@trial
+class Promises(MetadataCheck):
+    \"\"\"What POSIX promises.\"\"\"
+
+    workload = SEMANTICS
+    sweep = Trees((('two', MetadataTree()),), tasks=2)
 """
 TRIAL = """
 version: 1
@@ -81,6 +108,13 @@ class SmallSite:
         path = self.folder / file
         assert old in path.read_text()
         path.write_text(path.read_text().replace(old, new))
+
+    def add_metadata(self, engines: str = ', {name: posixops, program: ' + sys.executable + '}') -> None:
+        """Two checks of metadata, and engines for them."""
+        file = self.checks / 'metadata' / 'names.py'
+        file.parent.mkdir()
+        file.write_text(METADATA)
+        self.change('}]\nfile_systems', f'}}{engines}]\nfile_systems')
 
     def sessions(self) -> list[Path]:
         return list(self.folder.glob('state/sessions/*'))
@@ -137,15 +171,17 @@ def past(site: SmallSite) -> Callable[..., Path]:
 
 def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
     """A warm-up, six repetitions of everything, and the end; 2 % more and 2 % less in turn."""
-    size = plan.sizing.first_bytes
-    yield Start(
-        session=plan.session, case=plan.case.name, plan=digest(plan), mount='', host='node1', pid=1, job='',
-        started=1795230454.0, kernel='6.1.0', python='3.11.2', engine='fio', program='/usr/bin/fio', version='3.33',
-        passed_over=('ior: not installed (ior)',), seed=plan.seed, run_directory=f'{plan.target.path}/seatrial-s',
-        memory_bytes=1 << 34, capacity={}, findings=(),
-    )  # fmt: skip
+    yield start_of(
+        plan,
+        host='node1',
+        started=1795230454.0,
+        program='/usr/bin/fio',
+        passed_over=('ior: not installed (ior)',),
+        run_directory=f'{plan.target.path}/seatrial-s',
+        memory_bytes=1 << 34,
+    )
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
-    yield Sized(1, size, 'fixed by the site or the profile', ())
+    yield Sized(1, plan.sizing.first, 'fixed by the site or the profile', ())
     for repetition in range(plan.stopping.least + plan.stopping.extra):
         for point in plan.points:
             for operation in plan.workload.operations:
@@ -157,24 +193,16 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
 
 
 def _sample(plan: TrialPlan, stage: str, operation: str, point: Point, repetition: int, rate: float) -> Sample:
-    seconds = point.bytes_moved / MIB / rate
-    jobs = tuple(JobTime(rank, 'node1', point.bytes_per_client, 0.0, seconds) for rank in range(point.tasks))
     raw = f'{repetition:04d}-{stage}-{operation}@{point.label}'
-    return Sample(
-        stage=stage,
-        point=point.label,
-        operation=operation,
-        repetition=repetition,
-        block=repetition,
-        sizing=int(stage == 'measured'),
-        started=1795230460.0 + repetition,
-        elapsed_s=seconds,
-        bytes_per_client=point.bytes_per_client,
-        command=(f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio',),
-        exit_status=0,
-        raw=raw,
-        measurement=Measurement('', point.bytes_moved, seconds, point.tasks, ('node1',), jobs, fsync=True),
+    sample = sample_of(
+        plan,
+        point,
+        operation,
+        repetition,
+        moved(point, rate),
+        stage,
         cache='cold' if operation == 'read' else '',
-        storage_read_bytes=None,
-        findings=(),
+        started=1795230460.0 + repetition,
     )
+    command = f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio'
+    return sample._replace(command=(command,), raw=raw)

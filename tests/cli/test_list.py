@@ -28,12 +28,12 @@ def test_what_the_profile_is_good_for_is_said_first(on_site):
 
 def test_a_check_is_shown_with_pattern_place_points_and_engine(row):
     assert re.search(
-        r'MFWA +local:default scratch \(default\) 1 node +3: 2objects \.\. 16objects +fio', row('Objects')
+        r'MFWA +local:default scratch \(default\) 1 node +3: 2objects, 8objects, 16objects +fio', row('Objects')
     )
 
 
 def test_a_profile_with_more_points_shows_them(row):
-    assert '4: 2objects .. 16objects' in row('Objects', '--profile=nightly')
+    assert '4: 2objects, 4objects, 8objects, 16objects' in row('Objects', '--profile=nightly')
 
 
 def test_only_the_checks_that_are_named_are_listed(on_site):
@@ -70,3 +70,63 @@ def test_another_engine_can_be_asked_for(row):
 def test_nothing_is_made(on_site, site):
     on_site('list')
     assert not (site.folder / 'state').exists()
+
+
+# Metadata
+
+
+def engines_of(row, *arguments):
+    """The engine of each check, as the last word before its sizes."""
+    return {
+        check: re.search(r'(\w+|none here) +[\d.]+ \w*B ', row(check, *arguments)).group(1)
+        for check in ('Objects', 'Reads', 'Files', 'Promises')
+    }
+
+
+def test_a_check_of_metadata_is_shown_with_its_trees_and_what_they_hold(site, row):
+    site.add_metadata()
+    assert re.search(
+        r'a metadata tree +local:default scratch \(default\) 1 node +2: files, both +posixops +1 MiB', row('Files')
+    )
+
+
+def test_each_kind_of_check_has_the_first_engine_that_can(site, row):
+    site.add_metadata()
+    assert engines_of(row) == {'Objects': 'fio', 'Reads': 'fio', 'Files': 'posixops', 'Promises': 'posixops'}
+
+
+def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site, site):
+    site.add_metadata(engines='')
+    said = ' '.join(on_site('list').out.split())
+    assert 'no engine here for a metadata tree: fio: cannot work on directories (both)' in said
+    assert 'no engine here for POSIX semantics: fio: does not know POSIX semantics (two)' in said
+
+
+def test_an_engine_of_data_that_is_asked_for_leaves_metadata_to_the_others(site, row):
+    site.add_metadata()
+    assert engines_of(row, '--engine=dd') == {
+        'Objects': 'none here',
+        'Reads': 'dd',
+        'Files': 'posixops',
+        'Promises': 'posixops',
+    }
+
+
+def test_an_engine_of_metadata_that_is_asked_for_leaves_data_to_the_others(site, row):
+    site.add_metadata()
+    assert engines_of(row, '--engine=posixops') == {
+        'Objects': 'fio',
+        'Reads': 'fio',
+        'Files': 'posixops',
+        'Promises': 'posixops',
+    }
+
+
+def test_an_engine_of_both_that_is_asked_for_measures_both_or_nothing_does(site, row):
+    site.add_metadata()
+    assert engines_of(row, '--engine=fio') == {
+        'Objects': 'fio',
+        'Reads': 'fio',
+        'Files': 'none here',
+        'Promises': 'none here',
+    }

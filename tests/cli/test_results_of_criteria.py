@@ -42,7 +42,7 @@ def ended(tmp_path):
             version='3',
             passed_over=(),
             host='n1',
-            bytes_per_client=1,
+            per_client=1,
             duration_s=1.0,
             metrics=(figure,),
             expectations=expectations,

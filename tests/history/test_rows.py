@@ -1,8 +1,12 @@
 from datetime import datetime, timedelta, timezone
 
 import polars as pl
+import pytest
 
+from builders import FLAT, plan_of, rated, sample_of
 from seatrial.history.rows import COLUMNS, SCHEMA, table
+from seatrial.model.namespace import SEMANTICS, TREE, Trees
+from seatrial.model.tree import MetadataTree, Rate, TreeMeasurement
 from seatrial.model.units import MIB
 
 SIZE = 64 * MIB
@@ -63,7 +67,7 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
 
 
 def test_the_transfer_size_is_that_of_the_bytes_that_were_moved(rows, sample):
-    twice = sample()._replace(bytes_per_client=2 * SIZE)
+    twice = sample()._replace(per_client=2 * SIZE)
     assert first(rows(write_2objects=[twice]))['transfer_size'] == SIZE
 
 
@@ -102,3 +106,61 @@ def test_times_are_in_utc(rows, sample):
 def test_a_session_without_cases_has_the_columns_and_no_rows():
     frame = table('s', BEGAN, 'cluster', 'INCOMPLETE', [])
     assert (frame.height, frame.schema) == (0, pl.Schema(COLUMNS))
+
+
+# Metadata
+
+
+@pytest.fixture
+def tree_plan():
+    return plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+
+
+@pytest.fixture
+def create(tree_plan):
+    """A launch in which two clients make 500 files and 500 directories each, the files in two seconds."""
+    planned = tree_plan.points[0]
+    rates = (Rate('directory_create', 1000, 4.0, '250.0'), Rate('file_create', 1000, 2.0, '500.0'))
+    measurement = TreeMeasurement(rates, 2, ('node1', 'node2'), 1e-6)
+    return sample_of(tree_plan, planned, 'create', 3, measurement)._replace(per_client=500)
+
+
+def test_a_launch_with_several_metrics_is_a_row_of_each(rows, tree_plan, create):
+    frame = rows(plan=tree_plan, file_create_flat=[create], directory_create_flat=[create])
+    measured = frame.filter(pl.col('repetition') == 3)
+    columns = ('metric', 'operation', 'value', 'unit', 'seconds')
+    assert [tuple(row[name] for name in columns) for row in measured.rows(named=True)] == [
+        ('directory_create@flat', 'directory_create', 250.0, 'ops/s', 4.0),
+        ('file_create@flat', 'file_create', 500.0, 'ops/s', 2.0),
+    ]
+    assert frame.height == len(tree_plan.metrics)
+
+
+def test_a_row_of_metadata_has_files_where_others_have_bytes(rows, tree_plan, create):
+    found = rows(plan=tree_plan, file_create_flat=[create]).row(by_predicate=pl.col('repetition') == 3, named=True)
+    assert (found['files_per_client'], found['tasks'], found['axis']) == (500, 2, 'tree')
+    empty = ('transfer_size', 'bytes_per_client', 'bytes_moved', 'bandwidth_mib_s')
+    assert [found[name] for name in empty] == [None] * 4
+
+
+def test_a_row_of_bytes_has_its_bandwidth_as_value_and_no_files(rows, sample):
+    found = first(rows(write_2objects=[sample()]))
+    assert (found['value'], found['unit'], found['files_per_client']) == (128.0, 'MiB/s', None)
+
+
+def test_a_metric_of_metadata_without_a_launch_is_a_row_with_its_unit(rows, tree_plan):
+    frame = rows(plan=tree_plan)
+    assert set(frame['unit']) == {'ops/s'}
+    assert frame['value'].null_count() == frame['files_per_client'].null_count() == frame.height == 7
+
+
+def test_promises_are_rows_of_how_many_hold(rows):
+    plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+    probe = sample_of(plan, plan.points[0], 'probe', 0, rated(plan.points[0], {'holding': 1}))
+    found = first(rows(plan=plan, holding_two=[probe]))
+    assert (found['metric'], found['value'], found['unit'], found['seconds']) == ('holding@two', 1.0, 'facts', None)
+
+
+def test_metadata_and_bytes_are_in_one_table(rows, sample, tree_plan, create):
+    frames = [rows(write_2objects=[sample()]), rows(plan=tree_plan, file_create_flat=[create])]
+    assert pl.concat(frames).schema == pl.Schema(COLUMNS)

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from builders import SIZE, plan_of, records_of
 
+from builders import SIZE, plan_of, records_of
 from seatrial.model.plan import StoppingRule, TrialPlan
 from seatrial.model.record import Records
 from seatrial.model.workload import AccessPattern, Sweep

@@ -1,8 +1,8 @@
 """The verdict of a case whose launches have several metrics, or find facts."""
 
 import pytest
-from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
 
+from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
 from seatrial.judge.expectations import AtLeast, PointAtLeast, Promise
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict, judge_case
@@ -91,12 +91,12 @@ def test_a_reference_of_one_metric_judges_that_one_alone():
     assert 'wanted at least 7200 ops/s' in result.reasons[0]
 
 
-@pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE'), ('unknown', 'INCONCLUSIVE')])
+@pytest.mark.parametrize(
+    ('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE'), ('unknown', 'INCONCLUSIVE')]
+)
 def test_looks_that_a_client_may_have_answered_itself_accept_nothing(cache, verdict):
     plan = plan_of(TREE, FLAT_TREE, profile='acceptance')
-    references = tuple(
-        Reference(name, 100.0, -0.1, None, 'ops/s', 'contract', '2026-11-20') for name in plan.metrics
-    )
+    references = tuple(Reference(name, 100.0, -0.1, None, 'ops/s', 'contract', '2026-11-20') for name in plan.metrics)
     found = verdicts(judge_case(plan, records_of(plan, 6 * [5000.0], cache=cache), Criteria(references=references)))
     assert found == {
         'file_create@flat': 'PASS',

@@ -5,14 +5,21 @@ import pytest
 
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
+from seatrial.model.namespace import LISTING, TREE, Trees
 from seatrial.model.record import Finding
+from seatrial.model.tree import MetadataTree
 from seatrial.model.units import MIB
 from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
-from seatrial.report.curve import NARROW, OPEN, STRUCK, WIDE, curve
+from seatrial.report.curve import NARROW, WIDE, curve, has_curve
+from seatrial.report.marks import OPEN, STRUCK
 
 READ_WHOLE = AccessPattern('single', 'whole', operations=('read',))
 TRANSFERS = Sweep('transfer_size', powers_of_two(1024, 4 * MIB), 64 * MIB)
 WRONG = Finding('T18', 'invalid', 'client 1 moved too little')
+DIRECTORY = MetadataTree(files_per_directory=891)
+CACHE = Trees((('891', DIRECTORY),), tasks=1, pauses_s=(0.5, 1.0, 2.0, 5.0, 10.0))
+SIZES = (10_000, 100_000, 1_000_000)
+LARGE = Trees(tuple((str(n), MetadataTree(files_per_directory=n)) for n in SIZES), axis='entries', tasks=1)
 
 
 @pytest.fixture
@@ -31,7 +38,7 @@ def marks_of(found):
 
 def test_every_operation_has_a_line_and_every_metric_a_mark(make, plan):
     found = drawn(make, plan)
-    assert [line.operation for line in found.lines] == ['write', 'read']
+    assert [line.name for line in found.lines] == ['write', 'read']
     assert set(marks_of(found)) == set(plan.metrics)
 
 
@@ -59,7 +66,7 @@ def test_the_axis_says_what_it_measures_and_its_scale(make, plan):
 def test_a_single_point_stands_in_the_middle(make):
     plan = make.plan(sweep=Sweep('objects', (8,), 64 * MIB))
     found = drawn(make, plan)
-    middle = (found.left + WIDE.width - WIDE.right) / 2
+    middle = (found.left + found.right) / 2
     assert [tick.at for tick in found.x_ticks] == [middle]
     assert found.x_label == 'objects per client'
 
@@ -150,3 +157,70 @@ def test_nothing_measured_draws_nothing(make, plan):
 
 def test_the_curve_is_told_in_words_too(make, plan):
     assert 'read@2objects: mean 1000 MiB/s, 90 % interval' in drawn(make, plan).words
+
+
+@pytest.fixture
+def cache(make):
+    return make.plan(pattern=LISTING, sweep=CACHE)
+
+
+def test_repeated_listings_are_the_curve_of_the_cache(make, cache):
+    found = drawn(make, cache, make.listing_rates(cache))
+    (line,) = found.lines
+    assert len(line.marks) == 9
+    assert [tick.label for tick in found.x_ticks] == [
+        '1st', '2nd', '3rd', '4th', '0.5 s', '1 s', '2 s', '5 s', '10 s',
+    ]  # fmt: skip
+
+
+def test_no_line_leads_from_the_listings_in_a_row_over_the_pauses(make, cache):
+    found = drawn(make, cache, make.listing_rates(cache))
+    assert [len(stroke) for stroke in found.lines[0].strokes] == [4, 5]
+    (between,) = found.breaks
+    assert found.lines[0].marks[3].x < between < found.lines[0].marks[4].x
+
+
+def test_the_second_axis_says_how_long_one_listing_takes(make, cache):
+    found = drawn(make, cache, make.listing_rates(cache, noise=0.0))
+    places = {tick.label: tick.at for tick in found.again_ticks}
+    zero, first = WIDE.height - WIDE.bottom, found.lines[0].marks[0].y
+    # 0.466 s of the first listing lie at 1913 entries/s, and so 0.5 s at 1782.
+    assert (zero - places['500 ms']) / (zero - first) == pytest.approx(1782 / 1913, rel=0.001)
+    assert found.right < WIDE.width - 30
+
+
+def test_two_directories_of_other_sizes_have_no_axis_of_time(make):
+    sweep = CACHE._replace(trees=(('891', DIRECTORY), ('2', MetadataTree(files_per_directory=2))))
+    plan = make.plan(pattern=LISTING, sweep=sweep)
+    found = drawn(make, plan, make.listing_rates(plan))
+    assert (found.again_ticks, found.right) == ((), WIDE.width - WIDE.right)
+    assert [line.label for line in found.lines] == ['891', '2']
+
+
+def test_sizes_of_a_directory_make_a_curve_with_a_line_a_metric(make):
+    plan = make.plan(pattern=LISTING, sweep=LARGE)
+    found = drawn(make, plan, make.listing_rates(plan))
+    assert [line.name for line in found.lines] == ['names_first', 'stat_first', 'names_second', 'stat_second']
+    assert len({line.style for line in found.lines}) == 4
+    assert [tick.label for tick in found.x_ticks] == ['10k', '100k', '1M']
+    assert found.x_label == 'files in the directory (log scale)'
+
+
+def test_four_lines_at_one_point_stand_beside_each_other(make):
+    plan = make.plan(pattern=LISTING, sweep=LARGE)
+    found = drawn(make, plan, make.listing_rates(plan))
+    places = [line.marks[1].x - found.x_ticks[1].at for line in found.lines]
+    assert places == pytest.approx([-15.0, -5.0, 5.0, 15.0])
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep', 'answer'),
+    [
+        (LISTING, CACHE, True),
+        (LISTING, LARGE, True),
+        (LISTING, LARGE._replace(trees=LARGE.trees[:1]), False),
+        (TREE, Trees((('a', DIRECTORY), ('b', DIRECTORY._replace(subtrees='private')))), False),
+    ],
+)
+def test_points_that_differ_by_more_than_a_number_have_no_curve(make, workload, sweep, answer):
+    assert has_curve(make.plan(pattern=workload, sweep=sweep)) is answer

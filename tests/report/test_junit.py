@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.judge.expectations import AtLeast
+from seatrial.judge.expectations import AtLeast, Promise
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.report.junit import junit
 
@@ -115,3 +115,40 @@ def test_no_text_breaks_the_xml(make, text):
 def test_what_the_reader_must_know_is_a_property(varied):
     notices = [each.get('value') for each in suite_of(varied).find('properties') if each.get('name') == 'notice']
     assert notices == list(varied.notices)
+
+
+@pytest.fixture(scope='module')
+def properties(make):
+    cases = suite_of(make.metadata()).iter('testcase')
+    return {case.get('name'): {p.get('name'): p.get('value') for p in case.iter('property')} for case in cases}
+
+
+@pytest.mark.parametrize(
+    ('case', 'name', 'value'),
+    [
+        ('FileMetadata', 'file_create@shared', 'PASS: mean 9000 ops/s, n = 6'),
+        ('FileMetadata', 'file_create, private / shared', '1.50 (1.49 - 1.51)'),
+        (
+            'PosixOperations',
+            'mkdir@shared',
+            'PASS: mean 3000 ops/s, n = 6, p50 333 \u00b5s, p95 667 \u00b5s, p99 3.00 ms',
+        ),
+        ('AttributeCache', 'ls_first@891', 'PASS: mean 1913 entries/s, n = 6'),
+        ('PosixSemantics', 'read_after_close', 'holds: the other client read 4096 bytes of 4096'),
+        ('PosixSemantics', 'direct_io', 'not tried: open(2) with O_DIRECT: Invalid argument'),
+    ],
+)
+def test_what_metadata_checks_found_are_properties(properties, case, name, value):
+    assert properties[f'{case}/cluster:compute/scratch/default/1n'][name] == value
+
+
+def test_a_promise_that_the_site_enforces_is_a_failure(make):
+    case = next(
+        case
+        for case in make.metadata().cases
+        if case.plan.case.name.startswith('PosixSemantics/cluster:compute/vol0')
+    )
+    criteria = Criteria((Promise(id='F', words='w', source='s', fact='flock'),), frozenset({'F'}))
+    session = make.session(make.case(case.plan, case.records, criteria))
+    (failure,) = suite_of(session).iter('failure')
+    assert failure.get('message') == 'F: FAIL: flock: the other client took the lock while it was held'

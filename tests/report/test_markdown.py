@@ -58,3 +58,29 @@ def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
     assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', found)
     row = next(line for line in found.splitlines() if line.startswith('| FAIL'))
     assert len(re.findall(r'(?<!\\)(?:\\\\)*\|', row)) == 5
+
+
+@pytest.fixture(scope='module')
+def metadata(make):
+    return markdown(make.metadata())
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        '| verdict | case | create ops/s | stat ops/s | read ops/s | remove ops/s |\n|---|---|---:|---:|---:|---:|',
+        '| PASS | FileMetadata/cluster:compute/vol0/default/1n | 270 to 405 | 2400 to 3600 | 1200 to 1800 |',
+        '| PASS | AttributeCache/cluster:compute/scratch/default/1n | 1913 | 27\u202f000 |',
+        '| PASS | PosixSemantics/cluster:compute/vol0/default/1n | 1 of 3 |',
+        '- FileMetadata/cluster:compute/scratch/default/1n: private / shared: file\\_create 1.50 (1.49 - 1.51), ',
+        'listing again, 33.0 ms: 14.1 (14.0 - 14.2) times as fast. Still cached after 2 s without a call, and lost',
+        '1 of 3 promises hold; flock does not; direct\\_io was not tried',
+    ],
+)
+def test_the_summary_of_metadata_says(metadata, said):
+    assert said in metadata
+
+
+def test_no_table_has_two_units(metadata):
+    heads = [line for line in metadata.splitlines() if line.startswith('| verdict')]
+    assert [sum(unit in head for unit in ('MiB/s', 'ops/s', 'entries/s', 'promises')) for head in heads] == [1] * 4

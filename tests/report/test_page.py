@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 import seatrial.report
 from seatrial.judge.verdict import Verdict
+from seatrial.model.namespace import SEMANTICS, TREE, Trees
 from seatrial.model.record import Finding
+from seatrial.model.tree import Fact, MetadataTree
 from seatrial.report import words
 from seatrial.report.evidence import Step
+from seatrial.report.marks import SHAPES, STYLES
 from seatrial.report.page import page
 
 STYLE = Path(seatrial.report.__file__).parent / 'templates' / 'style.css'
@@ -58,6 +61,12 @@ def seen(varied):
     return Seen(page(varied))
 
 
+@pytest.fixture(scope='module')
+def plain(make):
+    """Pages in which nothing has to be escaped."""
+    return {'bytes': Seen(page(holding(make, 'aaz'))), 'names': Seen(page(holding_names(make, 'aaz')))}
+
+
 def holding(make, text):
     """A session in which everything that comes from elsewhere is this text."""
     plan = make.plan(check=f'Check{text}', path=f'/{text}', name=text)
@@ -81,9 +90,9 @@ def holding(make, text):
 @example('{{ 7 * 7 }}{% raw %}')
 @example('\x00\x1b[31m\ud800\u202e')
 @example(LONG)
-def test_no_text_changes_the_structure_of_the_page(make, text):
-    found, plain = Seen(page(holding(make, text))), Seen(page(holding(make, 'aaz')))
-    assert found.elements == plain.elements
+def test_no_text_changes_the_structure_of_the_page(make, plain, text):
+    found = Seen(page(holding(make, text)))
+    assert found.elements == plain['bytes'].elements
     assert found.faults == found.open == []
 
 
@@ -93,6 +102,35 @@ def test_no_text_changes_the_structure_of_the_page(make, text):
 def test_every_text_is_shown_as_it_is(make, text):
     shown = ' '.join(words.clean(text).split())
     assert f'Note: {shown}' in Seen(page(holding(make, text))).said
+
+
+def holding_names(make, text):
+    """A session of metadata in which everything that comes from elsewhere is this text."""
+    files = MetadataTree(files_per_directory=1000)
+    label = f'{text:z<40}'[:40]  # where the axis of a drawing begins depends on how long it is
+    sweep = Trees(((label, files), (f'{label}2', files._replace(subtrees='private'))))
+    cases = []
+    for name in (f'h{text}', f'i{text}'):
+        plan = make.plan(f'Check{text}', TREE, sweep, name=name, path=f'/{text}', type=f't{text}')
+        records = make.records(plan, make.tree_rates(plan), engine=(text, text), mount=text)
+        cases.append(make.case(plan, records))
+        plan = make.plan(f'Promises{text}', SEMANTICS, Trees(((text, MetadataTree()),), tasks=2), name=name)
+        facts = (Fact(text, False, text), Fact(f'{text}2', None, text))
+        records = make.records(plan, {each: [1.0] * 6 for each in plan.metrics}, facts=facts)
+        cases.append(make.case(plan, records))
+    return make.session(*cases)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
+@example('</style><script>alert(1)</script>')
+@example('"><img src=http://x onerror=y>')
+@example('\x00\x1b[31m\ud800\u202e')
+@example(LONG)
+def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text):
+    found = Seen(page(holding_names(make, text)))
+    assert found.elements == plain['names'].elements
+    assert found.faults == found.open == []
 
 
 def test_every_page_can_be_encoded(make):
@@ -131,7 +169,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
         'Measured with fio 3.33 (5 cases), no engine (1 case) passed over: ior: not installed (ior)',
         'Profile nightly: comparable with other nights of this system.',
         'On node1, Linux 6.1.0 16 GiB memory',
-        'File system scratch, posix /scratch/trials',
+        'File system scratch (ext4) /scratch/trials',
         'When 2026-11-21 02:06 UTC',
         'Note: results.json of this session says PASS',
         '6 cases: 1 PASS, 1 FAIL, 1 INVALID, 2 INCOMPLETE, 1 INCONCLUSIVE',
@@ -146,7 +184,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
         'As it ran, in /scratch/trials/seatrial-s-1/data:',
         'cat >"$raw"/write@2objects.fio <<\'END\' [global] bs=4096 END',
         'Host node1, Linux 6.1.0, 16 GiB memory, Python 3.11.2',
-        'mounted: ext4 /dev/sda1 / rw',
+        'mounted: /dev/sda1 on / type ext4 (rw)',
         'removed: 2 files, 3 directories',
     ],
 )
@@ -202,6 +240,123 @@ def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
 
+@pytest.fixture(scope='module')
+def metadata(make):
+    return page(make.metadata())
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        'Each on partition cluster:compute, layout default, 1 node.',
+        'File system scratch (ext4) /scratch/trials fast (tmpfs) /fast/trials vol0 (glusterfs) /vol0/trials',
+        'Operations on names verdict check where',
+        'create, ops/s',
+        'Each of 8 clients makes, stats, reads and removes 1000 empty files in one shared directory '
+        'or in a directory of its own.',
+        'Contention: private / shared file_create 1.50 1.49 \u2013 1.51 file_stat 1.50',
+        'On disk shared: 8000 empty files in 1 directory private: 8000 empty files in 8 directories',
+        'On disk 18 744 files of 40 KiB in 6248 directories (732 MiB)',
+        'Listing 891 entries takes 466 ms the first time and 33.0 ms the fourth : 14.1 times as fast '
+        '(14.0 \u2013 14.2). Still cached after 2 s without a call, and lost after 5 s.',
+        'the first time (cached, not cold) and 8.25 ms the fourth . The first is not proved to be cold',
+        '1st listing PASS 1913',
+        '1 of 3 promises hold; flock does not; direct_io was not tried.',
+        'flock what flock says does not hold the other client took the lock while it was held',
+        'direct_io what direct_io says not tried open(2) with O_DIRECT: Invalid argument',
+        'FileMetadata, ops/s mdtest 4.0.0 file system file_create file_stat file_read file_remove shared '
+        'scratch ext4 9000 25 %',
+        'fast tmpfs 36 000 fastest',
+        'promise scratch ext4 fast tmpfs vol0 glusterfs flock holds holds does not hold',
+        '1 promise holds on all.',
+    ],
+)
+def test_the_page_of_metadata_says(metadata, said):
+    assert said.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
+
+
+def test_the_page_of_metadata_is_whole(metadata):
+    seen = Seen(metadata)
+    assert (seen.faults, seen.open) == ([], [])
+    ids = [value for name, value in seen.attributes if name == 'id']
+    links = {value for name, value in seen.attributes if name == 'href' and value != 'data:,'}
+    assert links == {f'#{id}' for id in ids}
+    assert len(ids) == 19
+
+
+def section_of(html, check):
+    return next(part for part in html.split('<section class="case"')[1:] if f'<h2>{check}</h2>' in part)
+
+
+def test_latencies_have_columns_where_single_operations_were_timed(metadata):
+    calls = Seen(section_of(metadata, 'PosixOperations')).said
+    assert 'p50 p95 p99' in calls
+    assert re.search(r'mkdir PASS 3000 .* 333 \u00b5s 667 \u00b5s 3\.00 ms', calls)
+    assert 'p50' not in section_of(metadata, 'FileMetadata')
+
+
+def test_a_listing_has_its_time_and_its_ratio_to_the_first(metadata):
+    said = Seen(section_of(metadata, 'AttributeCache')).said
+    assert re.search(r'1st listing PASS 1913 .* 466 ms \u2013 6 precise enough cold 2nd', said)
+    assert re.search(
+        r'4th listing PASS 27 000 .* 33\.0 ms 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', said
+    )
+
+
+def test_semantics_have_a_table_and_no_drawing(metadata):
+    section = section_of(metadata, 'PosixSemantics')
+    assert 'class="promises"' in section
+    assert 'class="curve' not in section
+    assert 'What the literature found' not in section
+
+
+def test_what_does_not_hold_stands_first(make, metadata):
+    vol0 = metadata.split('<section class="case"')[-2]
+    assert re.findall(r'<th scope="row">(\w+)<small>', vol0) == ['flock', 'direct_io', 'read_after_close']
+
+
+def test_a_promise_that_the_site_has_made_a_criterion_is_marked(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    expectations = tuple(replace(each, enforced=each.subject == 'flock') for each in case.result.expectations)
+    case = replace(case, result=replace(case.result, expectations=expectations))
+    said = Seen(page(make.session(case))).said
+    assert said.count('criterion of this site') == 1
+    assert 'what flock says criterion of this site holds' in said
+
+
+def test_a_promise_that_was_never_tried_has_its_row(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    case = replace(case, result=replace(case.result, facts=()))
+    assert 'None was tried. promise here what was seen read_after_close' in Seen(page(make.session(case))).said
+
+
+def test_no_table_of_the_overview_has_two_units(metadata):
+    overview = metadata.split('<section class="case"')[0]
+    tables = re.findall(r'<table class="cases">(.*?)</table>', overview, re.DOTALL)
+    units = [set(re.findall(r'(MiB/s|ops/s|entries/s)</span></th>', table)) for table in tables]
+    assert units == [{'MiB/s'}, {'ops/s'}, {'entries/s'}, set()]
+
+
+def test_a_session_of_one_unit_needs_no_heading_over_its_only_table(varied):
+    assert '<h3>Bytes</h3>' not in page(varied)
+
+
+def test_the_cases_of_one_check_stand_together_and_tell_once_what_they_do(metadata):
+    table = re.findall(r'<table class="cases">(.*?)</table>', metadata, re.DOTALL)[1]
+    checks = re.findall(r'<a href="#case-\d+">(\w+)</a>(<small>)?', table)
+    names = ('FileMetadata', 'FdtreePrivate', 'PosixOperations')
+    assert checks == [(check, small) for check in names for small in ('<small>', '', '')]
+
+
+def test_the_styles_of_series_differ_by_marker_or_dashes():
+    dashes = {
+        style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
+        for style in STYLES
+    }
+    looks = {(SHAPES[style], found.group(1) if found else '') for style, found in dashes.items()}
+    assert len(looks) == len(STYLES)
+
+
 def luminance(colour):
     """WCAG 2.2, relative luminance of #rrggbb."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
@@ -212,7 +367,20 @@ def luminance(colour):
 @pytest.mark.parametrize('scheme', [0, 1], ids=['light', 'dark'])
 @pytest.mark.parametrize(
     'name',
-    ['ink', 'soft', 'link', 'pass', 'fail', 'invalid', 'incomplete', 'inconclusive', 'read', 'write'],
+    [
+        'ink',
+        'soft',
+        'link',
+        'pass',
+        'fail',
+        'invalid',
+        'incomplete',
+        'inconclusive',
+        'read',
+        'write',
+        'third',
+        'fourth',
+    ],
 )
 def test_every_colour_can_be_read_on_its_ground(scheme, name):
     block = re.findall(r':root \{(.*?)\}', STYLE.read_text(), re.DOTALL)[scheme]

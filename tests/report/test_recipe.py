@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.check.staging import write_runner
+from seatrial.engine.posixops import PosixOps
+from seatrial.model.namespace import LISTING, TREE, Trees
+from seatrial.model.quoting import shell_line
+from seatrial.model.tree import MetadataTree
 from seatrial.report.evidence import Step
-from seatrial.report.recipe import DIRECTORY, recipe
+from seatrial.report.recipe import DIRECTORY, MOST_LINES, recipe
 
 RAW = '/state/sessions/s/cases/c/raw'
+RUNNER = '/state/sessions/s/cases/c/runner.pyz'
+TREES = Trees((('shared', MetadataTree(files_per_directory=10)),))
+CACHE = Trees((('3', MetadataTree(files_per_directory=3)),), tasks=1, pauses_s=(0.5,))
 
 words = st.text(st.characters(blacklist_categories=('Cs', 'Cc', 'Zl', 'Zp')), max_size=20)
 
@@ -90,7 +98,7 @@ def test_a_real_engine_repeats_a_point_from_these_lines(make, tmp_path):
 
 def test_a_pattern_that_only_reads_says_what_prepares_its_files(make):
     assert any(
-        line.startswith('# prepare the files to be read')
+        line.startswith('# prepare what is read or listed')
         for line in lines_of(make, step(make, ('true',), stage='prepare'))
     )
 
@@ -99,3 +107,94 @@ def test_a_command_that_is_damaged_in_the_record_is_not_run(make):
     found = lines_of(make, step(make, (f"fio '{RAW}/a.json",)))
     assert '# this command is damaged in the record' in found
     assert not any('a.json' in line for line in found)
+
+
+def names_plan(make, workload=TREE, sweep=TREES, clients=2, **target):
+    return make.plan(pattern=workload, sweep=sweep, clients=clients, **target)
+
+
+def names_step(make, plan, operation, command, cache='', figures=None, **more):
+    label = plan.points[0].label
+    sample = make.sample(plan, label, operation, 0, figures, command=command, cache=cache)
+    return Step(sample, **{'inputs': {}, 'links': (), **more})
+
+
+def carried(client, operation='create'):
+    return shell_line(['python3', '-I', '-S', '-c', 'from seatrial.x import main', RUNNER, f'{RAW}/x.json', client])
+
+
+def launch(plan, operation, runner, python='python3'):
+    """The step of a real launch of posixops from this file of a runner."""
+    command = PosixOps().command(python, plan.workload, operation, plan.points[0], f'{RAW}/{operation}', 1)
+    lines = tuple(shell_line([*argv[:5], str(runner), *argv[6:]]) for argv in command.argvs)
+    return lines, {os.path.basename(path): text for path, text in command.inputs.items()}
+
+
+def test_directories_are_made_with_all_above_them_before_the_launch(make, tmp_path):
+    target = tmp_path / 'target'
+    target.mkdir()
+    plan = names_plan(make, path=str(target))
+    directories = ("it's", "it's/$a", "it's/$a/b c", 'other')
+    step = names_step(make, plan, 'create', (f'touch {shlex.quote(directories[2])}/done',), directories=directories)
+    done = ran(recipe(plan, [step], RAW), tmp_path)
+    assert done.stderr == ''
+    assert (target / DIRECTORY / "it's" / '$a' / 'b c' / 'done').exists()
+    assert (target / DIRECTORY / 'other').is_dir()
+
+
+def test_a_launch_without_directories_makes_none(make):
+    plan = names_plan(make)
+    assert 'mkdir -p' not in recipe(plan, [names_step(make, plan, 'create', ('mdtest -C',))], RAW)
+
+
+def test_the_rates_of_a_launch_stand_beside_it(make):
+    plan = names_plan(make)
+    step = names_step(make, plan, 'create', ('true',), figures={'tree_create': 12345.6, 'file_create': 99.5})
+    assert '# create@shared; it gave tree_create 12346, file_create 99.5 ops/s' in recipe(plan, [step], RAW)
+
+
+def test_a_cold_look_says_what_was_done_before_it(make):
+    plan = names_plan(make)
+    cold, warm = (names_step(make, plan, 'stat', ('true',), cache=cache) for cache in ('cold', 'cached'))
+    assert '# It was cold' in recipe(plan, [cold], RAW)
+    assert '# It was cold' not in recipe(plan, [warm], RAW)
+    assert 'nocache' not in recipe(plan, [cold], RAW)
+
+
+def test_a_program_of_the_runner_is_looked_for_before_anything_is_made(make, tmp_path):
+    plan = names_plan(make, LISTING, CACHE, 1, path=str(tmp_path))
+    done = ran(recipe(plan, [names_step(make, plan, 'list', (carried('0'),))], RAW), tmp_path)
+    assert done.stdout == f'{RUNNER} is gone, and with it the program that ran\n'
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_clients_of_a_runner_meet_by_hand_as_well(make, tmp_path):
+    home, target = tmp_path / 'home', tmp_path / 'target'
+    home.mkdir()
+    target.mkdir()
+    runner = write_runner(home)
+    plan = names_plan(make, path=str(target))
+    steps = []
+    for operation in ('create', 'stat'):
+        lines, inputs = launch(plan, operation, runner)
+        steps.append(names_step(make, plan, operation, lines, inputs=inputs))
+    done = ran(recipe(plan, steps, RAW), home)
+    assert done.stderr == ''
+    reports = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{')]
+    assert [(report['clients'], report['failed']) for report in reports] == [(2, None)] * 4
+    assert [report['timed']['file_stat']['operations'] for report in reports[2:]] == [10, 10]
+    assert sum(len(files) for _, _, files in os.walk(target)) == 20
+
+
+@pytest.mark.parametrize('lines', [(carried('0'),), (carried('0'), carried('1'), carried('2'))])
+def test_clients_that_meet_on_several_nodes_are_not_repeated_by_hand(make, lines):
+    plan = names_plan(make)
+    found = recipe(plan, [names_step(make, plan, 'stat', lines)], RAW)
+    assert found.startswith('# This cannot be repeated by hand: its clients begin together')
+    assert all(line.startswith('#') for line in found.splitlines())
+
+
+def test_a_launch_that_begins_with_a_flood_of_directories_is_not_repeated_by_hand(make):
+    plan = names_plan(make)
+    step = names_step(make, plan, 'create', ('fio',), directories=tuple(map(str, range(MOST_LINES + 1))))
+    assert recipe(plan, [step], RAW).startswith('# This cannot be repeated by hand: 2001 lines')

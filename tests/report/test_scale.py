@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.report.scale import LOG_BEYOND, Scale, log_ticks, nice_ticks, scale_of
+from seatrial.report.scale import LOG_BEYOND, Scale, Tick, apart, log_ticks, nice_ticks, round_values, scale_of
 
 rates = st.floats(1e-3, 1e8)
 
@@ -64,3 +64,27 @@ def test_a_scale_keeps_the_order_of_values(means, one, other):
     scale = scale_of(means, [], 0.0, 500.0)
     assert (scale(one) <= scale(other)) == (one <= other) or scale(one) == scale(other)
     assert all(0.0 <= tick.at <= 500.0 for tick in scale.ticks())
+
+
+@given(rates, st.floats(1.0, 1e6))
+def test_round_values_are_all_the_powers_of_ten_and_twice_and_five_times_one_inside(least, spread):
+    found = round_values(least, least * spread)
+    assert found == sorted(found)
+    assert all(least <= value <= least * spread for value in found)
+    assert all(1.9 < after / before < 2.6 for before, after in pairwise(found))
+
+
+@given(st.lists(st.tuples(st.floats(0, 300), st.text('0', max_size=9)), max_size=12))
+def test_labels_stand_clear_of_each_other_and_inside(given):
+    ticks = [Tick(at, label) for at, label in sorted(given)]
+    found = apart(ticks, 10.0, 300.0)
+    assert [tick.at for tick in found] == [tick.at for tick in ticks]
+    shown = [tick for tick in found if tick.label]
+    halves = [3.2 * len(tick.label) for tick in shown]
+    assert all(tick.at + half <= 300.0 for tick, half in zip(shown, halves, strict=True))
+    ends = [(tick.at - half, tick.at + half) for tick, half in zip(shown, halves, strict=True)]
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
+
+
+def test_ticks_are_labelled_as_asked():
+    assert [tick.label for tick in Scale(0.0, 10.0, False, 0.0, 100.0).ticks(4, str)] == ['0.0', '5.0', '10.0']

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from seatrial.judge.expectations import AtLeast
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.tree import Fact
 from seatrial.model.workload import AccessPattern, Sweep
 from seatrial.report import words
+from seatrial.report.contrast import Ratio
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,47 @@ def test_a_figure_has_three_digits_or_all_before_the_point(value, text):
 @given(st.floats(1e-3, 1e7))
 def test_a_figure_is_within_half_a_per_cent_of_its_value(value):
     assert float(words.figure(value).replace('\u202f', '')) == pytest.approx(value, rel=0.0051)
+
+
+@pytest.mark.parametrize(
+    ('value_s', 'text'),
+    [
+        (466.0, '466 s'),
+        (1.234, '1.23 s'),
+        (0.466, '466 ms'),
+        (3.34e-5, '33.4 \u00b5s'),
+        (8e-9, '8.00 ns'),
+        (0, '0 ns'),
+    ],
+)
+def test_a_short_time_has_three_digits_and_a_unit(value_s, text):
+    assert words.brief(value_s) == text
+
+
+@pytest.mark.parametrize(
+    ('value', 'text'), [(500, '500'), (5000, '5000'), (20_000, '20k'), (2e6, '2M'), (1e9, '1G'), (0.5, '0.500')]
+)
+def test_a_figure_of_a_narrow_axis_has_a_letter_for_its_zeros(value, text):
+    assert words.compact(value) == text
+
+
+@pytest.mark.parametrize(
+    ('found', 'text'),
+    [
+        (Ratio(1.487, 1.31, 1.674), '1.49 (1.31 - 1.67)'),
+        (Ratio(1.487), '1.49'),
+        (Ratio(None), 'cannot be told'),
+    ],
+)
+def test_a_ratio_is_told_with_its_interval(found, text):
+    assert words.ratio(found) == text
+
+
+def test_promises_are_counted_and_those_that_do_not_hold_named():
+    facts = [Fact('a', True, ''), Fact('b', False, ''), Fact('c', False, ''), Fact('d', None, '')]
+    assert words.held(facts) == '1 of 4'
+    assert words.not_held(facts) == '; b, c do not; d was not tried'
+    assert words.not_held(facts[:1]) == ''
 
 
 @given(st.text())
@@ -145,3 +188,58 @@ def test_what_must_be_said_of_every_case_is_said_once(make):
 def test_one_case_alone_shares_nothing(make):
     plan = make.plan()
     assert words.shared_labels(make.session(make.case(plan, make.records(plan, make.even_rates(plan)))).result) == []
+
+
+def test_an_engine_whose_version_has_its_name_is_named_once(make):
+    assert [name for name, _ in words.engines(make.metadata().result)] == [
+        'mdtest 4.0.0',
+        'posixops 0.1.0, Python 3.11.2',
+        'fio 3.33',
+    ]
+
+
+def test_of_an_engine_that_was_passed_over_for_many_reasons_the_first_is_told(make):
+    plan = make.plan()
+    records = make.records(plan, make.even_rates(plan))
+    start = records.start._replace(passed_over=('ior: not installed (ior)', 'fio: cannot a (x)', 'fio: cannot b (y)'))
+    session = make.session(make.case(plan, records._replace(start=start)))
+    assert words.passed_over(session.result) == [
+        'ior: not installed (ior)',
+        'fio: cannot a (x); and 1 reason more, in the cases',
+    ]
+
+
+def test_a_place_is_told_by_what_differs_between_the_cases(make):
+    common, where = words.where(make.metadata().cases)
+    assert common == 'partition cluster:compute, layout default, 1 node'
+    assert set(where.values()) == {'scratch (ext4)', 'fast (tmpfs)', 'vol0 (glusterfs)'}
+
+
+def test_a_session_on_one_place_has_no_differences(make):
+    _, where = words.where(make.varied().cases[:3])
+    assert set(where.values()) == {''}
+
+
+def test_the_file_systems_of_a_session_are_told_with_what_is_mounted(make):
+    assert words.targets(make.metadata())[:3] == [
+        ('scratch (ext4)', '/scratch/trials'),
+        ('fast (tmpfs)', '/fast/trials'),
+        ('vol0 (glusterfs)', '/vol0/trials'),
+    ]
+
+
+def test_a_file_system_that_only_some_jobs_have_seen_is_told_once(make):
+    assert words.targets(make.varied()) == [('scratch (ext4)', '/scratch/trials')]
+
+
+@pytest.mark.parametrize(
+    ('sweep', 'said'),
+    [
+        (Sweep('transfer_size', (4096,), 1 << 26), 'transfers of 4 KiB'),
+        (Sweep('objects', (8,), 1 << 26), '8 objects a client'),
+        (Sweep('clients', (2,), 1 << 26, 32), '2 clients'),
+    ],
+)
+def test_a_point_is_told_by_itself(make, sweep, said):
+    plan = make.plan(sweep=sweep)
+    assert words.point_words(plan, plan.points[0]) == said

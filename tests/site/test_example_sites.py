@@ -21,6 +21,7 @@ from seatrial.site.model import (
     LayoutEntry,
     LimitsEntry,
     Partition,
+    ScheduleEntry,
     Trial,
     TrialFile,
     parse_duration,
@@ -31,7 +32,17 @@ ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / 'site-config' / 'local'
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
-ENTRIES = (TrialFile, EngineEntry, FileSystem, LimitsEntry, LayoutEntry, Partition, LauncherEntry, Trial)
+ENTRIES = (
+    TrialFile,
+    EngineEntry,
+    FileSystem,
+    LimitsEntry,
+    LayoutEntry,
+    Partition,
+    LauncherEntry,
+    Trial,
+    ScheduleEntry,
+)
 KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields})
 
 

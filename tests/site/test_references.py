@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.judge.references import CONTRACT
-from seatrial.judge.verdict import UNIT as UNIT_OF_METRICS
 from seatrial.model.plan import Case
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.references import (
     INDEX,
     ORIGINS,
     REFERENCES_FILE,
-    UNIT,
     Measured,
     Reference,
     load_references,
@@ -55,6 +53,7 @@ MEASURED = {
         for metric in METRICS
     ],
     'FilePerClient': [Measured('nightly', 'lab:io', 'scratch', 'default', 1, 'read@2objects')],
+    'FileMetadata': [Measured('nightly', 'lab:io', 'scratch', 'default', 1, 'file_create@shared', 'ops/s')],
     'Unused': [],
 }
 PLACE = 'references.yaml: SharedFile.nightly.lab:io.scratch.default'
@@ -109,7 +108,7 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
 
 
 def test_the_words_are_those_of_the_verdict():
-    assert UNIT == UNIT_OF_METRICS and CONTRACT in ORIGINS
+    assert CONTRACT in ORIGINS
 
 
 @pytest.mark.parametrize(
@@ -189,6 +188,32 @@ def test_what_reframe_would_pass_over_is_refused(problems_of, old, new, problem)
     found = problems_of(old, new)
     assert any(problem in each for each in found), found
     assert all(each.startswith('references.yaml: ') and each.isprintable() for each in found)
+
+
+METADATA = """
+$seatrial:
+  FileMetadata:
+    nightly: {origin: contract, date: 2026-11-20, engine: mdtest}
+FileMetadata:
+  $index: [profile, $partition, file_system, layout, num_nodes]
+  nightly: {lab:io: {scratch: {default: {1: {file_create@shared: [40000.0, -0.1, null, ops/s]}}}}}
+"""
+
+
+def test_a_reference_of_metadata_has_its_own_unit_and_engine(read):
+    (found,) = read(METADATA)
+    assert (found.metric, found.value, found.unit, found.engine) == (
+        'file_create@shared',
+        40000.0,
+        'ops/s',
+        'mdtest',
+    )
+
+
+@pytest.mark.parametrize('unit', ['MiB/s', 'IOPS', 'op/s'])
+def test_a_reference_of_metadata_in_another_unit_is_refused_with_the_right_one(read, unit):
+    with pytest.raises(SiteError, match=rf"\[3\]: '{unit}' is not the unit of the metric; write ops/s"):
+        read(METADATA.replace('ops/s', unit))
 
 
 def test_a_problem_has_the_keys_of_its_place(problems_of):

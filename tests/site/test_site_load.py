@@ -177,6 +177,13 @@ ONE_PROBLEM = [
         '    profiles: [smok]\n    nodes:',
         "trials[0].profiles[0]: 'smok' is not a profile; did you mean 'smoke'?",
     ),
+    ('limits:', 'drop_caches: 1\n    limits:', 'drop_caches: 1 is neither true nor false; write one of them'),
+    (
+        '    nodes:',
+        '    files_per_client: 0\n    nodes:',
+        'trials[0].files_per_client: 0 is not a number of files; write a whole number from 1',
+    ),
+    ('    nodes:', '    files_per_client: 1GiB\n    nodes:', "files_per_client: '1GiB' is not a number of files"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
     (
         '    nodes:',

@@ -21,6 +21,7 @@ TWO_TRIALS = """  - checks: [SharedFile]
     nodes: [1]
     profiles: [nightly]
     bytes_per_client: 8GiB
+    files_per_client: 500
     budget: 20min
     max_clients: 3
   - checks: [access]
@@ -66,7 +67,7 @@ def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_
 
 def test_the_first_trial_that_gives_a_case_decides_what_is_fixed(site_with: Build) -> None:
     site = site_with('  - checks: [access]\n', TWO_TRIALS)
-    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 1200.0, 3)
+    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 1200.0, 3, (), 500)
 
 
 def test_a_trial_fixes_nothing_for_the_cases_of_another(site_with: Build) -> None:
@@ -91,6 +92,7 @@ def test_the_clients_of_a_case_are_capped(site_with: Build, max_clients: int | N
 def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     keys = """mount: /scratch
     storage_system: tide
+    drop_caches: true
     recovery_limit: 2min
     compresses: true
     server_cache_bytes: 512GiB
@@ -106,6 +108,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'layout': Layout('wide', -1, MIB, None),
         'mount': '/scratch',
         'records_on_target': False,
+        'drop_caches': True,
         'recovery_limit_s': 120.0,
         'compresses': True,
         'server_cache_bytes': 512 * GIB,
@@ -120,6 +123,10 @@ def test_the_default_layout_is_always_there(site_with: Build) -> None:
 def test_what_a_file_system_does_not_say_is_unknown(site_with: Build) -> None:
     target = site_with().target('home', 'default')
     assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
+
+
+def test_no_job_may_empty_the_caches_of_its_nodes_unless_the_site_says_so(site_with: Build) -> None:
+    assert site_with().target('home', 'default').drop_caches is False
 
 
 def test_a_file_system_is_its_own_storage_system_by_default(site_with: Build) -> None:
@@ -160,7 +167,8 @@ def test_a_launcher_can_have_arguments_of_its_own(site_with: Build) -> None:
 
 
 def test_all_engines_are_tried_in_the_known_order_by_default(site_with: Build) -> None:
-    assert site_with().engine_choices() == tuple(EngineChoice(name, name) for name in ('ior', 'fio', 'dd'))
+    names = ('ior', 'mdtest', 'fio', 'dd', 'posixops')
+    assert site_with().engine_choices() == tuple(EngineChoice(name, name) for name in names)
 
 
 def test_engines_can_have_an_order_and_programs_of_the_site(site_with: Build) -> None:

@@ -1,17 +1,18 @@
 """A stand-in for fio 3.33 whose launches take as long as a test wants, and which can be told to fail.
 
-It writes and reads the regions of its job file as fio does, and reports in the form of a genuine transcript. Its
-orders lie beside the program, in <program>.json:
+It writes and reads the regions of its job file as fio does, or makes, stats, reads and removes the files, and reports
+in the form of a genuine transcript. Its orders lie beside the program, in <program>.json:
 
     {"template": the JSON of a transcript, "version": what --version says,
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
 
 All orders whose expression is found in the end of the job file's path count, the later ones first; that is
 <case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes
-over the order's rate (B/s), and claims that time; or the runtime_ms of the order, taken in turn by the launch's
-number. Each launch adds a line to <program>.log: time, pid, directory, job file.
+over the order's rate (B/s, or files/s), and claims that time; or the runtime_ms of the order, taken in turn by the
+launch's number. Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
 
+import errno
 import json
 import os
 import re
@@ -44,7 +45,7 @@ def main(arguments):
     with open(os.path.abspath(__file__) + '.log', 'a') as stream:
         stream.write(f'{time.time()} {os.getpid()} {os.getcwd()} {job_file}\n')
     if 'rate' in order:
-        order['seconds'] = max(int(options['io_size']) for _, options in jobs) / order['rate']
+        order['seconds'] = max(share_of(common, options) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
     if fault != 'no-report':
@@ -91,16 +92,22 @@ def carry_out(common, jobs, order):
         os.unlink(order['unlink'])
     if fault == 'vanish':
         os.unlink(__file__)
-    for _, options in jobs:
+    for name, options in jobs:
+        data = bytes if fault == 'zeros' else os.urandom
         try:
-            touch_region(common, options, bytes if fault == 'zeros' else os.urandom)
-        except OSError:
-            sys.stderr.write(NO_SPACE.format(options['filename']))
+            if 'nrfiles' in common:
+                touch_files(common, options, data)
+            else:
+                touch_region(common, options, data)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                sys.stderr.write(NO_SPACE.format(file_of(options)))
+            order['error'] = name, error.errno
             return 1
         if fault == 'crash':
             os.kill(os.getpid(), signal.SIGSEGV)
     time.sleep(order.get('seconds', 0.0))
-    last = jobs[-1][1]['filename']
+    last = file_of(jobs[-1][1])
     if fault == 'error-lines':
         sys.stderr.write(IO_ERROR.format(last))
     if fault == 'delete-file':
@@ -110,6 +117,30 @@ def carry_out(common, jobs, order):
     if fault == 'foreign-file':
         open('core', 'w').close()
     return 0
+
+
+def share_of(common, options):
+    """Bytes of a job's region, or its files."""
+    return int(common['nrfiles'] if 'nrfiles' in common else options['io_size'])
+
+
+def file_of(options, number=0):
+    return options.get('filename') or options['filename_format'].replace('$filenum', str(number))
+
+
+def touch_files(common, options, data):
+    size = int(common['filesize'])
+    for name in (file_of(options, number) for number in range(int(common['nrfiles']))):
+        if common['ioengine'] == 'filestat':
+            os.stat(name)
+        elif common['ioengine'] == 'filedelete':
+            os.unlink(name)
+        elif common['rw'] == 'read':
+            with open(name, 'rb') as stream:
+                stream.read(size)
+        else:
+            with open(name, 'wb') as stream:
+                stream.write(b'' if common['ioengine'] == 'filecreate' else data(size))
 
 
 def touch_region(common, options, data):
@@ -159,13 +190,20 @@ def said(template, common, jobs, order, number):
     report['global options'] = common
     report['jobs'] = []
     for name, options in jobs:
-        moved = int(options['io_size'])
+        share = share_of(common, options)
         if order.get('fault') == 'fewer-bytes' and name == jobs[-1][0]:
-            moved //= 2
-        operation = 'read' if 'read' in options['rw'] else 'write'
+            share //= 2
+        operation = 'read' if 'read' in options.get('rw', common.get('rw')) else 'write'
+        moved = share * int(common['bs']) if 'nrfiles' in common else share
         rate = moved * 1000 // runtime
         done = dict(form[operation], io_bytes=moved, io_kbytes=moved >> 10, runtime=runtime, bw_bytes=rate)
-        job = dict(form, jobname=name, write=form['read'])
+        if 'nrfiles' in common:
+            latency_ns = 500_000 * runtime // max(1, share)
+            latencies = {'mean': float(latency_ns), 'N': share, 'bins': {str(latency_ns): share}}
+            done.update(total_ios=share, iops=1000.0 * share / runtime)
+            done['clat_ns'] = dict(done['clat_ns'], **latencies)
+        failed, error = order.get('error', ('', 0))
+        job = dict(form, jobname=name, error=error if failed == name else 0, write=form['read'])
         job.update({'job options': options, operation: done})
         report['jobs'].append(job)
     return report

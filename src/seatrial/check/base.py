@@ -14,6 +14,7 @@ from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared, declare, declared
+from seatrial.check.fate import ask_fate
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
 from seatrial.check.staging import claim_records, job_lines, write_plan
@@ -88,6 +89,11 @@ class Trial(rfm.RunOnlyRegressionTest):
         self.postrun_cmds = [remove]
         # The runner starts every launch itself: its geometry changes from point to point.
         self.job.launcher = getlauncher('local')()
+
+    @run_after('run')
+    def ask_of_end(self) -> None:
+        scheduler = self.current_partition.scheduler.registered_name
+        ask_fate(self.trial_plan.records, scheduler, self.job.jobid, Path(self.stagedir) / self.job.stderr)
 
     @sanity_function
     def judge(self) -> Any:

@@ -13,7 +13,7 @@ import seatrial
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console
 from seatrial.engine.base import EngineError
-from seatrial.engine.catalogue import by_name
+from seatrial.engine.catalogue import engines_called, kinds_of
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, type_fault
 from seatrial.filesystem.probe import mute
@@ -29,6 +29,8 @@ HOW_TO_GET = {
     'fio': 'apt-get install fio, dnf install fio, or from spack-env/',
     'dd': 'part of coreutils',
     'ior': 'from spack-env/ (ior@4.0.0)',
+    'mdtest': 'from spack-env/ (it comes with ior@4.0.0)',
+    'posixops': 'part of Seatrial; any Python since 3.6 runs it',
 }
 ANY_POINT = Point('', 1, 1, 1, 1, 1, 1)
 Row = tuple[bool, str, str]
@@ -53,23 +55,31 @@ def doctor(site_folder: Path) -> int:
         table.add_row(Text('+ ok', 'green') if fine else Text('- missing', 'yellow'), what, said)
     screen = console()
     screen.print(table)
-    measuring = next((what for fine, what, _ in engines if fine), None)
-    if measuring is None:
-        screen.print('No engine can measure here. Install one of the above.')
+    found = [what.partition(' ')[2] for fine, what, _ in engines if fine]
+    first = {kind: next((name for name in found if kind in kinds_of(name)), None) for kind in ('bytes', 'names')}
+    if None in first.values():
+        missing = (
+            'No engine can measure data here' if first['bytes'] is None else 'No engine can measure metadata here'
+        )
+        screen.print(f'{missing}. Install one of the above.')
         return 64
-    screen.print(f'{measuring} would measure on this host, unless a check asks for what it cannot express.')
+    screen.print(
+        f'{first["bytes"]} would measure data on this host and {first["names"]} metadata, '
+        'unless a check asks for what it cannot express.'
+    )
     return 0
 
 
 def _engine(site: Site, choice: EngineChoice) -> Row:
     name = f'engine {choice.name}'
     try:
-        engine = by_name(choice.name)
+        engine = engines_called(choice.name)[0]
     except ValueError as error:
         return False, name, str(error)
-    program = shutil.which(choice.program)
+    wanted = engine.programs[0] if choice.program == choice.name else choice.program
+    program = shutil.which(wanted)
     if program is None:
-        return False, name, f'{choice.program} is not on the PATH; {HOW_TO_GET[choice.name]}'
+        return False, name, f'{wanted} is not on the PATH; {HOW_TO_GET[choice.name]}'
     starters = {launch_argv(site.launcher(name), ANY_POINT, ())[0] for name in site.trial_file.partitions}
     missing = sorted(starter for starter in starters if shutil.which(starter) is None)
     if engine.mpi and missing:

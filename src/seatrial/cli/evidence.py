@@ -21,7 +21,8 @@ from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.record import PLAN, Records, Sample
-from seatrial.model.workload import preparation, resized
+from seatrial.model.tree import TreePoint
+from seatrial.model.work import Launch, preparations, sized
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
@@ -120,7 +121,7 @@ def _records(folder: Path, plan: TrialPlan) -> Records:
 
 def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
     records = _records(folder, plan)
-    start, samples = records.start, measured(records)
+    start, samples = records.start, measured(plan, records)
     raw = folder / 'cases' / plan.case.slug / RAW
     return CaseEvidence(
         plan=plan,
@@ -139,12 +140,17 @@ def _steps(
     """The first repetition of every point that has one, with the preparation that it needed."""
     steps: dict[str, list[Step]] = {}
     for point in plan.points:
-        first = [samples.get(metric(operation, point.label), ())[:1] for operation in plan.workload.operations]
+        names = [plan.measures(operation, point)[0] for operation in plan.workload.operations]
+        first = [samples.get(metric(name, point.label), ())[:1] for name in names]
         launches = [sample for each in first for sample in each if sample.command]
         prepared = [
             sample
             for sample in records.samples
-            if launches and sample.stage == 'prepare' and sample.command and sample.started <= launches[0].started
+            if launches
+            and sample.stage == 'prepare'
+            and sample.command
+            and sample.started <= launches[0].started
+            and (sample.point == point.label or not isinstance(point, TreePoint))
         ]
         if launches:
             steps[point.label] = [_step(plan, records, each, raw) for each in (*prepared[-1:], *launches)]
@@ -153,21 +159,26 @@ def _steps(
 
 def _step(plan: TrialPlan, records: Records, sample: Sample, raw: Path) -> Step:
     """A launch with the files and links that its engine asks for; a file's text is the one that was used."""
-    start, sized = records.start, records.sized
-    if start is None or sized is None:  # their lines are torn
+    start, decided = records.start, records.sized
+    if start is None or decided is None:  # their lines are torn
         return Step(sample, {}, ())
     try:
-        point = next(point for point in plan.points if point.label == sample.point)
-        point = resized(point, plan.axis, sized.bytes_per_client)
-        prepares = sample.stage == 'prepare'
-        pattern, point = preparation(plan.workload, point) if prepares else (plan.workload, point)
+        point = sized(
+            next(point for point in plan.points if point.label == sample.point), plan.axis, decided.per_client
+        )
+        launch = Launch(plan.workload, sample.operation, point)
+        if sample.stage == 'prepare':
+            launch = preparations(plan.workload, [point])[0]
+        engine = by_name(start.engine, plan.workload)
+        assert engine is not None, 'it has measured this workload'
         prefix = f'{plan.records}/{RAW}/{sample.raw}'
         seed = plan.seed + sample.block
-        command = by_name(start.engine).command(start.program, pattern, sample.operation, point, prefix, seed)
+        command = engine.command(start.program, *launch, prefix, seed)
     except (EngineError, ValueError):  # this Seatrial would not measure it so any more
         return Step(sample, {}, ())
     inputs = {Path(path).name: text for path, text in command.inputs.items()}
-    return Step(sample, {name: _text(raw / name) or text for name, text in inputs.items()}, command.links)
+    texts = {name: _text(raw / name) or text for name, text in inputs.items()}
+    return Step(sample, texts, command.links, command.directories)
 
 
 def _text(file: Path) -> str:

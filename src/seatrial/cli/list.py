@@ -11,7 +11,8 @@ from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, session_options
 from seatrial.cli.terminal import console, duration
 from seatrial.engine.catalogue import choose
-from seatrial.job.survey import least_bytes_per_client, memory_bytes
+from seatrial.job.survey import least_per_client, memory_bytes
+from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size
 from seatrial.rules.before import peak
@@ -37,7 +38,7 @@ def list_(
     memory, missing = memory_bytes(), dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
-        least = least_bytes_per_client(first, memory)
+        least = least_per_client(first, memory)
         chosen = choose(first.engines, first.workload, first.points, shutil.which)
         if chosen.engine is None:
             missing.setdefault(first.workload.name, '; '.join(chosen.passed_over))
@@ -48,7 +49,7 @@ def list_(
             _points(first),
             chosen.engine.name if chosen.engine else 'none here',
             approximate_size(peak(first, least)['bytes']),
-            approximate_size(max(point.tasks for point in first.points) * least),
+            approximate_size(_moved(first, least)),
             duration(sum(plan.stopping.budget_s for plan in group)),
         )
     screen.print(table)
@@ -73,8 +74,16 @@ def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
 
 
 def _points(plan: TrialPlan) -> str:
-    said = f'{len(plan.points)}: {plan.points[0].label} .. {plan.points[-1].label}'
+    labels = [point.label for point in plan.points]
+    said = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
     return f'{said} ({len(plan.left_out)} more do not fit)' if plan.left_out else said
+
+
+def _moved(plan: TrialPlan, least: int) -> int:
+    """Bytes of the largest launch, at least."""
+    if isinstance(plan.workload, Namespace):
+        return peak(plan, least)['bytes']
+    return max(point.tasks for point in plan.points) * least
 
 
 def _where(group: list[TrialPlan]) -> str:

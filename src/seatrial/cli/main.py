@@ -15,6 +15,8 @@ from seatrial.cli.history import history
 from seatrial.cli.list import list_
 from seatrial.cli.report import report
 from seatrial.cli.run import run
+from seatrial.cli.schedule import schedule
+from seatrial.cli.status import status
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL = 64, 70
@@ -30,7 +32,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, history, doctor, clean):
+for command in (run, list_, report, history, doctor, clean, schedule, status):
     main.add_command(command)
 
 

@@ -12,7 +12,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
 from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
-from seatrial.engine.catalogue import ENGINES
+from seatrial.engine.catalogue import NAMES, kinds_of
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import choice
 from seatrial.site.load import load as load_site
@@ -49,9 +49,7 @@ def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
-        click.option(
-            '--engine', type=click.Choice([each.name for each in ENGINES]), help='Measure with this engine.'
-        ),
+        click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine.'),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
         checks_option,
         click.option(
@@ -97,7 +95,9 @@ def open_session(
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
+    """The one that was named for what it measures; for what it cannot, those of the site."""
     choices = site.engine_choices()
     if engine is None:
         return choices
-    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)
+    chosen = tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)
+    return chosen + tuple(each for each in choices if kinds_of(each.name).isdisjoint(kinds_of(engine)))

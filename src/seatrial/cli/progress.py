@@ -13,6 +13,7 @@ from seatrial.job.recorder import records_in
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
+from seatrial.model.work import unit
 from seatrial.rules.case import measured
 from seatrial.rules.stopping import t_interval
 
@@ -70,14 +71,17 @@ def running_line(plan: TrialPlan, records: Records, now: float) -> str:
     assert records.start is not None
     elapsed = now - records.start.started
     line = f'    {plan.case.name}'
-    by_metric = measured(records)
+    by_metric = measured(plan, records)
     if not by_metric:
         return f'{line}  warm-up  {duration(elapsed)}'
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
-    name = metric(last.operation, last.point)
-    values = [s.measurement.bandwidth for s in by_metric[name] if s.valid and s.measurement]
+    point = next(point for point in plan.points if point.label == last.point)
+    figure = plan.measures(last.operation, point)[0]
+    name = metric(figure, last.point)
+    values = [sample.figures[figure] for sample in by_metric[name] if sample.valid]
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
-    shown = f' {interval.mean:.0f} MiB/s +- {100 * interval.half_width / interval.mean:.0f} %' if interval else ''
+    spread = f'{100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
+    shown = f' {interval.mean:.0f} {unit(plan.workload)} +- {spread}' if interval else ''
     return (
         f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
     )
@@ -88,5 +92,5 @@ def expected_s(plan: TrialPlan, records: Records) -> float:
     assert records.start is not None
     done = [sample for sample in records.samples if sample.stage == 'measured']
     before = done[0].started - records.start.started
-    launches = len(plan.metrics) * (plan.stopping.least + plan.stopping.extra)
+    launches = len(plan.points) * len(plan.workload.operations) * (plan.stopping.least + plan.stopping.extra)
     return min(plan.stopping.budget_s, before + launches * statistics.fmean(sample.elapsed_s for sample in done))

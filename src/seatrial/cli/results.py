@@ -18,6 +18,7 @@ from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.units import approximate_size
+from seatrial.model.work import MIB_S
 
 RESULTS = 'results.json'
 REASONS_SHOWN = 3
@@ -59,30 +60,47 @@ def show(console: Console, session: Session, result: SessionResult, file: Path) 
 
 def _table(result: SessionResult) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ('verdict', 'case', 'engine', 'bytes a client', 'read MiB/s', 'write MiB/s', 'took'):
-        table.add_column(heading, justify='left' if heading in ('verdict', 'case', 'engine') else 'right')
+    for heading in ('verdict', 'case', 'engine', 'a client', 'figures', 'took'):
+        table.add_column(heading, justify='right' if heading in ('a client', 'took') else 'left')
     for case in result.cases:
         style, mark = MARKS[case.verdict]
         table.add_row(
             Text(f'{mark} {case.verdict.value}', style),
             case.case.name,
             f'{case.engine} {case.version}'.strip() or '-',
-            approximate_size(case.bytes_per_client) if case.bytes_per_client else '-',
-            _range(case, 'read'),
-            _range(case, 'write'),
+            _share(case),
+            _figures(case),
             duration(case.duration_s) if case.duration_s is not None else '-',
         )
     return table
 
 
-def _range(case: CaseResult, operation: str) -> str:
-    """The means over the sweep from the least to the greatest, of the metrics that can be believed."""
-    means = [
-        each.summary.mean
-        for each in case.metrics
-        if each.operation == operation and each.summary and each.verdict is not Verdict.INVALID
-    ]
-    return f'{min(means):.0f}..{max(means):.0f}' if means else '-'
+FIGURES_SHOWN = 2
+
+
+def _share(case: CaseResult) -> str:
+    """What each client did, where that was decided: bytes, or files."""
+    if not case.per_client:
+        return '-'
+    return approximate_size(case.per_client) if case.metrics[0].unit == MIB_S else f'{case.per_client} files'
+
+
+def _figures(case: CaseResult) -> str:
+    """The means over the points from the least to the greatest, of the metrics that can be believed."""
+    means: dict[str, list[float]] = {}
+    for each in case.metrics:
+        if each.summary and each.verdict is not Verdict.INVALID:
+            means.setdefault(each.operation, []).append(each.summary.mean)
+    if not means:
+        return '-'
+    shown = [f'{name} {_span(values)}' for name, values in means.items()]
+    more = f' +{len(shown) - FIGURES_SHOWN}' if len(shown) > FIGURES_SHOWN else ''
+    return f'{", ".join(shown[:FIGURES_SHOWN])}{more} {case.metrics[0].unit}'
+
+
+def _span(values: list[float]) -> str:
+    low, high = f'{min(values):.0f}', f'{max(values):.0f}'
+    return low if low == high else f'{low}..{high}'
 
 
 def _say_reasons(console: Console, result: SessionResult) -> None:

@@ -18,6 +18,7 @@ from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave
+from seatrial.cli.fates import REFRAME, REPORT, complete_fates
 from seatrial.cli.options import open_session, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show, write_results
@@ -55,6 +56,7 @@ def run(
         beating.stop()
     except lock.LockError as error:
         screen.print(f'nothing was measured: {error}', soft_wrap=True)
+    complete_fates(session, plans)
     results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
     result = judge_session(session.id, profile, results, criteria)
     file = write_results(session, result)
@@ -138,7 +140,7 @@ def _reframe(
 
 def reframe_argv(session: Session, checks: Path) -> list[str]:
     """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
-    folder = session.folder / 'reframe'
+    folder = session.folder / REFRAME
     return [
         _reframe_program(),
         f'--config-file={session.site.folder / "settings.py"}',
@@ -147,7 +149,7 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
         '--recursive',
         '--exec-policy=serial',
         f'--prefix={folder}',
-        f'--report-file={folder / "report.json"}',
+        f'--report-file={folder / REPORT}',
         '--dont-restage',
         '--nocolor',
         '--run',

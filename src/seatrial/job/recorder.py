@@ -4,7 +4,9 @@ import json
 import os
 from typing import Any
 
-from seatrial.model.record import JOB, SAMPLES, Records, line_of, read_records
+from seatrial.model.record import SAMPLES, Records, line_of, read_records
+
+JOB = 'job.json'
 
 
 class AlreadyRecorded(Exception):

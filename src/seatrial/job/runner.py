@@ -435,6 +435,8 @@ def _launch(
         if trial.signals.stopping():
             raise
         found = [finding('E2', str(error))]
+    if measurement is None and trial.signals.stopping():
+        raise Interrupted(trial.signals.sentence())  # Slurm ends the engine and the runner together
     sample = Sample(
         stage=stage,
         point=point.label,

@@ -12,7 +12,6 @@ from seatrial.model.units import MIB
 
 SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
-JOB = 'job.json'
 
 
 class Finding(NamedTuple):
@@ -181,11 +180,6 @@ class Records(NamedTuple):
     removal: Optional[Removal]
     torn: int
     fate: str = ''
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether the job did not come to its own end, so that others must be asked why."""
-        return self.end is None or self.end.reason == 'interrupted'
 
 
 def line_of(value: Any) -> str:

@@ -1,31 +1,28 @@
 """The curve of a case as places on paper: where the axes, lines, markers and intervals lie. The template draws them.
 
-Colour is never the only difference: an operation has its own marker and dash pattern, and what cannot be believed or
-cannot decide has its own form.
+Two kinds of case have one: those whose points lie on an axis of numbers, with a line an operation, and a directory
+that is listed again and again, with a line a point: the curve of the client's cache. Others are drawn by dots.py.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
-from seatrial.judge.references import ReferenceResult
-from seatrial.judge.statistics import Summary
-from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.judge.verdict import CaseResult, MetricResult
+from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
-from seatrial.report import words
-from seatrial.report.scale import Scale, Tick, scale_of
-
-FULL, OPEN, STRUCK = 'full', 'open', 'struck'
+from seatrial.model.tree import TreePoint
+from seatrial.report import trees, words
+from seatrial.report.marks import STRUCK, Mark, figures_scale, mark_of, styles
+from seatrial.report.scale import CHARACTER_WIDTH, Scale, Tick, round_values
 
 MARGIN = 0.06
 """Of the width of the axes: free before the first and after the last point."""
 
 ASIDE = 5.0
 """px that the markers of an operation stand beside their point, where two were measured."""
-
-CHARACTER_WIDTH = 0.64
-"""Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
 
 TICK_GAP = 8.0
 """px between the upright axis and the labels of its ticks."""
@@ -48,46 +45,38 @@ NARROW = Paper(330, 280, right=10, font=12.0)
 
 
 @dataclass(frozen=True)
-class Mark:
-    """One metric. low, high: the ends of its interval, None where it has none; cut: those ends lie outside.
+class Line:
+    """One operation, or one point: the strokes between its believable marks, and every mark.
 
-    form:   'full', 'open' (it cannot decide) or 'struck' (it cannot be believed)
-    dots:   its samples
-    bounds: the places of its reference's bounds, each with the side that is allowed: 1 above, -1 below
+    label: as people read its name; empty where it is the only point
     """
 
-    x: float
-    y: float
-    form: str
-    low: float | None
-    high: float | None
-    low_cut: bool
-    high_cut: bool
-    dots: tuple[tuple[float, float], ...]
-    bounds: tuple[tuple[float, int], ...]
-    words: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """One operation: the strokes between its believable points, and every mark."""
-
-    operation: str
+    name: str
+    label: str
+    style: str
     strokes: tuple[tuple[tuple[float, float], ...], ...]
     marks: tuple[Mark, ...]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Everything that there is to draw. left: where the lying axis begins, in px."""
+    """Everything that there is to draw. left, right: where the lying axis begins and ends, in px.
+
+    again_ticks: the same places on a second upright axis, at the right, where the figures have another reading
+    breaks:      places on the lying axis where what is before it and what is after it are of two kinds
+    """
 
     paper: Paper
     left: float
+    right: float
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     x_label: str
     y_label: str
     lines: tuple[Line, ...]
+    again_ticks: tuple[Tick, ...] = ()
+    again_label: str = ''
+    breaks: tuple[float, ...] = ()
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -100,57 +89,96 @@ class Curve:
         return '; '.join(mark.words for mark in self.marks)
 
 
+def has_curve(plan: TrialPlan) -> bool:
+    """Whether the points of a case make one; those that differ by more than a number do not."""
+    if isinstance(plan.workload, Namespace):
+        return trees.is_repeated_listing(plan) or (plan.axis == 'entries' and len(plan.points) > 1)
+    return True
+
+
 def curve(plan: TrialPlan, case: CaseResult, paper: Paper) -> Curve | None:
-    """The curve of a case, or None where nothing was measured."""
+    """The curve of a case that has one, or None where nothing was measured."""
     metrics = [metric for metric in case.metrics if metric.summary is not None]
     if not metrics:
         return None
-    references = {reference.metric: reference for reference in case.references}
-    up = _up(metrics, references, paper)
+    up = figures_scale(case, metrics, paper.height - paper.bottom, paper.top)
     y_ticks = up.ticks()
-    left = paper.font * (1.9 + CHARACTER_WIDTH * max(len(tick.label) for tick in y_ticks)) + TICK_GAP
-    across = _across(case.curves.values, left, paper)
-    operations = [each for each in plan.workload.operations if any(metric.operation == each for metric in metrics)]
+    left = paper.font * 1.9 + _room(y_ticks, paper)
+    again = _listing_times(plan, up, paper) if trees.is_repeated_listing(plan) else ()
+    right = paper.width - (paper.font * 1.9 + _room(again, paper) if again else paper.right)
+    axis = _of_listings(case, left, right) if trees.is_repeated_listing(plan) else _of_sweep(plan, case, left, right)
+    by_line = _by_line(plan, metrics)
+    style = styles(by_line)
     return Curve(
         paper=paper,
         left=left,
-        x_ticks=_x_ticks(plan, across, paper),
+        right=right,
+        x_ticks=_x_ticks(axis, paper),
         y_ticks=y_ticks,
-        x_label=f'{words.AXIS_LABELS[plan.axis]}{" (log scale)" if len(across) > 1 else ""}',
+        x_label=axis.label,
         y_label=f'{metrics[0].unit}{" (log scale)" if up.logarithmic else ""}',
-        lines=tuple(_line(each, operations, case, across, up, references) for each in operations),
+        lines=tuple(_line(name, style, case, plan, axis, up) for name in by_line),
+        again_ticks=again,
+        again_label='for one listing' if again else '',
+        breaks=axis.breaks,
     )
 
 
-def _across(values: Mapping[str, int], left: float, paper: Paper) -> dict[str, float]:
-    """Places on the lying axis by label. The values of a sweep double, or nearly so: the axis is logarithmic."""
+class _Axis(NamedTuple):
+    """The lying axis: the place and the label of each key, and where it breaks."""
+
+    places: dict[str, float]
+    labels: dict[str, str]
+    label: str
+    breaks: tuple[float, ...] = ()
+
+
+def _room(ticks: Sequence[Tick], paper: Paper) -> float:
+    """What the labels of an upright axis need beside it, in px."""
+    return paper.font * CHARACTER_WIDTH * max((len(tick.label) for tick in ticks), default=0) + TICK_GAP
+
+
+def _key(plan: TrialPlan, metric: MetricResult) -> tuple[str, str]:
+    """The line of a metric, and what it stands at on the lying axis."""
+    return (metric.point, metric.operation) if trees.is_repeated_listing(plan) else (metric.operation, metric.point)
+
+
+def _by_line(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[str]:
+    return list(dict.fromkeys(_key(plan, metric)[0] for metric in metrics))
+
+
+def _of_sweep(plan: TrialPlan, case: CaseResult, left: float, right: float) -> _Axis:
+    """The values of a sweep double, or nearly so, or grow tenfold: the axis is logarithmic."""
+    values = case.curves.values
     low, high = math.log2(min(values.values())), math.log2(max(values.values()))
-    width = paper.width - left - paper.right
+    labels = {point.label: words.point_value(plan, point) for point in plan.points}
+    if plan.axis == 'entries':
+        labels = {label: words.compact(value) for label, value in values.items()}
+    label = words.AXIS_LABELS[plan.axis]
     if low == high:
-        return dict.fromkeys(values, left + width / 2)
-    margin = MARGIN * width
-    scale = (width - 2 * margin) / (high - low)
-    return {label: left + margin + (math.log2(value) - low) * scale for label, value in values.items()}
+        return _Axis(dict.fromkeys(values, (left + right) / 2), labels, label)
+    margin = MARGIN * (right - left)
+    scale = (right - left - 2 * margin) / (high - low)
+    places = {label: left + margin + (math.log2(value) - low) * scale for label, value in values.items()}
+    return _Axis(places, labels, f'{label} (log scale)')
 
 
-def _up(metrics: Sequence[MetricResult], references: Mapping[str, ReferenceResult], paper: Paper) -> Scale:
-    """The upright axis. It need not hold all of an interval of three samples, nor a reference far above."""
-    summaries = [metric.summary for metric in metrics if metric.summary]
-    greatest = max(each.maximum for each in summaries)
-    ends = [min(each.interval.high, 1.25 * greatest) for each in summaries if math.isfinite(each.interval.half_width)]
-    bounds = [bound for metric in metrics for bound, _ in _bounds(references.get(metric.metric))]
-    others = [
-        *(each.minimum for each in summaries),
-        *(each.maximum for each in summaries),
-        *ends,
-        *(bound for bound in bounds if bound <= 3 * greatest),
-    ]
-    return scale_of([each.mean for each in summaries], others, paper.height - paper.bottom, paper.top)
+def _of_listings(case: CaseResult, left: float, right: float) -> _Axis:
+    """Listings in their order, those that follow a pause apart from those that follow each other."""
+    names = list(dict.fromkeys(metric.operation for metric in case.metrics))
+    paused = [trees.pause_of(name) is not None for name in names]
+    steps = [i + after for i, after in enumerate(paused)]
+    margin = MARGIN * (right - left)
+    step = (right - left - 2 * margin) / max(1, steps[-1])
+    places = {name: left + margin + step * at for name, at in zip(names, steps, strict=True)}
+    labels = {name: trees.listing_tick(name) for name in names}
+    breaks = (left + margin + step * paused.index(True),) if True in paused and not paused[0] else ()
+    return _Axis(places, labels, 'listing in a row, then after a pause of', breaks)
 
 
-def _x_ticks(plan: TrialPlan, across: Mapping[str, float], paper: Paper) -> tuple[Tick, ...]:
+def _x_ticks(axis: _Axis, paper: Paper) -> tuple[Tick, ...]:
     """A tick at every point. The last has its label, and before it every second or third if all would touch."""
-    places = sorted(((across[point.label], words.point_value(plan, point)) for point in plan.points), reverse=True)
+    places = sorted(((place, axis.labels[key]) for key, place in axis.places.items()), reverse=True)
     every = next(step for step in range(1, len(places) + 1) if _apart(places[::step], paper))
     return tuple(Tick(x, '' if i % every else label) for i, (x, label) in enumerate(places))[::-1]
 
@@ -163,66 +191,43 @@ def _apart(places: Sequence[tuple[float, str]], paper: Paper) -> bool:
     )
 
 
-def _line(
-    operation: str,
-    operations: Sequence[str],
-    case: CaseResult,
-    across: Mapping[str, float],
-    up: Scale,
-    references: Mapping[str, ReferenceResult],
-) -> Line:
-    # Intervals of two operations at one point would hide each other: each stands a little to its side.
-    aside = ASIDE * (2 * operations.index(operation) - len(operations) + 1)
+def _listing_times(plan: TrialPlan, up: Scale, paper: Paper) -> tuple[Tick, ...]:
+    """How long one listing takes at the places of the upright axis; none where directories differ in size."""
+    sizes = {point.entries.files for point in plan.points if isinstance(point, TreePoint)}
+    if len(sizes) != 1:
+        return ()
+    entries = sizes.pop()
+    ticks: list[Tick] = []
+    for time_s in round_values(entries / up.most, entries / max(up.least, up.most / 50)):
+        place = up(entries / time_s)
+        # From the shortest time, at the top, downwards: the times of a linear axis crowd at its foot.
+        if not ticks or place - ticks[-1].at > 1.3 * paper.font:
+            ticks.append(Tick(place, words.tick_time(time_s)))
+    return tuple(ticks)
+
+
+def _line(name: str, style: Mapping[str, str], case: CaseResult, plan: TrialPlan, axis: _Axis, up: Scale) -> Line:
+    # Intervals of several lines at one point would hide each other: each stands a little to its side.
+    aside = ASIDE * (2 * list(style).index(name) - len(style) + 1)
+    references = {reference.metric: reference for reference in case.references}
     marks: list[Mark] = []
     strokes: list[list[tuple[float, float]]] = [[]]
+    crossed = list(axis.breaks)
     for metric in case.metrics:
-        if metric.operation != operation:
+        line, at = _key(plan, metric)
+        if line != name:
             continue
+        if crossed and axis.places[at] > crossed[0]:
+            strokes.append([])
+            crossed.pop(0)
         if metric.summary is not None:
-            marks.append(_mark(metric, metric.summary, across[metric.point] + aside, up, references))
+            marks.append(mark_of(metric, metric.summary, axis.places[at] + aside, up, references))
         if metric.summary is None or marks[-1].form == STRUCK:
             strokes.append([])
         else:
             strokes[-1].append((marks[-1].x, marks[-1].y))
-    return Line(operation, tuple(tuple(each) for each in strokes if len(each) > 1), tuple(marks))
-
-
-def _mark(
-    metric: MetricResult, summary: Summary, x: float, up: Scale, references: Mapping[str, ReferenceResult]
-) -> Mark:
-    form = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}.get(metric.verdict, FULL)
-    interval = summary.interval
-    has_interval = form != STRUCK and math.isfinite(interval.half_width)
-    believed = 'cannot be believed, ' if form == STRUCK else ''
-    span = f', {100 * interval.confidence:g} % interval {words.figure(interval.low)} to {words.figure(interval.high)}'
-    return Mark(
-        x=x,
-        y=up(summary.mean),
-        form=form,
-        low=up(interval.low) if has_interval else None,
-        high=up(interval.high) if has_interval else None,
-        low_cut=interval.low < up.least,
-        high_cut=interval.high > up.most,
-        dots=() if form == STRUCK else _dots(metric.values, x, up),
-        bounds=tuple(
-            (up(bound), side)
-            for bound, side in _bounds(references.get(metric.metric))
-            if up.least <= bound <= up.most
-        ),
-        words=f'{metric.metric}: {believed}mean {words.figure(summary.mean)} {metric.unit}'
-        f'{span if has_interval else ""}, n = {summary.n}, {metric.verdict.value}',
-    )
-
-
-def _dots(values: Sequence[float], x: float, up: Scale) -> tuple[tuple[float, float], ...]:
-    """The samples from left to right in the order in which they were taken, so that a drift is seen."""
-    if len(values) < 2:
-        return ()
-    step = min(1.6, 10.0 / len(values))
-    return tuple((x + step * (i - (len(values) - 1) / 2), up(value)) for i, value in enumerate(values))
-
-
-def _bounds(reference: ReferenceResult | None) -> list[tuple[float, int]]:
-    if reference is None:
-        return []
-    return [(bound, side) for bound, side in ((reference.low, 1), (reference.high, -1)) if bound is not None]
+    label = trees.metric_label(name)
+    if trees.is_repeated_listing(plan):
+        label = name if len(style) > 1 else ''
+    drawn = tuple(tuple(each) for each in strokes if len(each) > 1)
+    return Line(name, label, style[name], drawn, tuple(marks))

@@ -16,11 +16,13 @@ class Step:
 
     inputs: files that the engine was given, by their name in the folder of the raw output, with their text
     links:  symbolic links beside the data: (name, what it points to)
+    directories: beside the data, that are there before the launch
     """
 
     sample: Sample
     inputs: Mapping[str, str]
     links: Sequence[tuple[str, str]]
+    directories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,21 @@ from xml.etree import ElementTree
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
+from seatrial.model.tree import LATENCIES
 from seatrial.report import words
-from seatrial.report.evidence import SessionEvidence
+from seatrial.report.contrast import contentions
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
 
 _ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
 _BAD = ('failure', 'error')
+_HOLDS = {True: 'holds', False: 'does not hold', None: 'not tried'}
 
 
 def junit(evidence: SessionEvidence) -> str:
     """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
     result = evidence.result
-    cases = [_case(case) for case in result.cases]
+    own = {each.result.case: each for each in evidence.cases}
+    cases = [_case(case, own[case.case]) for case in result.cases]
     cases += [_relation(each) for each in result.relations if each.enforced]
     if result.verdict is not Verdict.PASS and not any(case.find(kind) is not None for case in cases for kind in _BAD):
         cases.append(_session(evidence))
@@ -59,14 +63,18 @@ def junit(evidence: SessionEvidence) -> str:
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"
 
 
-def _case(case: CaseResult) -> ElementTree.Element:
+def _case(case: CaseResult, evidence: CaseEvidence) -> ElementTree.Element:
     element = _testcase(case.case.name, case.case.check, case.duration_s)
     properties = ElementTree.SubElement(element, 'properties')
-    engine = f'{case.engine} {case.version}'.strip() or 'none'
-    for name, value in (('verdict', case.verdict.value), ('engine', engine), ('host', case.host)):
+    for name, value in (('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)):
         _property(properties, name, value)
     for metric in case.metrics:
         _property(properties, metric.metric, _figures(metric))
+    for pair in contentions(evidence.plan, case):
+        for name, ratio in pair.ratios.items():
+            _property(properties, f'{name}, {pair.over} / {pair.under}', words.ratio(ratio))
+    for fact in case.facts:
+        _property(properties, fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}')
     _outcome(element, case.verdict, case.reasons)
     if case.labels:
         ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(case.labels))
@@ -100,7 +108,11 @@ def _figures(metric: MetricResult) -> str:
     summary = metric.summary
     if summary is None:
         return f'{metric.verdict.value}: not measured'
-    return f'{metric.verdict.value}: mean {summary.mean:.6g} {metric.unit}, n = {summary.n}'
+    latencies = ''.join(
+        f', p{100 * share:g} {words.brief(each)}'
+        for share, each in zip(LATENCIES, metric.percentiles_s, strict=False)
+    )
+    return f'{metric.verdict.value}: mean {summary.mean:.6g} {metric.unit}, n = {summary.n}{latencies}'
 
 
 def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str, ...]) -> None:

@@ -7,8 +7,9 @@ from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult
 from seatrial.report import words
-from seatrial.report.evidence import SessionEvidence
-from seatrial.report.lanes import OPERATIONS, believed
+from seatrial.report.contrast import cached, contentions
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
+from seatrial.report.lanes import ROLES, believed, in_role, unit_of
 
 REASONS_SHOWN = 3
 _SPECIAL = re.compile(r'([\\`*_<>\[\]|~&#])')
@@ -31,19 +32,51 @@ def markdown(evidence: SessionEvidence) -> str:
         f'- On {_escaped(words.listed(words.machines(evidence)) or "no machine: no job began")}',
         f'- {words.counts(result)}; judged by Seatrial {_escaped(evidence.seatrial)}',
         '',
-        '| verdict | case | read MiB/s | write MiB/s |',
-        '|---|---|---:|---:|',
-        *(_row(case) for case in result.cases),
-        '',
+        *_tables(result.cases),
+        *_metadata(evidence.cases),
         *_reasons(result),
         *_held_against(result),
     ]
     return '\n'.join(lines).rstrip() + '\n'
 
 
-def _row(case: CaseResult) -> str:
-    ranges = ' | '.join(_range(believed(case, operation)) for operation in OPERATIONS)
-    return f'| {case.verdict.value} | {_escaped(case.case.name)} | {ranges} |'
+def _tables(cases: Sequence[CaseResult]) -> list[str]:
+    """A table a unit, of what the cases of one can be compared by."""
+    lines = []
+    for unit in ROLES:
+        own = [case for case in cases if unit_of(case) == unit]
+        if own:
+            roles = [role for role in ROLES[unit] if any(in_role(case, role) for case in own)]
+            heads = ' | '.join(f'{role} {unit}' if unit != 'facts' else 'promises of POSIX' for role in roles)
+            lines += [f'| verdict | case | {heads} |', f'|---|---|{"---:|" * len(roles)}']
+            lines += [*(_row(case, roles) for case in own), '']
+    return lines
+
+
+def _row(case: CaseResult, roles: Sequence[str]) -> str:
+    figures = [_range(believed(case, role)) for role in roles]
+    if case.facts:
+        figures = [words.held(case.facts)]
+    return f'| {case.verdict.value} | {_escaped(case.case.name)} | {" | ".join(figures)} |'
+
+
+def _metadata(cases: Sequence[CaseEvidence]) -> list[str]:
+    """The ratios and facts that a metadata check is made for, a line each."""
+    lines = []
+    for case in cases:
+        said = []
+        for pair in contentions(case.plan, case.result):
+            ratios = ', '.join(f'{name} {words.ratio(each)}' for name, each in pair.ratios.items() if each.estimate)
+            said += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
+        for point in case.plan.points:
+            found = cached(case.plan, case.result, point.label)
+            if found:
+                times = f'{words.ratio(found.faster)} times as fast' if found.faster.estimate else 'not compared'
+                said.append(f'listing again, {words.brief(found.warm_s)}: {times}. {found.kept}')
+        if words.not_held(case.result.facts):
+            said.append(f'{words.held(case.result.facts)} promises hold{words.not_held(case.result.facts)}')
+        lines += [f'- {_escaped(case.plan.case.name)}: {_escaped(each)}' for each in said]
+    return [*lines, ''] if lines else []
 
 
 def _range(means: Sequence[float]) -> str:

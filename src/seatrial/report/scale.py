@@ -1,8 +1,8 @@
 """Scales: from a figure to its place on paper."""
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from seatrial.report import words
 
@@ -10,6 +10,9 @@ LOG_BEYOND = 20.0
 """A linear axis from zero shows a value that is less than a twentieth of the largest as nothing."""
 
 HEADROOM = 1.05
+
+CHARACTER_WIDTH = 0.64
+"""Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,10 @@ class Scale:
         """The place of a value; one outside lies at the end that it is beyond."""
         return self.start + (self.end - self.start) * max(0.0, min(1.0, self._share(value)))
 
-    def ticks(self, count: int = 5) -> tuple[Tick, ...]:
-        """About `count` ticks at round values."""
+    def ticks(self, count: int = 5, said: Callable[[float], str] = words.figure) -> tuple[Tick, ...]:
+        """About `count` ticks at round values, each labelled as `said` says it."""
         values = log_ticks(self.least, self.most) if self.logarithmic else nice_ticks(self.most, count)
-        return tuple(Tick(self(value), words.figure(value)) for value in values)
+        return tuple(Tick(self(value), said(value)) for value in values)
 
     def _share(self, value: float) -> float:
         if not self.logarithmic:
@@ -55,6 +58,18 @@ def scale_of(means: Sequence[float], others: Iterable[float], start: float, end:
     return Scale(0.0, max(values) * HEADROOM, False, start, end)
 
 
+def apart(ticks: Sequence[Tick], font: float, end: float) -> tuple[Tick, ...]:
+    """The ticks of a lying axis, without the labels that would touch the one before or reach beyond the end."""
+    kept: list[Tick] = []
+    taken = 0.0
+    for tick in ticks:
+        half = font * CHARACTER_WIDTH * len(tick.label) / 2
+        clear = taken <= tick.at - half and tick.at + half <= end
+        kept.append(tick if clear else replace(tick, label=''))
+        taken = tick.at + half + 0.4 * font if clear else taken
+    return tuple(kept)
+
+
 def nice_ticks(most: float, count: int) -> list[float]:
     """0 and the multiples up to `most` of 1, 2 or 5 x 10^k, at most count + 1 values; count is at least 3."""
     rough = most / count
@@ -65,7 +80,16 @@ def nice_ticks(most: float, count: int) -> list[float]:
 
 def log_ticks(least: float, most: float) -> list[float]:
     """The 1, 2 and 5 x 10^k between the two; only the 10^k where those are many."""
-    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    inside = [value for power in powers for factor in (1, 2, 5) if least <= (value := factor * 10.0**power) <= most]
-    decades = [10.0**power for power in powers if least <= 10.0**power <= most]
+    inside = round_values(least, most)
+    decades = [10.0**power for power in _powers(least, most) if least <= 10.0**power <= most]
     return inside if len(inside) <= 8 else decades
+
+
+def round_values(least: float, most: float) -> list[float]:
+    """The 1, 2 and 5 x 10^k between the two, however many."""
+    values = [factor * 10.0**power for power in _powers(least, most) for factor in (1, 2, 5)]
+    return [value for value in values if least <= value <= most]
+
+
+def _powers(least: float, most: float) -> range:
+    return range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)

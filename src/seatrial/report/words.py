@@ -1,6 +1,7 @@
 """The sentences and figures of a report, the same in all of its forms."""
 
 import math
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,11 +10,16 @@ from seatrial.judge.expectations import AXIS_WORDS, ExpectationResult
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.judge.verdict import Verdict
-from seatrial.model.plan import Limits, Target, TrialPlan
-from seatrial.model.units import approximate_size, format_size
-from seatrial.model.workload import AccessPattern, Point
-from seatrial.report.evidence import SessionEvidence
+from seatrial.judge.verdict import CaseResult, Verdict
+from seatrial.model.namespace import Namespace
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.tree import Fact, TreePoint
+from seatrial.model.units import approximate_size
+from seatrial.model.work import Place
+from seatrial.model.workload import AccessPattern
+from seatrial.report import trees
+from seatrial.report.contrast import Ratio
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
 
 NARROW_SPACE = '\u202f'
 
@@ -21,6 +27,7 @@ AXIS_LABELS = {
     'transfer_size': 'bytes per transfer',
     'objects': 'objects per client',
     'clients': 'clients',
+    'entries': 'files in the directory',
 }
 
 STOPPED = {
@@ -32,6 +39,8 @@ STOPPED = {
 }
 """Why the repetitions of a point ended, by the word of the end record."""
 
+_SECONDS = ((1.0, 's'), (1e3, 'ms'), (1e6, '\u00b5s'), (1e9, 'ns'))
+_LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
 _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 
 
@@ -53,9 +62,24 @@ def figure(value: float) -> str:
     return f'{value:,.0f}'.replace(',', NARROW_SPACE) if abs(value) >= 9999.5 else text
 
 
+def compact(value: float) -> str:
+    """A round figure in a narrow place: 500, 20k, 1M."""
+    least, factor, letter = next((each for each in _LETTERS if value >= each[0]), (0.0, 1.0, ''))
+    return f'{value / factor:g}{letter}' if least else figure(value)
+
+
 def percent(share: float) -> str:
     """A share as per cent, with one decimal below 10: 4.2 %, 37 %."""
     return f'{100 * share:.1f} %' if abs(share) < 0.0995 else f'{100 * share:.0f} %'
+
+
+def ratio(found: Ratio) -> str:
+    """A ratio with its interval, if it has one: '1.49 (1.31 - 1.67)'."""
+    if found.estimate is None:
+        return 'cannot be told'
+    if found.low is None or found.high is None:
+        return figure(found.estimate)
+    return f'{figure(found.estimate)} ({figure(found.low)} - {figure(found.high)})'
 
 
 def seconds(value: float) -> str:
@@ -65,6 +89,18 @@ def seconds(value: float) -> str:
     if value < 120:
         return f'{value:.0f} s'
     return f'{value / 60:.0f} min' if value < 7200 else f'{value / 3600:.1f} h'
+
+
+def brief(value_s: float) -> str:
+    """A time of three significant digits, however short: 1.23 s, 466 ms, 33.4 \u00b5s."""
+    value, unit = _in_unit(value_s)
+    return f'{figure(value)} {unit}'
+
+
+def tick_time(value_s: float) -> str:
+    """A round time on an axis: 50 ms."""
+    value, unit = _in_unit(value_s)
+    return f'{value:g} {unit}'
 
 
 def listed(words: Sequence[str], most: int = 3) -> str:
@@ -78,18 +114,34 @@ def count(number: int, one: str, many: str = '') -> str:
     return f'{number} {one if number == 1 else many or one + "s"}'
 
 
-def point_value(plan: TrialPlan, point: Point) -> str:
-    """Where a point lies on the axis of its sweep: '64 KiB', '32'."""
+def point_value(plan: TrialPlan, point: Place) -> str:
+    """Where a point lies on the axis of its sweep: '64 KiB', '32', '10 000'; the label of one that lies on none."""
+    if isinstance(point, TreePoint):
+        return trees.grouped(point.entries.files) if plan.axis == 'entries' else point.label
     if plan.axis == 'transfer_size':
-        text = format_size(point.transfer_size)
-        unit = text.lstrip('0123456789')
-        return f'{text[: -len(unit)]} {unit}'
+        return trees.exact_size(point.transfer_size)
     return str(point.objects if plan.axis == 'objects' else point.tasks)
 
 
-def workload(plan: TrialPlan) -> str:
-    """What a case does, in one sentence: 'Every client writes and reads a file of its own, over transfer sizes.'"""
+def point_words(plan: TrialPlan, point: Place) -> str:
+    """A point by itself: 'transfers of 64 KiB', '10 000 files', 'private'."""
+    unit = {
+        'transfer_size': 'transfers of {}',
+        'objects': '{} objects a client',
+        'clients': '{} clients',
+        'entries': '{} files',
+    }.get(plan.axis, '{}')
+    return unit.format(point_value(plan, point))
+
+
+def workload(plan: TrialPlan, per_client: int | None = None) -> str:
+    """What a case does, in one sentence: 'Every client writes and reads a file of its own, over transfer sizes.'
+
+    per_client: what the sizing decided, if it did.
+    """
     pattern = plan.workload
+    if isinstance(pattern, Namespace):
+        return f'{trees.sentence(plan, pattern, per_client)}.'
     does = ' and '.join(f'{operation}s' for operation in pattern.operations)
     order = ', in random order' if pattern.order == 'random' else ''
     through = {
@@ -98,6 +150,46 @@ def workload(plan: TrialPlan) -> str:
         ('mpiio', True): ', collectively through MPI-IO',
     }[pattern.interface, pattern.collective]
     return f'Every client {does} {_what(pattern)}{order}{through}, over {AXIS_WORDS[plan.axis]}.'
+
+
+def share(case: CaseEvidence) -> str:
+    """What each client did: '64 MiB', '1000 files'; of trees that the plan fixes, so."""
+    sized = case.records.sized
+    if sized is None:
+        return 'not decided'
+    if not isinstance(case.plan.workload, Namespace):
+        return approximate_size(sized.per_client)
+    return f'{trees.grouped(sized.per_client)} files' if sized.per_client else 'what the check says'
+
+
+def where(cases: Sequence[CaseEvidence]) -> tuple[str, dict[Case, str]]:
+    """What all cases have in common of the place where they ran, and in what each differs: 'scratch (ext4)'."""
+    columns = list(zip(*map(_place, cases), strict=True))
+    common = [column[0] for column in columns if len(set(column)) == 1]
+    differs = [column for column in columns if len(set(column)) > 1]
+    return ', '.join(common), {case.plan.case: ', '.join(c[i] for c in differs) for i, case in enumerate(cases)}
+
+
+def file_system_type(case: CaseEvidence) -> str:
+    """The type that the site declares; where that is 'posix', the type that was seen to be mounted: 'ext4'."""
+    start = case.records.start
+    mounted = re.search(r' type (\S+) \(', start.mount) if start else None
+    return mounted.group(1) if mounted and case.plan.target.type == 'posix' else case.plan.target.type
+
+
+def held(facts: Sequence[Fact]) -> str:
+    """How many promises of POSIX hold: '32 of 33'."""
+    return f'{sum(fact.holds is True for fact in facts)} of {len(facts)}'
+
+
+def not_held(facts: Sequence[Fact], most: int = 8) -> str:
+    """Which do not, as what follows: '; flock does not; direct_io was not tried'."""
+    groups = ((False, 'does not', 'do not'), (None, 'was not tried', 'were not tried'))
+    said = ''
+    for holds, one, many in groups:
+        names = [fact.name for fact in facts if fact.holds is holds]
+        said += f'; {listed(names, most)} {one if len(names) == 1 else many}' if names else ''
+    return said
 
 
 def verdict_sentence(session: SessionResult) -> str:
@@ -128,15 +220,28 @@ def counts(session: SessionResult) -> str:
     return ', '.join(f'{number} {verdict.value}' for verdict, number in session.counts.items()) or 'no cases'
 
 
+def engine(case: CaseResult) -> str:
+    """The engine that measured a case, once by name: 'fio 3.33'."""
+    said = case.version if case.version.startswith(case.engine) else f'{case.engine} {case.version}'.strip()
+    return said or 'no engine'
+
+
 def engines(session: SessionResult) -> list[tuple[str, str]]:
     """Which engines measured, each with the number of its cases: ('fio 3.33', '8 cases')."""
-    names = [f'{case.engine} {case.version}'.strip() or 'no engine' for case in session.cases]
+    names = [engine(case) for case in session.cases]
     return [(name, count(names.count(name), 'case')) for name in dict.fromkeys(names)]
 
 
 def passed_over(session: SessionResult) -> list[str]:
-    """Why engines that were preferred did not measure; each reason once."""
-    return list(dict.fromkeys(reason for case in session.cases for reason in case.passed_over))
+    """Why engines that were preferred did not measure, an engine each: its first reason, and how many more it has."""
+    reasons = dict.fromkeys(reason for case in session.cases for reason in case.passed_over)
+    by_engine: dict[str, list[str]] = {}
+    for reason in reasons:
+        by_engine.setdefault(reason.partition(':')[0], []).append(reason)
+    return [
+        f'{own[0]}; and {count(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
+        for own in by_engine.values()
+    ]
 
 
 def machines(evidence: SessionEvidence) -> list[str]:
@@ -161,9 +266,13 @@ def memories(evidence: SessionEvidence) -> list[str]:
     return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in starts))
 
 
-def targets(evidence: SessionEvidence) -> list[Target]:
-    """Every file system and layout under test, each once."""
-    return list(dict.fromkeys(case.plan.target._replace(limits=Limits(0, 0)) for case in evidence.cases))
+def targets(evidence: SessionEvidence) -> list[tuple[str, str]]:
+    """Every file system under test with its path, each once: ('scratch (ext4)', '/scratch')."""
+    # A job that never began has not seen what is mounted.
+    began = sorted(evidence.cases, key=lambda case: case.records.start is None)
+    types = {case.plan.target.name: file_system_type(case) for case in reversed(began)}
+    named = [case.plan.target for case in evidence.cases]
+    return list(dict.fromkeys((f'{target.name} ({types[target.name]})', target.path) for target in named))
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
@@ -228,6 +337,17 @@ def _visible(character: str) -> str:
     if hidden or unicodedata.bidirectional(character) in _BIDIRECTIONAL:
         return f'\\x{code:02x}' if code < 256 else f'\\u{code:04x}'
     return character
+
+
+def _in_unit(value_s: float) -> tuple[float, str]:
+    factor, unit = next(((f, u) for f, u in _SECONDS if value_s * f >= 0.9995), _SECONDS[-1])
+    return value_s * factor, unit
+
+
+def _place(case: CaseEvidence) -> tuple[str, ...]:
+    own = case.plan.case
+    kind = f'{own.file_system} ({file_system_type(case)})'
+    return f'partition {own.partition}', kind, f'layout {own.layout}', count(own.nodes, 'node')
 
 
 def _what(pattern: AccessPattern) -> str:

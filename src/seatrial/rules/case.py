@@ -34,6 +34,11 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     return by_metric
 
 
+def cut_off(records: Records) -> bool:
+    """Whether the job did not come to its own end, so that others must be asked why."""
+    return records.end is None or records.end.reason == 'interrupted'
+
+
 @rule(
     'T15',
     'The job wrote its own end record',
@@ -44,7 +49,7 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
 )
 def job_ended(seen: CaseSeen) -> Optional[str]:
     end, fate = seen.records.end, seen.records.fate
-    if not seen.records.cut_off:
+    if not cut_off(seen.records):
         return None if end is None or end.reason == 'finished' else end.why
     if end is not None:
         said = end.why

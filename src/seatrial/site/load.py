@@ -5,6 +5,7 @@ import runpy
 import traceback
 import typing
 from collections.abc import Collection, Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,19 @@ def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = No
     if problems:
         raise SiteError(problems)
     return Site(home, trial_file)
+
+
+def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
+    """What settings.py says of each partition, by 'system:partition'. Raises SiteError."""
+    configuration = _executed(settings).get('site_configuration')
+    if not isinstance(configuration, dict):
+        sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
+        raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+    return {
+        f'{system.get("name")}:{partition.get("name")}': partition
+        for system in _dictionaries(configuration.get('systems'))
+        for partition in _dictionaries(system.get('partitions'))
+    }
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:
@@ -114,23 +128,21 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 def _partitions_of(settings: Path) -> list[str]:
     """Every 'system:partition' that settings.py describes. Whatever ReFrame itself would refuse is left to it."""
-    configuration = _executed(settings).get('site_configuration')
-    if not isinstance(configuration, dict):
-        sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
-        raise SiteError([problem(SETTINGS_FILE, [], sentence)])
-    return [
-        f'{system.get("name")}:{partition.get("name")}'
-        for system in _dictionaries(configuration.get('systems'))
-        for partition in _dictionaries(system.get('partitions'))
-    ]
+    return list(partitions_in(settings))
 
 
 def _executed(settings: Path) -> dict[str, Any]:
     strict_yaml.regular_file(settings)
     try:
-        return runpy.run_path(str(settings))
+        return _run(str(settings), settings.read_bytes())
     except (Exception, SystemExit) as error:
         raise SiteError([problem(SETTINGS_FILE, [], _failure(error, settings))]) from None
+
+
+@cache
+def _run(settings: str, content: bytes) -> dict[str, Any]:
+    """Once a content and process: a second time would register the site's own launchers twice."""
+    return runpy.run_path(settings)
 
 
 def _failure(error: BaseException, settings: Path) -> str:

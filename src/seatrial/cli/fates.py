@@ -1,0 +1,65 @@
+"""Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seatrial.check.fate import SLURM, said_by_slurm, tail
+from seatrial.check.session import Session
+from seatrial.job.recorder import records_in, write_fate
+from seatrial.model.plan import TrialPlan
+from seatrial.rules.case import cut_off
+from seatrial.site.slurm_job import State, fate_of, of_sbatch
+
+REFRAME, REPORT = 'reframe', 'report.json'
+"""The folder of ReFrame in that of the session, and its report in it."""
+
+
+def complete_fates(session: Session, plans: Sequence[TrialPlan]) -> None:
+    """Write the fate of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
+
+    Once Slurm does not answer it is not asked again: every question would last until its deadline.
+    """
+    tests = _tests(session.folder / REFRAME / REPORT)
+    silence = ''
+    for plan in plans:
+        records = records_in(plan.records)
+        if not cut_off(records) or records.fate:
+            continue
+        test = tests.get(plan.case.name, {})
+        said = [_said_by_reframe(test)]
+        # Where ReFrame was ended, and left no report, the record itself names the job.
+        job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
+        if job and (not test or test.get('scheduler') in SLURM):
+            if not silence:
+                fate = fate_of(job, _output(test))
+                silence = said_by_slurm(fate) if fate.state is State.SILENT else ''
+            said.append(silence or said_by_slurm(fate))
+        whole = '; '.join(each for each in said if each)
+        if whole:
+            write_fate(plan.records, whole, job)
+
+
+def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
+    """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
+    try:
+        runs = json.loads(file.read_text())['runs']
+        return {str(test['case']): test for run in runs for test in run['testcases'] if 'case' in test}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _said_by_reframe(test: Mapping[str, Any]) -> str:
+    """Its reason in one line; nothing after the job, where it repeats what the check itself said."""
+    reason = str(test.get('fail_reason') or '').strip()
+    if not reason or test.get('fail_phase') in ('sanity', 'performance'):
+        return ''
+    refused = of_sbatch(reason)
+    if refused is not None:
+        return said_by_slurm(refused)
+    return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'
+
+
+def _output(test: Mapping[str, Any]) -> str:
+    return tail(Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or ''))

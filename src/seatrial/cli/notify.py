@@ -1,0 +1,146 @@
+"""Telling people of a scheduled trial: the site's own command when there is news, and figures for monitoring always.
+
+Nothing here changes a verdict: whatever goes wrong is said.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from seatrial.cli.watch import file_of, put, title_of
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.report.news import News, Told, Watch, news
+from seatrial.report.openmetrics import openmetrics
+from seatrial.site.model import Site
+
+DEADLINE_S = 60.0
+"""For the site's command: a mail or a call of a web service; the job waits for it."""
+
+KILLED_S = 5.0
+SHOWN_LINES = 3
+
+
+def tell(screen: Console, site: Site, watch: Watch, faults: Sequence[str] = ()) -> None:
+    """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
+
+    faults: sentences on what went wrong around the last run
+    """
+    export(screen, site, watch)
+    told = told_of(site, watch.profile)
+    found = news(watch, told, site.schedule(watch.profile).inconclusive_nights, faults)
+    fault = None
+    if found is not None:
+        screen.print(found.subject, soft_wrap=True)
+        fault = _send(site.trial_file.notify, found, facts(watch, found))
+        if fault:
+            screen.print(f'nobody was told: {fault}', soft_wrap=True)
+    _remember(screen, site, watch, told, bool(faults), fault)
+
+
+def export(screen: Console, site: Site, watch: Watch) -> None:
+    """Write the file for monitoring, whole, and rename it into place."""
+    try:
+        put(metrics_file(site, watch.profile), openmetrics(watch))
+    except OSError as error:
+        screen.print(f'no metrics were exported: {error.filename}: {error.strerror}', soft_wrap=True)
+
+
+def metrics_file(site: Site, profile: str) -> Path:
+    """In a folder of its own, which node_exporter can be pointed to."""
+    return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
+
+
+def told_of(site: Site, profile: str) -> Told:
+    """What people know; nothing where no file says so."""
+    data = _kept(site, profile)
+    with suppress(KeyError, TypeError, ValueError):
+        return Told(data['session'], datetime.fromisoformat(data['missed']) if data['missed'] else None)
+    return Told()
+
+
+def unsent(site: Site, profile: str) -> str:
+    """Why the last notification did not reach anybody, or empty."""
+    return str(_kept(site, profile).get('fault') or '')
+
+
+def facts(watch: Watch, found: News) -> dict[str, str]:
+    """What the command finds in its environment."""
+    standing = [each.verdict for each in watch.standing.values()]
+    return {
+        'SEATRIAL_EVENTS': ' '.join(found.events),
+        'SEATRIAL_SUBJECT': found.subject,
+        'SEATRIAL_SITE': watch.site,
+        'SEATRIAL_PROFILE': watch.profile,
+        'SEATRIAL_VERDICT': watch.verdict.value,
+        'SEATRIAL_EXIT_CODE': str(EXIT_CODES[watch.verdict]),
+        'SEATRIAL_SESSION_ID': watch.last.session if watch.last else '',
+        'SEATRIAL_FAILING': str(standing.count(Verdict.FAIL)),
+        'SEATRIAL_MISSED': str(len(watch.missed)),
+        'SEATRIAL_REPORT': watch.report,
+    }
+
+
+def _kept(site: Site, profile: str) -> dict[str, str]:
+    try:
+        data = json.loads(file_of(site, profile, '.told.json').read_text())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
+    """Run the site's command; why nobody was told, or None.
+
+    Text and output go through files: a grandchild that keeps a pipe open would keep this process waiting.
+    """
+    if not command:
+        return 'trial.yaml names no command in notify'
+    with tempfile.TemporaryFile('w+') as text, tempfile.TemporaryFile('w+', errors='replace') as output:
+        text.write(found.text)
+        text.seek(0)
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=text,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f'{command[0]}: {error.strerror}'
+        try:
+            status = process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(KILLED_S)
+            return f'{command[0]} has not ended after {DEADLINE_S:.0f} s, and was killed'
+        if status == 0:
+            return None
+        output.seek(0)
+        lines = [line.strip() for line in output.read().splitlines() if line.strip()]
+        how = f'was killed by signal {-status}' if status < 0 else f'ended with {status}'
+        return f'{command[0]} {how}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
+
+
+def _remember(screen: Console, site: Site, watch: Watch, told: Told, died: bool, fault: str | None) -> None:
+    """Keep what people know now. A run that died is told once, and not again as missed."""
+    known, missed = told
+    if fault is None:
+        known = watch.last.session if watch.last else known
+        times = [*watch.missed, *(run.due for run in watch.runs[-1:] if died), *([missed] if missed else [])]
+        missed = max(times, default=None)
+    data = {'session': known, 'missed': missed.isoformat() if missed else None, 'fault': fault}
+    try:
+        put(file_of(site, watch.profile, '.told.json'), json.dumps(data) + '\n')
+    except OSError as error:
+        screen.print(f'people may be told the same again: {error.filename}: {error.strerror}', soft_wrap=True)

@@ -1,0 +1,102 @@
+"""What the scheduled trials ask of Slurm: who of them is in the queue, and the user's scrontab.
+
+Debian's and other packages lack scrontab, and a cluster may have it switched off. What scrontab 22.05 refuses in a
+#SCRON line, tried with its own client: --begin, --no-requeue, --signal=B:..., --export=NIL.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from typing import NamedTuple
+
+DEADLINE_S = 60.0
+"""For one question to Slurm, which answers late while slurmctld is busy."""
+
+_FORMAT = '%i|%T|%U|%r|%o'
+
+
+class QueueError(Exception):
+    """Slurm refused or did not answer; in its own words."""
+
+
+class Job(NamedTuple):
+    """A job in the queue. command: of its script with the arguments; empty for a job of scrontab."""
+
+    id: str
+    state: str
+    uid: int
+    reason: str
+    command: str
+
+    @property
+    def words(self) -> str:
+        """'job 12 is pending (BeginTime)'."""
+        reason = f' ({self.reason})' if self.state == 'PENDING' else ''
+        return f'job {self.id} is {self.state.lower()}{reason}'
+
+
+def jobs_named(name: str) -> list[Job]:
+    """The jobs of this name that have not ended, of all users. Raises QueueError."""
+    found = []
+    for line in asked('squeue', '--noheader', f'--name={name}', f'--format={_FORMAT}').splitlines():
+        number, state, uid, reason, command = line.split('|', 4)
+        found.append(Job(number, state, int(uid), reason, command))
+    return found
+
+
+def cancel_pending(jobs: Sequence[Job]) -> None:
+    """Take jobs out of the queue; one that has begun meanwhile goes on. Raises QueueError."""
+    if jobs:
+        asked('scancel', '--state=PENDING', *(job.id for job in jobs))
+
+
+def submit(script: str, begin: str, argument: str) -> str:
+    """Put a script with its argument into the queue; returns the job's number. Raises QueueError."""
+    return asked('sbatch', '--parsable', f'--begin={begin}', script, argument).strip().partition(';')[0]
+
+
+def has_scrontab() -> bool:
+    """Whether there is the program, and the cluster has switched it on."""
+    if shutil.which('scrontab') is None or shutil.which('scontrol') is None:
+        return False
+    return bool(re.search(r'^ScronParameters\s*=.*\benable\b', asked('scontrol', 'show', 'config'), re.MULTILINE))
+
+
+def crontab() -> str:
+    """The user's scrontab; empty where there is none. Raises QueueError."""
+    done = _run(['scrontab', '-l'])
+    if done.returncode == 1 and done.stdout.startswith('no crontab for '):
+        return ''
+    return _checked('scrontab', done)
+
+
+def write_crontab(text: str) -> None:
+    """Replace the user's scrontab and see that it is there. Raises QueueError; then the old one is still in force."""
+    asked('scrontab', '-', text=text)
+    if crontab() != text:
+        raise QueueError('scrontab has accepted a crontab and shows another one; look at it with scrontab -l')
+
+
+def asked(*argv: str, text: str = '') -> str:
+    """What a program of Slurm prints. Raises QueueError."""
+    return _checked(argv[0], _run(argv, text))
+
+
+def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
+    # In a job: of its own variables some would become options of the jobs that it submits.
+    own = {name: value for name, value in os.environ.items() if not name.startswith('SLURM_') or name == 'SLURM_CONF'}
+    try:
+        return subprocess.run(argv, input=text, env=own, capture_output=True, text=True, timeout=DEADLINE_S)
+    except FileNotFoundError:
+        raise QueueError(f'{argv[0]} is not on the PATH') from None
+    except subprocess.TimeoutExpired:
+        raise QueueError(f'{argv[0]} has not answered for {DEADLINE_S:.0f} s') from None
+
+
+def _checked(program: str, done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode == 0:
+        return done.stdout
+    said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    raise QueueError(f'{program} ended with {done.returncode}: {"; ".join(said[:3]) or "it said nothing"}')

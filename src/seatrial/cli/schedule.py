@@ -1,0 +1,292 @@
+"""`seatrial schedule`: Slurm runs a profile by itself: by scrontab, or by a script that keeps itself in the queue.
+
+The job is small where ReFrame submits jobs: it runs `seatrial run`, which does. Where ReFrame runs everything on the
+spot (its local scheduler) the job is the allocation that the cases run in.
+"""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seatrial.check.base import job_limit_s
+from seatrial.check.planning import plan_of
+from seatrial.cli import queue
+from seatrial.cli.night import AHEAD, keep_in_queue, night, script_of, waiting
+from seatrial.cli.notify import metrics_file
+from seatrial.cli.options import checks_option, open_session, site_option
+from seatrial.cli.partitions import Partitions, partitions_of
+from seatrial.cli.terminal import console, duration
+from seatrial.cli.watch import file_of, put, scheduled, title_of
+from seatrial.model.plan import TrialPlan
+from seatrial.model.quoting import shell_line
+from seatrial.site.calendar import Calendar
+from seatrial.site.load import load
+from seatrial.site.model import Site, calendar_of, parse_duration
+from seatrial.site.profile import PROFILES
+
+LEAD_S = 600.0
+"""Before Slurm ends the job the session is told to end: time for the launch in hand, the report and the news."""
+
+CASE_S = 60.0
+"""Of a job's time limit, for each case: ReFrame, the queue of an idle partition, the start of the runner."""
+
+FORMS = ('scrontab', 'sbatch')
+
+
+@click.command()
+@click.option('--install', 'mode', flag_value='install', help='Put it into force; what is in force already is left.')
+@click.option('--remove', 'mode', flag_value='remove', help='Take it out of force; a session that runs goes on.')
+@click.option('--now', 'mode', flag_value='now', help='Do what the job does, now: run, export, and tell people.')
+@click.option('--at', metavar='HH:MM', help="Time of day, where it is not trial.yaml's.")
+@click.option('--as', 'form', type=click.Choice(FORMS), help='Without it scrontab if this Slurm has it, else sbatch.')
+@click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
+@click.option('--deadline', hidden=True, help='With --now: after this duration the session is told to end.')
+@click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
+@click.option(
+    '--profile',
+    type=click.Choice(list(PROFILES)),
+    default='nightly',
+    show_default=True,
+    help='How much is measured.',
+)
+@checks_option
+@site_option
+def schedule(
+    site_folder: Path,
+    checks: Path,
+    profile: str,
+    system: str | None,
+    form: str | None,
+    at: str | None,
+    mode: str | None,
+    due: str | None,
+    deadline: str | None,
+) -> int:
+    """Print what makes Slurm run a profile at a time of day, or put it into force.
+
+    It is a scrontab entry, or where Slurm has no scrontab a batch script that keeps itself in the queue.
+    """
+    screen = console()
+    site = load(site_folder)
+    choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
+    choices += [f'--system={system}'] if system else []
+    try:
+        if mode == 'remove':
+            _remove(screen, site, profile)
+        elif mode == 'now':
+            command = [_seatrial(), 'run', *choices]
+            return night(screen, site, profile, command, due, parse_duration(deadline) if deadline else None)
+        else:
+            order = _order(site, profile, _planned(site, checks, profile, system), choices, form, at)
+            for note in order.notes:
+                click.echo(f'note: {note}', err=True)
+            if mode == 'install':
+                _install(screen, site, profile, order)
+            else:
+                click.echo(order.text, nl=False)
+    except (ValueError, queue.QueueError) as error:
+        raise click.UsageError(str(error)) from None
+    return 0
+
+
+@dataclass(frozen=True)
+class Order:
+    """What Slurm is to be told. text: the block of the scrontab, or the script; notes: what people should know."""
+
+    form: str
+    calendar: Calendar
+    text: str
+    notes: tuple[str, ...]
+
+
+def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
+    """The crontab with this block, where it was before or at the end; every other line stays as it is.
+
+    marks: the first and the last line of the block. An empty block takes it out. Raises ValueError where the marks
+    are not a pair.
+    """
+    lines = crontab.splitlines(keepends=True)
+    found = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
+    if not found:
+        if lines and not lines[-1].endswith('\n') and block:
+            lines[-1] += '\n'
+        return ''.join([*lines, block])
+    if [lines[number].rstrip('\n') for number in found] != list(marks):
+        raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; mend it with scrontab -e")
+    return ''.join([*lines[: found[0]], block, *lines[found[1] + 1 :]])
+
+
+def _planned(site: Site, checks: Path, profile: str, system: str | None) -> list[TrialPlan]:
+    session, cases = open_session(site.folder, profile, checks, system, None, ())
+    return [plan_of(session, declared, case) for declared, case in cases]
+
+
+def _order(
+    site: Site, profile: str, plans: Sequence[TrialPlan], choices: Sequence[str], form: str | None, at: str | None
+) -> Order:
+    entry, partitions = site.schedule(profile), partitions_of(site, profile)
+    calendar = calendar_of(at, entry.days) if at else entry.calendar
+    limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
+    deadline_s = max(limit_s - LEAD_S, limit_s / 2)
+    command = [_seatrial(), 'schedule', *choices, '--now', f'--deadline={deadline_s // 60:.0f}min']
+    options = [
+        *entry.access,
+        f'--job-name={title_of(site, profile)}',
+        '--dependency=singleton',
+        f'--time={-(-limit_s // 60):.0f}',
+        *([f'--licenses={entry.licence}'] if entry.licence else []),
+        *_geometry(site, partitions, plans),
+        f'--chdir={site.state}',
+        f'--output={file_of(site, profile, ".log")}',
+        '--open-mode=append',
+    ]
+    form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
+    lines = _block if form == 'scrontab' else _script
+    text = ''.join(f'{line}\n' for line in lines(site, profile, calendar, options, command))
+    if not all(line.isprintable() for line in text.splitlines()):
+        raise ValueError(f'{site.folder}: a path that cannot be printed cannot stand in a script')
+    return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
+
+
+def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) -> list[str]:
+    if partitions.submit:
+        return ['--nodes=1', '--ntasks=1']
+    tasks = max(site.partition(plan.case.partition).tasks_per_node for plan in plans)
+    return [f'--nodes={max(plan.case.nodes for plan in plans)}', f'--ntasks-per-node={tasks}', '--exclusive']
+
+
+def _notes(
+    site: Site,
+    profile: str,
+    partitions: Partitions,
+    calendar: Calendar,
+    plans: Sequence[TrialPlan],
+    limit_s: float,
+) -> list[str]:
+    """What people should know before they put it into force. Raises ValueError for what could never run."""
+    entry = site.schedule(profile)
+    notes = []
+    if not entry.time_limit:
+        notes.append(
+            f'time limit {duration(limit_s)}: the budgets and longest launches of {len(plans)} cases, without their '
+            'waiting in the queue; time_limit in the schedule of trial.yaml sets another'
+        )
+    moments = calendar.after(datetime.now().astimezone(), 8)
+    if timedelta(seconds=limit_s) > min(after - before for before, after in pairwise(moments)):
+        notes.append('the time limit is longer than from one run to the next, which waits for the one before it')
+    if not partitions.submit:
+        return notes
+    if entry.licence and {word.partition(':')[0] for word in entry.licence.split(',')} & partitions.licences:
+        raise ValueError(
+            f'the job holds the licence {entry.licence}, so its cases would wait for it in vain; take it out of '
+            'access in settings.py'
+        )
+    own = Partitions.of(entry.access)
+    shared = sorted(partitions.names & own.names)
+    if partitions.exclusive and (shared or not own.names):
+        where = f'partition {shared[0]}' if shared else 'the default partition'
+        notes.append(
+            f'the job has a core of {where}: a case that asks for all of its nodes, exclusively, would wait in vain; '
+            'name a partition of other nodes in access, in the schedule of trial.yaml'
+        )
+    return notes
+
+
+def _seatrial() -> str:
+    """The command that was installed with this Python, else the one on the PATH."""
+    program = shutil.which('seatrial', path=str(Path(sys.executable).parent)) or shutil.which('seatrial')
+    if program is None:
+        raise click.UsageError('the command seatrial is not installed; pip install it into this environment')
+    return program
+
+
+def _marks(site: Site, profile: str) -> tuple[str, str]:
+    return f'# BEGIN seatrial {profile} of {site.folder}', f'# END seatrial {profile} of {site.folder}'
+
+
+def _block(site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]) -> list[str]:
+    begin, end = _marks(site, profile)
+    return [begin, *(f'#SCRON {option}' for option in options), f'{calendar.cron} exec {shell_line(command)}', end]
+
+
+def _script(
+    site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]
+) -> list[str]:
+    return [
+        '#!/bin/sh',
+        f'# Seatrial: {profile} of {site.folder}, {calendar.words}',
+        '# It is submitted by seatrial schedule --install with the time that it is due as its argument. Its own jobs',
+        f'# keep {AHEAD} of it in the queue; seatrial schedule --remove ends that.',
+        *(f'#SBATCH {option}' for option in options),
+        '#SBATCH --no-requeue',
+        '#SBATCH --export=HOME,LANG,PATH',
+        f'exec {shell_line(command)} --due="$1"',
+    ]
+
+
+def _install(screen: Console, site: Site, profile: str, order: Order) -> None:
+    site.make_directories()
+    before = scheduled(site, profile)
+    if before is not None and before.form != order.form:
+        _take_out(screen, site, profile, before.form)
+    file_of(site, profile, '.log').parent.mkdir(exist_ok=True)
+    changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
+    if before is None or (before.calendar, before.form) != (order.calendar, order.form):
+        record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
+        put(file_of(site, profile, '.json'), json.dumps(record) + '\n')
+    for said in changed or [f'it is in force already, by {order.form}; nothing was changed']:
+        screen.print(said, soft_wrap=True)
+    screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
+    screen.print(f'  log:      {file_of(site, profile, ".log")}', soft_wrap=True)
+    screen.print(f'  metrics:  {metrics_file(site, profile)}', soft_wrap=True)
+
+
+def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
+    old = queue.crontab()
+    new = with_block(old, _marks(site, profile), order.text)
+    if new == old:
+        return []
+    queue.write_crontab(new)
+    return ['the scrontab has the entry now; its other lines are as they were']
+
+
+def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
+    script = script_of(site, profile)
+    if not script.is_file() or script.read_text() != order.text:
+        put(script, order.text)
+        queue.cancel_pending(waiting(site, profile))
+    return keep_in_queue(site, profile, order.calendar, datetime.now().astimezone())
+
+
+def _remove(screen: Console, site: Site, profile: str) -> None:
+    before = scheduled(site, profile)
+    if before is None:
+        screen.print(f'nothing is in force for {site.name}, profile {profile}')
+        return
+    _take_out(screen, site, profile, before.form)
+    file_of(site, profile, '.json').unlink()
+    screen.print('it is out of force; the history, the log and the metrics stay')
+
+
+def _take_out(screen: Console, site: Site, profile: str, form: str) -> None:
+    if form == 'scrontab':
+        old = queue.crontab()
+        new = with_block(old, _marks(site, profile), '')
+        if new != old:
+            queue.write_crontab(new)
+            screen.print('the scrontab has the entry no more; its other lines are as they were')
+        return
+    jobs = waiting(site, profile)
+    queue.cancel_pending(jobs)
+    script_of(site, profile).unlink(missing_ok=True)
+    for job in jobs:
+        screen.print(f'job {job.id} is taken out of the queue')

@@ -1,0 +1,52 @@
+"""`seatrial status`: on one screen how last night went."""
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from seatrial.cli.notify import tell, unsent
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import MARKS, console
+from seatrial.cli.watch import watch_of
+from seatrial.judge.verdict import EXIT_CODES
+from seatrial.report.news import aligned
+from seatrial.report.news import screen as lines_of
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
+
+
+@click.command()
+@click.option(
+    '--profile',
+    type=click.Choice(list(PROFILES)),
+    default='nightly',
+    show_default=True,
+    help='The profile that is scheduled.',
+)
+@click.option('--notify', is_flag=True, help='Tell people what is new, with the command that trial.yaml names.')
+@site_option
+def status(site_folder: Path, profile: str, notify: bool) -> int:
+    """Show how the last run of a profile went, what changed, what was missed and when the next one is due.
+
+    The exit code is that of the last run, or 13 if the run that was due last was missed.
+    """
+    site = load(site_folder)
+    screen = console()
+    try:
+        watch = watch_of(site, profile)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    lines = lines_of(watch)
+    fault = unsent(site, profile)
+    if fault:
+        lines.append(('news', f'the last could not be sent: {fault}'))
+    style, mark = MARKS[watch.verdict]
+    for (word, said), line in zip(lines, aligned(lines), strict=True):
+        if word == 'verdict':
+            screen.print(Text(line.removesuffix(said)).append(f'{mark} {said}', style), soft_wrap=True)
+        else:
+            screen.print(line, soft_wrap=True)
+    if notify:
+        tell(screen, site, watch)
+    return EXIT_CODES[watch.verdict]

@@ -1,0 +1,131 @@
+"""What is known of a site's scheduled trials: from the history, the sessions' folders, the schedule and Slurm."""
+
+import json
+import os
+import re
+import shutil
+import time
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.check.session import FILE, began, folder_of
+from seatrial.cli.queue import QueueError, jobs_named
+from seatrial.cli.report import FOLDER, PAGE
+from seatrial.cli.results import RESULTS
+from seatrial.history import store
+from seatrial.job.lock import STALE_S
+from seatrial.job.orphans import heartbeat_of
+from seatrial.report.news import Watch
+from seatrial.report.nights import Criterion, Judged, Night, Unfinished, enforced_in, nights, runs
+from seatrial.site.calendar import Calendar
+from seatrial.site.model import Site
+
+RUNS_SHOWN = 14
+
+
+class Scheduled(NamedTuple):
+    """What `seatrial schedule --install` has put into force. since: Unix time; form: 'scrontab' or 'sbatch'."""
+
+    calendar: Calendar
+    since: float
+    form: str
+
+
+def title_of(site: Site, profile: str) -> str:
+    """What a scheduled trial is called: by its job, in the names of its files."""
+    return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
+
+
+def file_of(site: Site, profile: str, end: str) -> Path:
+    """One of the files of a scheduled trial in the state directory."""
+    return Path(site.state) / 'schedule' / f'{title_of(site, profile)}{end}'
+
+
+def scheduled(site: Site, profile: str) -> Scheduled | None:
+    """What is in force, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
+    file = file_of(site, profile, '.json')
+    try:
+        data = json.loads(file.read_text())
+        hour, minute, days = data['calendar']
+        return Scheduled(Calendar(hour, minute, tuple(days)), data['since'], data['form'])
+    except FileNotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f'{file} cannot be read; remove it, then seatrial schedule --install again') from None
+
+
+def put(file: Path, text: str) -> None:
+    """Write a small file whole and rename it into place; its folder is made. Raises OSError."""
+    file.parent.mkdir(exist_ok=True)
+    temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
+    temporary.write_text(text)
+    temporary.replace(file)
+
+
+def watch_of(site: Site, profile: str) -> Watch:
+    """How the scheduled trials of a profile stand now."""
+    now = datetime.now().astimezone()
+    rows = store.read(store.folder_of(site.state)).rows
+    past = nights(rows, site.name, profile, lambda session: _enforced(site, session))
+    plan = scheduled(site, profile)
+    calendar = plan.calendar if plan else None
+    since = datetime.fromtimestamp(plan.since).astimezone() if plan else now
+    if plan is None and profile in site.trial_file.schedule:
+        calendar = site.schedule(profile).calendar  # something else than `seatrial schedule` may start it
+        since = past[0].began if past else now
+    due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
+    following = calendar.after(now)[0] if calendar else None
+    page = folder_of(site, past[-1].session) / FOLDER / PAGE if past else None
+    return Watch(
+        site=site.name,
+        profile=profile,
+        now=now,
+        nights=past,
+        runs=runs(due, following, now, past, _unfinished(site, profile, past)) if following else [],
+        calendar=calendar.words if calendar else '',
+        following=following,
+        queue=_queue(title_of(site, profile)) if plan else '',
+        report=str(page) if page and page.is_file() else '',
+    )
+
+
+def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
+    """The history has no expectations; where the session's folder is gone, the case's verdict still tells."""
+    try:
+        return enforced_in(json.loads((folder_of(site, session) / RESULTS).read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _unfinished(site: Site, profile: str, past: list[Night]) -> list[Unfinished]:
+    ended = {night.session for night in past}
+    found = []
+    for file in sorted((Path(site.state) / 'sessions').glob(f'*/{FILE}')):
+        session = file.parent.name
+        if session in ended:
+            continue
+        try:
+            data = json.loads(file.read_text())
+            if (data['profile'], Path(data['site'])) == (profile, site.folder):
+                found.append(Unfinished(session, began(session), _beats(site, session)))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # not one of Seatrial's
+    return found
+
+
+def _beats(site: Site, session: str) -> bool:
+    try:
+        return time.time() - Path(heartbeat_of(site.state, session)).stat().st_mtime < STALE_S
+    except OSError:
+        return False
+
+
+def _queue(title: str) -> str:
+    if shutil.which('squeue') is None:
+        return ''
+    try:
+        jobs = jobs_named(title)
+    except QueueError as error:
+        return f'does not tell: {error}'
+    return '; '.join(job.words for job in jobs) or f'has no job {title}: seatrial schedule --install puts it back'

@@ -1,0 +1,234 @@
+"""What people are told of a scheduled trial: one screen of how it stands, and news only when there are any."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from seatrial.judge.verdict import Verdict
+from seatrial.report.nights import (
+    AWAITED,
+    MISSED,
+    RUNNING,
+    Criterion,
+    Night,
+    Run,
+    Standing,
+    Standings,
+    change,
+    decided_nothing,
+    in_a_row,
+    passed,
+    standings,
+)
+from seatrial.report.words import clean, count, listed
+
+SHOWN = 12
+"""Lines of one kind at most; the report has the rest."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is known of the scheduled trials of a site and profile at a moment.
+
+    nights: the sessions that ended, oldest first; runs: the last ones that were due
+    calendar: when it runs, in words, or empty where it is not scheduled; following: when next
+    queue:  what Slurm says of it; report: the last session's page; either may be empty
+    """
+
+    site: str
+    profile: str
+    now: datetime
+    nights: Sequence[Night]
+    runs: Sequence[Run] = ()
+    calendar: str = ''
+    following: datetime | None = None
+    queue: str = ''
+    report: str = ''
+
+    @cached_property
+    def standings(self) -> Sequence[Standings]:
+        """What did not stand as it should after each of the nights."""
+        return standings(self.nights)
+
+    @property
+    def last(self) -> Night | None:
+        """The last session that ended."""
+        return self.nights[-1] if self.nights else None
+
+    @property
+    def standing(self) -> Standings:
+        """What does not stand as it should now."""
+        return self.standings[-1] if self.nights else {}
+
+    @property
+    def missed(self) -> list[datetime]:
+        """The runs that were due and were missed."""
+        return [run.due for run in self.runs if run.state == MISSED]
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of the last run; INCOMPLETE where it was missed, or none has ended yet."""
+        overdue = bool(self.runs) and self.runs[-1].state == MISSED
+        return Verdict.INCOMPLETE if overdue or self.last is None else self.last.verdict
+
+
+class Told(NamedTuple):
+    """What people have been told already: all up to a session, and the misses up to a time."""
+
+    session: str = ''
+    missed: datetime | None = None
+
+
+class News(NamedTuple):
+    """Something that people should be told. events: 'changed', 'undecided', 'missed', 'died'."""
+
+    events: tuple[str, ...]
+    subject: str
+    text: str
+
+
+def news(watch: Watch, told: Told, patience: int, faults: Sequence[str] = ()) -> News | None:
+    """What is new since people were told last, or None.
+
+    patience: how many nights in a row may decide nothing until people are told, and again after as many more
+    faults:   sentences on what went wrong around the last run itself
+    """
+    known = [night.session for night in watch.nights]
+    index = known.index(told.session) if told.session in known else -1
+    before: Standings = watch.standings[index] if index >= 0 else {}
+    heads: list[tuple[str, str]] = [('died', fault) for fault in faults]
+    missed = [due for due in watch.missed if told.missed is None or due > told.missed]
+    if missed:
+        heads.append(('missed', f'{count(len(missed), "run")} missed: {listed([_moment(due) for due in missed])}'))
+    if index + 1 < len(known):
+        new, ended = change(before, watch.standing)
+        if new or ended:
+            heads.append(('changed', _change_in_short(watch, new, ended)))
+        nothing = in_a_row(watch.nights, decided_nothing)
+        if nothing // patience > max(0, nothing - (len(known) - 1 - index)) // patience:
+            heads.append(('undecided', f'{count(nothing, "night")} in a row decided nothing'))
+    if not heads:
+        return None
+    subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
+    text = '\n'.join([*(said for _, said in heads), '', *aligned(screen(watch, before))])
+    return News(tuple(dict.fromkeys(event for event, _ in heads)), clean(' '.join(subject.split())), f'{text}\n')
+
+
+def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str]]:
+    """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on.
+
+    before: what changes are told against; None takes the night before the last one.
+    """
+    night = watch.last
+    lines = [('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}')]
+    if night is None:
+        lines.append(('last run', 'none has ended yet'))
+    else:
+        if before is None:
+            before = watch.standings[-2] if len(watch.nights) > 1 else {}
+        lines += [
+            ('last run', f'{_span(night)}, session {night.session}'),
+            ('verdict', f'{night.verdict.value}: {_counts(night)}'),
+            *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
+            *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
+            ('in a row', _streak(watch.nights)),
+        ]
+    if watch.runs or watch.calendar:
+        of = f'of the last {count(len(watch.runs), "run")}'
+        which = f': {listed([_moment(due) for due in reversed(watch.missed)])}' if watch.missed else ''
+        lines.append(('missed', f'{len(watch.missed) or "none"} {of}{which}' if watch.runs else 'none was due yet'))
+        if watch.runs and watch.runs[-1].state in (AWAITED, RUNNING):
+            lines.append(('now', f'the run of {_moment(watch.runs[-1].due)} is {watch.runs[-1].state}'))
+    if watch.following is not None:
+        lines.append(('next run', _moment(watch.following)))
+    lines += [(word, said) for word, said in (('Slurm', watch.queue), ('report', watch.report)) if said]
+    return [(word, clean(said)) for word, said in lines]
+
+
+def aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
+    """The lines of a screen as plain text."""
+    width = max(len(word) for word, _ in lines)
+    return [f'{word:<{width}}  {said}' for word, said in lines]
+
+
+def _moment(moment: datetime) -> str:
+    """In this host's time zone."""
+    return f'{moment.astimezone():%Y-%m-%d %H:%M}'
+
+
+def _span(night: Night) -> str:
+    began, ended = _moment(night.began), _moment(night.ended)
+    return f'{began} to {ended.removeprefix(began[:11])}'
+
+
+def _counts(night: Night) -> str:
+    verdicts = list(night.cases.values())
+    found = {verdict: verdicts.count(verdict) for verdict in Verdict}
+    return ', '.join(f'{number} {verdict.value}' for verdict, number in found.items() if number)
+
+
+def _change_in_short(watch: Watch, new: Sequence[Criterion], ended: Sequence[Criterion]) -> str:
+    words = [watch.standing[key].verdict.value for key in new]
+    parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
+    return ', '.join([*parts, f'{len(ended)} cleared'] if ended else parts)
+
+
+def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> list[str]:
+    new, ended = change(before, after)
+    lines = [
+        f'new: {standing.verdict.value} {_named(case, keys)}'
+        for case, keys, standing in _by_case({key: after[key] for key in new})
+    ]
+    last = nights[-1].criteria
+    for case, keys in _grouped(ended).items():
+        tested = [key for key in keys if key in last]
+        stands = 'passes again' if all(last[key].verdict is Verdict.PASS for key in tested) else 'was measured again'
+        lines.append(f'{stands if tested else "not tested any more"}: {_named(case, keys)}')
+    return lines
+
+
+def _by_case(found: Standings) -> list[tuple[str, Sequence[Criterion], Standing]]:
+    """What stands alike in a case since the same night, together: its criteria, and how the first of them stands."""
+    groups: dict[tuple[str, Verdict, datetime, bool], list[Criterion]] = {}
+    for key, standing in found.items():
+        groups.setdefault((key.case, standing.verdict, standing.since, standing.seen), []).append(key)
+    return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
+
+
+def _grouped(keys: Sequence[Criterion]) -> Mapping[str, Sequence[Criterion]]:
+    groups: dict[str, list[Criterion]] = {}
+    for key in keys:
+        groups.setdefault(key.case, []).append(key)
+    return groups
+
+
+def _standing(case: str, keys: Sequence[Criterion], standing: Standing) -> str:
+    seen = '' if standing.seen else ', not decided since'
+    whose = f'{keys[0].name}: ' if len(keys) > 1 else ''
+    why = f': {whose}{standing.why}' if standing.why else ''
+    return f'{standing.verdict.value} {_named(case, keys)}, since {_moment(standing.since)}{seen}{why}'
+
+
+def _named(case: str, keys: Sequence[Criterion]) -> str:
+    names = listed([key.name for key in keys if key.name])
+    return ' '.join(part for part in (case or 'the session', names) if part)
+
+
+def _streak(nights: Sequence[Night]) -> str:
+    well, nothing = in_a_row(nights, passed), in_a_row(nights, decided_nothing)
+    if nothing:
+        return f'{count(nothing, "night")} decided nothing'
+    if well:
+        return f'{count(well, "night")} PASS'
+    failed = in_a_row(nights, lambda night: night.verdict is Verdict.FAIL)
+    before = in_a_row(nights[: len(nights) - failed], passed)
+    return f'{count(failed, "night")} FAIL, after {count(before, "night")} PASS'
+
+
+def _list(word: str, said: Sequence[str], otherwise: str) -> list[tuple[str, str]]:
+    shown = list(said[:SHOWN]) or [otherwise]
+    if len(said) > SHOWN:
+        shown.append(f'and {len(said) - SHOWN} more')
+    return [(word if number == 0 else '', line) for number, line in enumerate(shown)]

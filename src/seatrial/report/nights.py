@@ -1,0 +1,252 @@
+"""The nights of a scheduled trial: what each session decided, what fails since when, and which runs were missed.
+
+A criterion that failed stays among the failing until a night passes it: a night that could not decide has mended
+nothing. What could not be believed, or did not run, leaves them as soon as it has been measured again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise, takewhile
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from seatrial.judge.relations import FAILS, HOLDS
+from seatrial.judge.verdict import Verdict, worst
+from seatrial.model.plan import Case
+
+START_GRACE = timedelta(hours=2)
+"""A run that has not begun so long after it was due is missed: longer than the queue of a small partition."""
+
+EARLY = timedelta(minutes=2)
+"""How long before its time a run may begin: the clocks of Slurm's controller and of the nodes differ."""
+
+
+class Criterion(NamedTuple):
+    """What a verdict stands beside.
+
+    case: its name, or empty for what belongs to the session
+    name: of a metric, or of an enforced expectation; empty for what the case (the session) was held against besides
+    """
+
+    case: str
+    name: str
+
+    @property
+    def words(self) -> str:
+        """In one line: 'Check/partition/file system/layout/2n write@64objects'."""
+        return ' '.join(part for part in (self.case or 'the session', self.name) if part)
+
+
+class Judged(NamedTuple):
+    """What became of a criterion in one night."""
+
+    verdict: Verdict
+    why: str = ''
+
+
+@dataclass(frozen=True)
+class Night:
+    """One session that ended. began, ended: with a time zone; ended is the end of its last launch.
+
+    cases: the verdict of each by its name; criteria: everything that was judged, also what passed
+    """
+
+    session: str
+    began: datetime
+    ended: datetime
+    verdict: Verdict
+    cases: Mapping[str, Verdict]
+    criteria: Mapping[Criterion, Judged]
+
+    @property
+    def completed(self) -> bool:
+        """Whether all that was planned ran."""
+        return Verdict.INCOMPLETE not in self.cases.values()
+
+
+class Standing(NamedTuple):
+    """A criterion that does not stand as it should: FAIL, INVALID or INCOMPLETE.
+
+    since: the night from which on it has been so; seen: whether the last night itself found it so
+    """
+
+    verdict: Verdict
+    why: str
+    since: datetime
+    seen: bool = True
+
+
+Standings = Mapping[Criterion, Standing]
+
+
+class Change(NamedTuple):
+    """What is different between the standings after two nights.
+
+    new:  what stands worse or differently now
+    ended: what stands well again, or is not tested any more
+    """
+
+    new: tuple[Criterion, ...]
+    ended: tuple[Criterion, ...]
+
+
+class Unfinished(NamedTuple):
+    """A session that began and has left no row in the history. alive: whether its heart beats."""
+
+    session: str
+    began: datetime
+    alive: bool
+
+
+class Run(NamedTuple):
+    """A run that was due, and what became of it: 'done', 'running', 'waited for' or 'missed'."""
+
+    due: datetime
+    state: str
+
+
+DONE, RUNNING, AWAITED, MISSED = 'done', 'running', 'waited for', 'missed'
+
+
+def nights(
+    rows: pl.DataFrame,
+    site: str,
+    profile: str,
+    enforced: Callable[[str], Mapping[Criterion, Judged]] = lambda session: {},
+) -> list[Night]:
+    """The sessions of a site and profile in the rows of the history, oldest first.
+
+    enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
+    """
+    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile)).sort(
+        'session_started', 'session', maintain_order=True
+    )
+    return [
+        _night(str(session), table, enforced(str(session)))
+        for (session,), table in own.group_by('session', maintain_order=True)
+    ]
+
+
+def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
+    """The expectations that were criteria of a session, from what its results.json holds.
+
+    Raises KeyError or TypeError where that is not the results of a session.
+    """
+    owned = [('', results['relations']), *((each['case']['name'], each['expectations']) for each in results['cases'])]
+    return {
+        Criterion(case, f'{each["id"]} {each["subject"]}'): Judged(
+            {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(each['relation']['verdict'], Verdict.INCONCLUSIVE),
+            each['relation']['sentence'],
+        )
+        for case, expectations in owned
+        for each in expectations
+        if each['enforced']
+    }
+
+
+def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
+    """What did not stand as it should after each of the nights."""
+    found: list[dict[Criterion, Standing]] = []
+    before: dict[Criterion, Standing] = {}
+    for night in past:
+        now = {key: _standing(judged, night.began, before.get(key)) for key, judged in night.criteria.items()}
+        before = {key: standing for key, standing in now.items() if standing is not None}
+        found.append(before)
+    return found
+
+
+def change(before: Standings, after: Standings) -> Change:
+    """What is different, in the order of the criteria."""
+    new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
+    return Change(tuple(new), tuple(key for key in before if key not in after))
+
+
+def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
+    """How many of the last nights fit, without one between them that does not."""
+    return len(list(takewhile(fits, reversed(past))))
+
+
+def passed(night: Night) -> bool:
+    """Whether it is a PASS."""
+    return night.verdict is Verdict.PASS
+
+
+def decided_nothing(night: Night) -> bool:
+    """Whether it is neither PASS nor FAIL."""
+    return night.verdict not in (Verdict.PASS, Verdict.FAIL)
+
+
+def runs(
+    due: Sequence[datetime], following: datetime, now: datetime, past: Iterable[Night], begun: Iterable[Unfinished]
+) -> list[Run]:
+    """What became of the runs that were due, in their order.
+
+    due: in their order, all of them past; following: the next one. A session belongs to the run that was due last
+    when it began, whoever started it. While any session runs, the last run is not missed yet.
+    """
+    ended = [night.began for night in past]
+    alive = [each.began for each in begun if each.alive]
+    found = []
+    for this, after in pairwise([*due, following]):
+        first, last = this - EARLY, after - EARLY
+        if any(first <= began < last for began in ended):
+            state = DONE
+        elif any(first <= began < last for began in alive) or (alive and after == following):
+            state = RUNNING
+        else:
+            state = AWAITED if after == following and now < this + START_GRACE else MISSED
+        found.append(Run(this, state))
+    return found
+
+
+def _night(session: str, rows: pl.DataFrame, enforced: Mapping[Criterion, Judged]) -> Night:
+    began = rows['session_started'][0]
+    verdict = Verdict(rows['session_verdict'][0])
+    cases: dict[str, Verdict] = {}
+    criteria: dict[Criterion, Judged] = {}
+    kept = ('check', 'partition', 'file_system', 'layout', 'nodes', 'case_verdict', 'metric')
+    judged = rows.select(*kept, 'metric_verdict', 'metric_why').unique(kept, keep='first', maintain_order=True)
+    for *case, case_verdict, metric, metric_verdict, why in judged.iter_rows():
+        name = Case(*case).name
+        cases[name] = Verdict(case_verdict)
+        criteria[Criterion(name, metric)] = Judged(Verdict(metric_verdict), why or '')
+    criteria.update(enforced)
+    criteria.update(_besides(cases, criteria))
+    criteria[Criterion('', '')] = _rest(
+        verdict, [*cases.values(), *(each.verdict for key, each in enforced.items() if not key.case)]
+    )
+    lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
+    ends = rows.select((pl.col('started') + lasted).max()).item()
+    return Night(session, began, ends or began, verdict, cases, criteria)
+
+
+def _besides(
+    cases: Mapping[str, Verdict], criteria: Mapping[Criterion, Judged]
+) -> Iterator[tuple[Criterion, Judged]]:
+    """What each case was held against besides its metrics and expectations."""
+    by_case: dict[str, list[Verdict]] = {}
+    for key, judged in criteria.items():
+        by_case.setdefault(key.case, []).append(judged.verdict)
+    for name, verdict in cases.items():
+        yield Criterion(name, ''), _rest(verdict, by_case[name])
+
+
+def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:
+    """What made a verdict besides its parts; where they explain it, that cannot be told."""
+    if whole is Verdict.PASS:
+        return Judged(Verdict.PASS)
+    return Judged(Verdict.INCONCLUSIVE if worst(parts) is whole else whole)
+
+
+def _standing(judged: Judged, night: datetime, before: Standing | None) -> Standing | None:
+    """How a criterion stands after a night; None if it stands well."""
+    if judged.verdict is Verdict.PASS:
+        return None
+    if before is not None and before.verdict is Verdict.FAIL and judged.verdict is not Verdict.FAIL:
+        return before._replace(seen=False)
+    if judged.verdict is Verdict.INCONCLUSIVE:
+        return None
+    goes_on = before is not None and before.verdict is judged.verdict
+    return Standing(judged.verdict, judged.why, before.since if before and goes_on else night)

@@ -1,0 +1,98 @@
+"""When Slurm is asked about a job, and what is kept of its answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import plan_of, records_of
+from seatrial.check import fate
+from seatrial.check.fate import TAIL_BYTES, ask_fate, tail
+from seatrial.job.recorder import Recorder, records_in
+from seatrial.judge.verdict import Verdict, judge_case
+from seatrial.site.slurm_job import NO_ANSWER, Fate, State
+
+CANCELLED = Fate(State.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
+FATES = {
+    'cancelled by alice after 12 s': CANCELLED,
+    'failed with exit code 127 after 0 s': Fate(State.FAILED, 127, 0, elapsed_s=0),
+    'completed with exit code 0 after 3 s': Fate(State.COMPLETED, 0, 0, elapsed_s=3),
+    'timed out after 75 s, its time limit was 60 s': Fate(State.TIMEOUT, elapsed_s=75, limit_s=60),
+    'node n2 failed after 7 s': Fate(State.NODE_FAIL, node='n2', elapsed_s=7),
+    'ran out of memory after 7 s': Fate(State.OUT_OF_MEMORY, elapsed_s=7),
+    'preempted by another job after 7 s': Fate(State.PREEMPTED, elapsed_s=7),
+    'Slurm does not know the job': Fate(State.NO_SUCH_JOB),
+    'Slurm does not answer: it sleeps': Fate(State.SILENT, reason='it sleeps'),
+    'what Slurm says of the job cannot be read': Fate(State.UNKNOWN),
+}
+PLAN = plan_of()
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    """Let Slurm answer with a fate; the jobs that were asked for, with their outputs."""
+    asked = []
+
+    def play(answer=CANCELLED):
+        monkeypatch.setattr(fate, 'fate_of', lambda job, output: (asked.append((job, output)), answer)[1])
+        return asked
+
+    return play
+
+
+def leave(folder, end):
+    recorder, records = Recorder(str(folder)), records_of(PLAN, 6 * [100.0])
+    recorder.write(records.start)
+    if end:
+        recorder.write(records.end._replace(reason=end, why='because of x'))
+    recorder.close()
+
+
+@pytest.mark.parametrize('words', FATES)
+def test_a_job_that_died_is_judged_with_what_slurm_says(slurm, tmp_path, words):
+    slurm(FATES[words])
+    leave(tmp_path, end=None)
+    ask_fate(str(tmp_path), 'squeue', '12', tmp_path / 'none')
+    result = judge_case(PLAN, records_in(str(tmp_path)))
+    assert result.verdict is Verdict.INCOMPLETE
+    says = '' if FATES[words].state in NO_ANSWER else 'Slurm says: '
+    assert result.reasons[0].startswith(f'T15: the job died: it left no end record; {says}{words}; see ')
+
+
+def test_the_number_of_the_job_is_kept(slurm, tmp_path):
+    slurm()
+    ask_fate(str(tmp_path), 'slurm', '12', tmp_path / 'none')
+    assert json.loads((tmp_path / 'job.json').read_text())['job'] == '12'
+
+
+@pytest.mark.parametrize('end', ['finished', 'refused', 'failed'])
+def test_of_a_job_that_came_to_its_own_end_nobody_is_asked(slurm, tmp_path, end):
+    asked = slurm()
+    leave(tmp_path, end)
+    assert ask_fate(str(tmp_path), 'squeue', '12', tmp_path / 'none') is None
+    assert asked == [] and not (tmp_path / 'job.json').exists()
+
+
+def test_of_an_interrupted_job_slurm_is_asked_who_told_it(slurm, tmp_path):
+    asked = slurm()
+    leave(tmp_path, 'interrupted')
+    ask_fate(str(tmp_path), 'squeue', '12', tmp_path / 'none')
+    assert asked == [('12', '')]
+
+
+@pytest.mark.parametrize(('scheduler', 'job'), [('local', '12'), ('ssh', '12'), ('squeue', None)])
+def test_without_a_job_of_slurm_nobody_is_asked(slurm, tmp_path, scheduler, job):
+    asked = slurm()
+    ask_fate(str(tmp_path), scheduler, job, tmp_path / 'none')
+    assert asked == []
+
+
+def test_of_a_long_output_the_end_counts(tmp_path):
+    file = Path(tmp_path / 'output')
+    file.write_text('a' * TAIL_BYTES + 'the end')
+    assert tail(file).endswith('the end') and len(tail(file)) == TAIL_BYTES
+
+
+def test_a_fate_that_is_no_json_is_none(tmp_path):
+    (tmp_path / 'job.json').write_text('{"fate": ')
+    assert records_in(str(tmp_path)).fate == ''

@@ -1,0 +1,124 @@
+"""ci/gitlab.yml and ci/github.yml: their scripts run as the runners run them, and end as the session did."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+CI = Path(__file__).resolve().parents[2] / 'ci'
+CHECK = """
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Sweep
+
+
+@trial
+class Write(AccessPatternCheck):
+    \"\"\"Every client writes a file of its own.\"\"\"
+
+    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
+    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+"""
+TRIAL = """
+version: 1
+state: state
+engines: [{{name: fio, program: {fio}}}]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 1, python: {python}}}
+trials:
+  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+"""
+
+
+def gitlab_script():
+    return '\n'.join(yaml.safe_load((CI / 'gitlab.yml').read_text())['trial']['script'])
+
+
+def github_script():
+    steps = yaml.safe_load((CI / 'github.yml').read_text())['jobs']['trial']['steps']
+    return next(step['run'] for step in steps if 'run' in step)
+
+
+SCRIPTS = pytest.mark.parametrize('script', [gitlab_script(), github_script()], ids=['gitlab', 'github'])
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a script as both runners do; Seatrial is what lies in `seatrial`."""
+    (tmp_path / 'seatrial' / '.venv' / 'bin').mkdir(parents=True)
+
+    def script(text, **environment):
+        own = {
+            'SEATRIAL': str(tmp_path / 'seatrial'),
+            'SITE': str(tmp_path / 'site'),
+            'PROFILE': 'smoke',
+            'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
+        }
+        argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
+        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **own, **environment}, timeout=120).returncode
+
+    return script
+
+
+@pytest.fixture
+def stand_in(tmp_path, run):
+    """A Seatrial whose run ends with this exit code, and whose report can fail."""
+
+    def make(code, report=0):
+        program = tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial'
+        wrote = 'mkdir seatrial-report; echo said > seatrial-report/summary.md'
+        program.write_text(f'#!/bin/sh\n[ $1 = run ] && exit {code}\n[ {report} = 0 ] && {wrote}\nexit {report}\n')
+        program.chmod(0o755)
+
+    return make
+
+
+@SCRIPTS
+@pytest.mark.parametrize('code', [0, 10, 11, 13, 64, 70])
+def test_the_pipeline_ends_as_the_session_did(run, stand_in, script, code):
+    stand_in(code)
+    assert run(script) == code
+
+
+@SCRIPTS
+@pytest.mark.parametrize('code', [64, 70])
+def test_without_a_session_the_report_of_another_night_is_not_shown(run, stand_in, script, code, tmp_path):
+    stand_in(code)
+    run(script)
+    assert not (tmp_path / 'seatrial-report').exists()
+
+
+@SCRIPTS
+def test_a_report_that_fails_does_not_hide_the_verdict(run, stand_in, script):
+    stand_in(10, report=70)
+    assert run(script) == 10
+
+
+def test_inconclusive_is_a_warning_in_both(run, stand_in):
+    stand_in(12)
+    assert yaml.safe_load((CI / 'gitlab.yml').read_text())['trial']['allow_failure'] == {'exit_codes': 12}
+    assert (run(gitlab_script()), run(github_script())) == (12, 0)
+
+
+def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio, repository):
+    (tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial').symlink_to(Path(sys.executable).with_name('seatrial'))
+    (tmp_path / 'seatrial' / 'checks' / 'access').mkdir(parents=True)
+    (tmp_path / 'seatrial' / 'checks' / 'access' / 'write.py').write_text(CHECK)
+    (tmp_path / 'site').mkdir()
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path / 'site')
+    fio = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.5}))
+    (tmp_path / 'site' / 'trial.yaml').write_text(TRIAL.format(fio=fio, python=sys.executable))
+    assert run(gitlab_script()) == 0
+    assert {file.name for file in (tmp_path / 'seatrial-report').iterdir()} == {
+        'index.html',
+        'junit.xml',
+        'summary.md',
+    }

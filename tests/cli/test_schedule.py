@@ -1,0 +1,616 @@
+"""`seatrial schedule`: what is printed, put into force and taken out again, and what a scheduled job does."""
+
+import dataclasses
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nights import plain
+from nights import session as session_of
+from seatrial.cli import night as night_module
+from seatrial.cli import schedule as schedule_module
+from seatrial.cli.schedule import with_block
+from seatrial.history.store import write
+from seatrial.site.calendar import DAYS, Calendar
+
+PROGRAMS = ('scrontab', 'sbatch', 'squeue', 'scancel', 'scontrol')
+TITLE = 'seatrial-site-nightly'
+HOUR = (datetime.now().hour + 12) % 24
+AT, LATER = f'--at={HOUR:02d}:00', f'--at={(HOUR + 1) % 24:02d}:00'
+"""Far from now, so that no run falls due in the course of a test."""
+
+
+@dataclasses.dataclass
+class Cluster:
+    """The stand-in for Slurm, and what has become of it."""
+
+    file: Path
+
+    def __getitem__(self, key):
+        return json.loads(self.file.read_text())[key]
+
+    def set(self, **values):
+        self.file.write_text(json.dumps({**json.loads(self.file.read_text()), **values}))
+
+    def calls(self, program):
+        return [call[1:] for call in self['calls'] if call[0] == program]
+
+
+@pytest.fixture
+def cluster(tmp_path, repository, monkeypatch):
+    """Slurm without scrontab, unless `cluster.set(scrontab=True)`."""
+    folder = tmp_path / 'slurm'
+    folder.mkdir()
+    source = (repository / 'tests' / 'stubs' / 'slurm.py').read_text()
+    for program in PROGRAMS:
+        (folder / program).write_text(f'#!{sys.executable} -IS\n{source}')
+        (folder / program).chmod(0o755)
+    made = Cluster(folder / 'cluster.json')
+    made.file.write_text(
+        json.dumps({'scrontab': False, 'jobs': [], 'crontab': None, 'fault': '', 'next': 7, 'calls': []})
+    )
+    monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
+    return made
+
+
+@pytest.fixture
+def submits(site):
+    """The site, whose ReFrame submits jobs."""
+    site.change(
+        "'scheduler': 'local'",
+        "'scheduler': 'slurm', 'access': ['--partition=compute', '--exclusive']",
+        'settings.py',
+    )
+    return site
+
+
+def directives(text, mark):
+    return [line.removeprefix(f'{mark} ') for line in text.splitlines() if line.startswith(mark)]
+
+
+def next_due(count=2, hour=HOUR):
+    return [f'{due:%Y-%m-%dT%H:%M:%S}' for due in Calendar(hour, 0).after(datetime.now().astimezone(), count)]
+
+
+def record(site):
+    return json.loads((site.folder / 'state' / 'schedule' / f'{TITLE}.json').read_text())
+
+
+# What is printed
+
+
+def test_the_script_is_a_small_job_where_reframe_submits(on_site, submits, cluster):
+    options = directives(on_site('schedule').out, '#SBATCH')
+    assert {'--nodes=1', '--ntasks=1', '--no-requeue', '--dependency=singleton', f'--job-name={TITLE}'} <= set(
+        options
+    )
+    assert '--exclusive' not in options
+
+
+def test_the_script_is_the_allocation_of_the_cases_where_reframe_runs_them_on_the_spot(on_site, site, cluster):
+    options = directives(on_site('schedule').out, '#SBATCH')
+    assert {'--nodes=1', '--ntasks-per-node=2', '--exclusive'} <= set(options)
+
+
+def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, cluster, seatrial):
+    text = on_site('schedule').out
+    assert text.startswith('#!/bin/sh\n')
+    assert subprocess.run(['sh', '-n'], input=text, text=True).returncode == 0
+    argv = shlex.split(text.splitlines()[-1])
+    assert argv[:3] == ['exec', seatrial, 'schedule']
+    assert {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly', '--now'} <= set(argv)
+
+
+def test_printing_changes_nothing(on_site, submits, cluster):
+    assert on_site('schedule').status == 0
+    assert not (submits.folder / 'state').exists()
+    assert {call[0] for call in cluster['calls']} <= {'scontrol'}
+
+
+def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
+    cluster.set(scrontab=True)
+    text = on_site('schedule', '--at=23:05').out
+    assert text.splitlines()[-2].startswith('5 23 * * * exec ')
+    assert '--due' not in text
+    assert '--dependency=singleton' in directives(text, '#SCRON')
+
+
+def test_a_scrontab_that_is_switched_off_is_none(on_site, submits, cluster):
+    assert on_site('schedule').out.startswith('#!/bin/sh')
+
+
+def test_the_form_can_be_chosen_without_any_slurm(on_site, submits, monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+    assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
+
+
+def test_the_site_says_how_its_job_is_submitted(on_site, submits, cluster):
+    submits.trial.write_text(
+        f'{submits.trial.read_text()}schedule:\n'
+        '  nightly: {at: 20:30, days: [sat], access: [--partition=admin], licence: tide, time_limit: 90min}\n'
+    )
+    text = on_site('schedule', '--as=scrontab').out
+    options = directives(text, '#SCRON')
+    assert {'--partition=admin', '--licenses=tide', '--time=90'} <= set(options)
+    assert '30 20 * * 6 exec' in text
+    assert '--deadline=80min' in text
+
+
+def test_the_limit_is_what_the_plans_can_take(on_site, submits, cluster):
+    # Two cases, each with its budget of 600 s, launches of 120 s, 600 s to remove and 60 s to start; 600 s to tell.
+    assert '--time=56' in directives(on_site('schedule').out, '#SBATCH')
+
+
+def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluster):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
+    text = on_site('schedule').out
+    assert ('--time=8' in directives(text, '#SBATCH'), '--deadline=4min' in text) == (True, True)
+
+
+def test_people_are_warned_of_a_job_that_sits_on_the_nodes_of_its_cases(on_site, submits, cluster):
+    assert 'a case that asks for all of its nodes, exclusively, would wait in vain' in on_site('schedule').err
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{access: [--partition=compute]}}}}\n')
+    assert 'a core of partition compute' in on_site('schedule').err
+
+
+def test_people_are_not_warned_where_the_job_sits_elsewhere(on_site, submits, cluster):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{access: [--partition=admin]}}}}\n')
+    assert 'in vain' not in on_site('schedule').err
+
+
+def test_people_are_warned_of_a_limit_that_reaches_into_the_next_run(on_site, submits, cluster):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 25h}}}}\n')
+    assert 'longer than from one run to the next' in on_site('schedule').err
+
+
+def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster):
+    submits.change("'--exclusive'", "'--licenses=tide:1'", 'settings.py')
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{licence: tide}}}}\n')
+    said = on_site('schedule')
+    assert (said.status, said.out) == (64, '')
+    assert 'the job holds the licence tide, so its cases would wait for it in vain' in said.err
+
+
+def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submits, cluster):
+    submits.settings.write_text(
+        'from reframe.core.backends import register_launcher\n'
+        'from reframe.core.launchers import JobLauncher\n'
+        "@register_launcher('own-of-test-schedule')\n"
+        'class Own(JobLauncher):\n    def command(self, job):\n        return []\n'
+        f'{submits.settings.read_text()}'
+    )
+    assert on_site('schedule').status == 0
+
+
+@pytest.mark.parametrize(
+    ('entry', 'expected'),
+    [
+        ('{at: 25:00}', "schedule.nightly.at: '25:00' is not a time of day; write hours and minutes: 02:00"),
+        ('{days: [monday]}', "schedule.nightly.days[0]: 'monday' is not a day; did you mean 'mon'?"),
+        ('{access: [-p admin]}', "schedule.nightly.access[0]: '-p admin' is not an option of sbatch without blanks"),
+        ('{licence: two words}', "schedule.nightly.licence: 'two words' is not a licence"),
+        ('{inconclusive_nights: 0}', 'schedule.nightly.inconclusive_nights: 0 is not a number of nights'),
+        ('{hour: 2}', 'schedule.nightly.hour: there is no such key'),
+    ],
+)
+def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_mend(on_site, submits, entry, expected):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {entry}}}\n')
+    said = on_site('schedule', '--as=sbatch')
+    assert (said.status, expected in said.err) == (64, True), said.err
+
+
+def test_a_time_that_is_none_is_refused(on_site, submits):
+    said = on_site('schedule', '--as=sbatch', '--at=2 am')
+    assert (said.status, "'2 am' is not a time of day" in said.err) == (64, True)
+
+
+# Installing the script
+
+
+def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights(on_site, submits, cluster):
+    said = on_site('schedule', '--install', AT)
+    assert said.status == 0, said.err
+    script = submits.folder / 'state' / 'schedule' / f'{TITLE}.sbatch'
+    assert [job['command'] for job in cluster['jobs']] == [f'{script} {due}' for due in next_due()]
+    assert [call[1] for call in cluster.calls('sbatch')] == [f'--begin={due}' for due in next_due()]
+    assert script.read_text() == on_site('schedule', AT).out
+    assert record(submits)['form'] == 'sbatch'
+
+
+def test_installing_twice_changes_nothing(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    before = (cluster['jobs'], record(submits))
+    said = on_site('schedule', '--install', AT)
+    assert 'it is in force already, by sbatch; nothing was changed' in said.out
+    assert (cluster['jobs'], record(submits)) == before
+
+
+def test_what_is_missing_in_the_queue_is_put_back(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    first, second = cluster['jobs']
+    cluster.set(jobs=[second])
+    on_site('schedule', '--install', AT)
+    assert sorted(job['command'] for job in cluster['jobs']) == sorted([first['command'], second['command']])
+
+
+def test_another_time_replaces_the_jobs_that_wait(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    on_site('schedule', '--install', LATER)
+    assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(hour=(HOUR + 1) % 24)
+    assert record(submits)['calendar'][:2] == [(HOUR + 1) % 24, 0]
+
+
+def test_a_job_that_runs_is_left_alone(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    first, second = cluster['jobs']
+    cluster.set(jobs=[{**first, 'state': 'RUNNING'}, second])
+    on_site('schedule', '--install', LATER)
+    assert cluster['jobs'][0] == {**first, 'state': 'RUNNING'}
+
+
+def test_jobs_of_others_and_of_other_sites_are_left_alone(on_site, submits, cluster):
+    others = [
+        {'id': '1', 'name': TITLE, 'state': 'PENDING', 'uid': os.geteuid() + 1, 'reason': 'x', 'command': '/a/b 1'},
+        {'id': '2', 'name': TITLE, 'state': 'PENDING', 'uid': os.geteuid(), 'reason': 'x', 'command': '/a/b 1'},
+    ]
+    cluster.set(jobs=others)
+    on_site('schedule', '--install', AT)
+    on_site('schedule', '--install', LATER)
+    on_site('schedule', '--remove')
+    assert cluster['jobs'] == others
+
+
+def test_jobs_whose_argument_was_lost_do_not_pile_up(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    cluster.set(jobs=[{**job, 'command': job['command'].split()[0]} for job in cluster['jobs']])
+    on_site('schedule', '--install', AT)
+    assert len(cluster['jobs']) == 2
+
+
+def test_removing_takes_the_jobs_out_and_leaves_log_and_metrics(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    log = submits.folder / 'state' / 'schedule' / f'{TITLE}.log'
+    log.write_text('evidence')
+    assert on_site('schedule', '--remove').status == 0
+    assert (cluster['jobs'], log.read_text()) == ([], 'evidence')
+    assert 'nothing is in force' in on_site('schedule', '--remove').out
+
+
+def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):
+    cluster.set(fault='Invalid account')
+    said = on_site('schedule', '--install', '--as=sbatch')
+    assert (said.status, 'Invalid account' in said.err) == (64, True)
+    assert not (submits.folder / 'state' / 'schedule' / f'{TITLE}.json').exists()
+
+
+def test_without_slurm_nothing_can_be_put_into_force(on_site, submits, monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+    said = on_site('schedule', '--install', AT)
+    assert (said.status, 'squeue is not on the PATH' in said.err) == (64, True)
+
+
+# Installing the scrontab entry
+
+
+def test_the_entry_is_added_to_the_scrontab_and_every_other_line_stays(on_site, submits, cluster):
+    mine = '# mine\n#SCRON --time=5\n0 5 * * * /bin/true'
+    cluster.set(scrontab=True, crontab=mine)
+    assert on_site('schedule', '--install').status == 0
+    assert cluster['crontab'] == f'{mine}\n{on_site("schedule").out}'
+    assert record(submits)['form'] == 'scrontab'
+
+
+def test_installing_an_entry_twice_does_not_write_the_scrontab_again(on_site, submits, cluster):
+    # Slurm submits every entry of a scrontab anew when it is written.
+    cluster.set(scrontab=True)
+    on_site('schedule', '--install')
+    assert 'nothing was changed' in on_site('schedule', '--install').out
+    assert cluster.calls('scrontab').count(['-']) == 1
+
+
+def test_an_entry_that_slurm_has_disabled_is_put_back(on_site, submits, cluster):
+    cluster.set(scrontab=True)
+    on_site('schedule', '--install')
+    whole = cluster['crontab']
+    begin, *entry, end = whole.splitlines()
+    cluster.set(crontab='\n'.join([begin, *(f'#DISABLED: {line}' for line in entry), end, '']))
+    on_site('schedule', '--install')
+    assert cluster['crontab'] == whole
+
+
+def test_another_time_replaces_the_entry_in_its_place(on_site, submits, cluster):
+    cluster.set(scrontab=True, crontab='# first\n')
+    on_site('schedule', '--install')
+    cluster.set(crontab=f'{cluster["crontab"]}# last\n')
+    on_site('schedule', '--install', '--at=03:00')
+    lines = cluster['crontab'].splitlines()
+    assert (lines[0], lines[-1]) == ('# first', '# last')
+    assert [line.split(' exec')[0] for line in lines if ' exec ' in line] == ['0 3 * * *']
+
+
+def test_removing_the_entry_gives_the_scrontab_back(on_site, submits, cluster):
+    mine = '# mine\n\n0 5 * * * /bin/true\n'
+    cluster.set(scrontab=True, crontab=mine)
+    on_site('schedule', '--install')
+    assert on_site('schedule', '--remove').status == 0
+    assert cluster['crontab'] == mine
+
+
+def test_the_other_form_takes_the_place_of_the_first(on_site, submits, cluster):
+    on_site('schedule', '--install')
+    cluster.set(scrontab=True)
+    on_site('schedule', '--install')
+    assert (cluster['jobs'], 'exec' in cluster['crontab']) == ([], True)
+    on_site('schedule', '--install', '--as=sbatch')
+    assert (len(cluster['jobs']), cluster['crontab']) == (2, '')
+
+
+def test_a_torn_entry_is_refused(on_site, submits, cluster):
+    cluster.set(scrontab=True)
+    on_site('schedule', '--install')
+    torn = ''.join(cluster['crontab'].splitlines(keepends=True)[:-1])
+    cluster.set(crontab=torn)
+    said = on_site('schedule', '--install')
+    assert (said.status, 'mend it with scrontab -e' in said.err) == (64, True)
+    assert cluster['crontab'] == torn
+
+
+# What the job does
+
+SESSION = """
+import json, pathlib, signal, sys, time
+sys.path[:0] = {path!r}
+from datetime import datetime, timedelta, timezone
+orders = json.loads(pathlib.Path(__file__ + '.json').read_text())
+asked = []
+if orders['ends when told']:
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+else:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path(__file__ + '.environment').write_text(json.dumps(dict(__import__('os').environ)))
+pathlib.Path(__file__ + '.argv').write_text(json.dumps(sys.argv[1:]))
+end = time.monotonic() + orders['lasts']
+while time.monotonic() < end and not asked:
+    time.sleep(0.01)
+if orders['killed']:
+    __import__('os').kill(__import__('os').getpid(), signal.SIGKILL)
+if orders['verdict']:
+    import nights
+    from seatrial.history.store import write
+    now = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=orders['later'])
+    state = pathlib.Path(orders['state'])
+    state.mkdir(exist_ok=True)
+    write(state / 'history', nights.session(now), nights.plain(now, 'INCOMPLETE' if asked else orders['verdict']))
+sys.exit(13 if asked else orders['status'])
+"""
+
+
+@pytest.fixture
+def session(site, tmp_path, repository, monkeypatch):
+    """Say what `seatrial run` is to do instead; returns the file beside which it leaves what it was given."""
+    program = tmp_path / 'seatrial'
+    path = [str(repository / 'tests'), str(repository / 'src')]
+    program.write_text(f'#!{sys.executable}\n{SESSION.format(path=path)}')
+    program.chmod(0o755)
+    monkeypatch.setattr(schedule_module, '_seatrial', lambda: str(program))
+
+    def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_told=True, later=0):
+        orders = {
+            'verdict': verdict,
+            'status': status,
+            'lasts': lasts,
+            'killed': killed,
+            'ends when told': ends_when_told,
+            'later': later,
+            'state': str(site.folder / 'state'),
+        }
+        Path(f'{program}.json').write_text(json.dumps(orders))
+        return program
+
+    return to
+
+
+@pytest.fixture
+def told(site, tmp_path):
+    """Have the site tell people; returns what they were told."""
+    file = tmp_path / 'told'
+    command = f'[/bin/sh, -c, "echo $SEATRIAL_EVENTS: $SEATRIAL_SUBJECT >> {file}"]'
+    site.trial.write_text(f'{site.trial.read_text()}notify: {command}\n')
+    return lambda: file.read_text().splitlines() if file.exists() else []
+
+
+def left(program, what):
+    return json.loads(Path(f'{program}.{what}').read_text())
+
+
+def in_force(site, form='sbatch', hour=HOUR):
+    """As after --install, yesterday."""
+    folder = site.folder / 'state' / 'schedule'
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f'{TITLE}.json').write_text(
+        json.dumps({'calendar': [hour, 0, list(DAYS)], 'since': time.time() - 86400, 'form': form})
+    )
+    (folder / f'{TITLE}.sbatch').write_text(f'#!/bin/sh\n#SBATCH --job-name={TITLE}\n')
+
+
+def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site, session):
+    program = session('FAIL', 10)
+    assert on_site('schedule', '--now').status == 10
+    assert left(program, 'argv') == ['run', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly']
+
+
+def test_after_a_session_people_are_told_and_figures_exported(on_site, site, session, told):
+    session('FAIL', 10)
+    on_site('schedule', '--now')
+    assert told() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
+    assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
+
+
+def test_after_a_second_session_that_went_alike_nobody_is_told(on_site, session, told):
+    session('FAIL', 10)
+    on_site('schedule', '--now')
+    session('FAIL', 10, later=5)
+    assert on_site('schedule', '--now').status == 10
+    assert len(told()) == 1
+
+
+@pytest.mark.parametrize('status', [64, 70])
+def test_a_session_that_left_nothing_is_told_with_its_exit_code(on_site, session, told, site, status):
+    (site.folder / 'state').mkdir()
+    session(verdict='', status=status)
+    assert on_site('schedule', '--now').status == status
+    (line,) = told()
+    assert line.startswith('died: Seatrial site nightly: INCOMPLETE: seatrial run of ')
+    assert f'ended with exit code {status} and left nothing in the history' in line
+
+
+def test_a_session_that_was_killed_is_incomplete_and_told(on_site, session, told, site):
+    (site.folder / 'state').mkdir()
+    session(killed=True)
+    assert on_site('schedule', '--now').status == 13
+    assert 'was killed by signal 9' in told()[0]
+
+
+def test_the_verdict_of_a_former_night_is_not_taken_for_that_of_a_session_that_died(on_site, site, session, told):
+    yesterday = datetime.now(timezone.utc) - timedelta(days=1)
+    (site.folder / 'state').mkdir()
+    write(site.folder / 'state' / 'history', session_of(yesterday), plain(yesterday, 'PASS'))
+    session(verdict='', status=70)
+    on_site('schedule', '--now')
+    assert told()[0].startswith('died: ')
+
+
+def test_at_the_deadline_the_session_is_told_to_end_and_has_a_verdict(on_site, session, told):
+    session(lasts=60)
+    assert on_site('schedule', '--now', '--deadline=1s').status == 13
+    assert told() == ['changed: Seatrial site nightly: INCOMPLETE: 1 new INCOMPLETE']
+
+
+def test_a_session_that_does_not_end_is_killed_and_told(on_site, session, told, site, monkeypatch):
+    (site.folder / 'state').mkdir()
+    monkeypatch.setattr(night_module, 'STOP_S', 0.5)
+    session(lasts=60, ends_when_told=False)
+    assert on_site('schedule', '--now', '--deadline=1s').status == 13
+    assert 'was killed by signal 9' in told()[0]
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_tells_the_job_to_end_is_passed_on_and_people_are_told_all_the_same(on_site, session, told, number):
+    program = session(lasts=60)
+
+    def end():
+        while not Path(f'{program}.argv').exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    assert on_site('schedule', '--now').status == 13
+    thread.join()
+    assert len(told()) == 1
+
+
+JOB = {
+    'SLURM_CONF': '/c',
+    'SLURM_JOB_ID': '7',
+    'SLURM_MEM_PER_NODE': '1',
+    'SLURM_NTASKS': '1',
+    'SLURM_EXPORT_ENV': 'HOME',
+}
+
+
+def test_what_a_small_job_was_given_is_not_passed_on_to_the_jobs_of_its_cases(on_site, submits, session, monkeypatch):
+    for name, value in JOB.items():
+        monkeypatch.setenv(name, value)
+    program = session()
+    on_site('schedule', '--now')
+    seen = {name for name in left(program, 'environment') if name.startswith('SLURM_')}
+    assert seen == {'SLURM_CONF', 'SLURM_JOB_ID'}
+
+
+def test_the_steps_of_an_allocation_know_all_of_it_and_have_the_whole_environment(on_site, session, monkeypatch):
+    for name, value in JOB.items():
+        monkeypatch.setenv(name, value)
+    program = session()
+    on_site('schedule', '--now')
+    seen = {name for name in left(program, 'environment') if name.startswith('SLURM_')}
+    assert seen == set(JOB) - {'SLURM_EXPORT_ENV'}
+
+
+def test_a_job_of_the_script_puts_its_successors_into_the_queue(on_site, site, session, cluster):
+    in_force(site)
+    session()
+    (due,) = next_due(1)
+    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    # It began a little early by this host's clock: its own time is not among them.
+    assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(3)[1:]
+
+
+def test_a_job_that_has_its_successors_adds_none(on_site, site, session, cluster):
+    in_force(site)
+    session()
+    due, *_ = next_due(1)
+    on_site('schedule', '--now', f'--due={due}')
+    before = cluster['jobs']
+    on_site('schedule', '--now', f'--due={due}')
+    assert cluster['jobs'] == before
+
+
+def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, session, cluster):
+    session()
+    (due,) = next_due(1)
+    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    assert cluster['jobs'] == []
+
+
+def test_a_job_without_successors_measures_all_the_same_and_people_are_told(on_site, site, session, cluster, told):
+    in_force(site)
+    cluster.set(fault='Unable to contact slurm controller')
+    program = session()
+    (due,) = next_due(1)
+    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    assert left(program, 'argv')[0] == 'run'
+    assert told()[0].startswith('died: Seatrial site nightly: PASS: the next runs could not be put into the queue')
+
+
+def test_a_job_so_late_that_the_next_one_is_due_leaves_it_to_that(on_site, site, session, cluster):
+    in_force(site)
+    program = session()
+    late = datetime.now() - timedelta(days=1, hours=13)
+    assert on_site('schedule', '--now', f'--due={late:%Y-%m-%dT%H:%M:%S}').status == 13
+    assert not Path(f'{program}.argv').exists()
+
+
+def test_a_job_whose_argument_was_lost_measures_all_the_same(on_site, site, session, cluster):
+    in_force(site)
+    program = session()
+    assert on_site('schedule', '--now', '--due=').status == 0
+    assert left(program, 'argv')[0] == 'run'
+
+
+# The scrontab
+
+lines = st.lists(st.text(st.characters(blacklist_categories=['Cs', 'Cc', 'Zl', 'Zp']), max_size=8), max_size=6)
+MARKS = ('# BEGIN it', '# END it')
+BLOCK = '# BEGIN it\n0 2 * * * run\n# END it\n'
+
+
+@given(lines, lines)
+def test_no_other_line_of_a_scrontab_is_ever_changed(before, after):
+    mine = ''.join(f'{line}\n' for line in before + after)
+    installed = with_block(mine, MARKS, BLOCK)
+    assert installed == mine + BLOCK
+    moved = ''.join(f'{line}\n' for line in before) + BLOCK + ''.join(f'{line}\n' for line in after)
+    assert with_block(moved, MARKS, BLOCK) == moved
+    assert with_block(moved, MARKS, '') == with_block(installed, MARKS, '') == mine

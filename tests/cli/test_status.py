@@ -1,0 +1,248 @@
+"""`seatrial status`: last night on one screen, with its exit code."""
+
+import json
+import os
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from nights import WHERE, plain, rows, session
+from seatrial.check.session import FILE
+from seatrial.history.store import write
+from seatrial.job.orphans import heartbeat_of
+from seatrial.site.calendar import DAYS
+
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+HOURS, DAY = timedelta(hours=1), timedelta(days=1)
+TITLE = 'seatrial-site-nightly'
+EXIT_CODES = {'PASS': 0, 'FAIL': 10, 'INVALID': 11, 'INCONCLUSIVE': 12, 'INCOMPLETE': 13}
+
+
+@pytest.fixture(autouse=True)
+def no_slurm(monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+
+
+@pytest.fixture
+def status(command, site):
+    return lambda *arguments: command('status', f'--site={site.folder}', *arguments)
+
+
+@pytest.fixture
+def state(site):
+    folder = site.folder / 'state'
+    (folder / 'schedule').mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def night(state):
+    """Put a night into the history."""
+    return lambda began, verdict, **others: write(state / 'history', session(began), plain(began, verdict, **others))
+
+
+@pytest.fixture
+def in_force(state):
+    """As after --install two days ago: due every day at the time that it was so many hours ago."""
+
+    def due(hours):
+        moment = datetime.now() - hours * HOURS
+        record = {
+            'calendar': [moment.hour, moment.minute, list(DAYS)],
+            'since': moment.timestamp() - 60 - 2 * 86400,
+            'form': 'sbatch',
+        }
+        (state / 'schedule' / f'{TITLE}.json').write_text(json.dumps(record))
+
+    return due
+
+
+@pytest.fixture
+def begun(state, site):
+    """A session that has begun and not ended; silent: seconds since its heart has beaten."""
+
+    def make(began, silent, profile='nightly'):
+        folder = state / 'sessions' / session(began)
+        folder.mkdir(parents=True)
+        (folder / FILE).write_text(json.dumps({'profile': profile, 'site': str(site.folder)}))
+        heart = heartbeat_of(str(state), session(began))
+        with open(heart, 'w'):
+            os.utime(heart, (time.time() - silent,) * 2)
+
+    return make
+
+
+def said(out, word):
+    return [line.split(maxsplit=1)[1] for line in out.splitlines() if line.startswith(f'{word} ')]
+
+
+def test_before_anything_has_run_the_exit_code_is_that_of_incomplete(status):
+    found = status()
+    assert (found.status, 'none has ended yet' in found.out) == (13, True)
+
+
+@pytest.mark.parametrize('verdict', list(EXIT_CODES))
+def test_the_exit_code_is_that_of_the_last_run(status, night, verdict):
+    night(NOW - 2 * DAY, 'FAIL' if verdict == 'PASS' else 'PASS')
+    night(NOW - DAY, verdict)
+    assert status().status == EXIT_CODES[verdict]
+
+
+def test_the_mark_of_the_verdict_stands_before_it(status, night):
+    night(NOW, 'FAIL')
+    assert said(status().out, 'verdict') == ['x FAIL: 1 FAIL']
+
+
+def test_the_last_run_of_another_profile_is_another_one(status, night):
+    night(NOW - DAY, 'PASS')
+    night(NOW, 'FAIL', profile='smoke')
+    assert (status().status, status('--profile=smoke').status) == (0, 10)
+
+
+def test_a_run_that_was_missed_gives_its_own_exit_code(status, night, in_force):
+    in_force(3)
+    night(NOW - DAY - 3 * HOURS, 'PASS')
+    found = status()
+    assert found.status == 13
+    assert '2 of the last 3 runs' in found.out
+
+
+def test_runs_that_were_done_are_not_missed(status, night, in_force):
+    in_force(3)
+    for days in range(3):
+        night(NOW - days * DAY - 3 * HOURS, 'PASS')
+    found = status()
+    assert (found.status, 'none of the last 3 runs' in found.out) == (0, True)
+
+
+def test_a_run_that_was_due_a_moment_ago_is_waited_for(status, night, in_force):
+    in_force(1)
+    night(NOW - DAY - HOURS, 'PASS')
+    found = status()
+    assert (found.status, 'is waited for' in found.out) == (0, True)
+
+
+def test_a_session_whose_heart_beats_is_not_missed(status, night, in_force, begun):
+    in_force(3)
+    night(NOW - DAY - 3 * HOURS, 'PASS')
+    begun(NOW - 3 * HOURS, silent=10)
+    found = status()
+    assert (found.status, 'is running' in found.out) == (0, True)
+
+
+def test_a_session_that_died_is_a_missed_run(status, night, in_force, begun):
+    in_force(3)
+    night(NOW - DAY - 3 * HOURS, 'PASS')
+    begun(NOW - 3 * HOURS, silent=7200)
+    assert status().status == 13
+
+
+def test_a_session_of_another_profile_that_runs_is_none_of_this_one(status, night, in_force, begun):
+    in_force(3)
+    night(NOW - DAY - 3 * HOURS, 'PASS')
+    begun(NOW - 3 * HOURS, silent=10, profile='smoke')
+    assert status().status == 13
+
+
+def test_a_schedule_of_the_site_counts_where_something_else_starts_it(status, night, site):
+    moment = datetime.now() - 3 * HOURS
+    site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: {moment:%H:%M}}}}}\n')
+    night(NOW - 2 * DAY - 3 * HOURS, 'PASS')
+    found = status()
+    assert found.status == 13
+    assert f'every day at {moment:%H:%M}' in found.out
+
+
+def test_a_torn_schedule_is_said_with_its_mend(status, state):
+    file = state / 'schedule' / f'{TITLE}.json'
+    file.write_text('{')
+    found = status()
+    assert (found.status, f'{file} cannot be read; remove it' in found.err) == (64, True)
+
+
+def test_an_enforced_expectation_is_named(status, state):
+    began = NOW - DAY
+    write(state / 'history', session(began), rows(began, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}))
+    expectation = {
+        'id': 'L09-02',
+        'subject': 'write over objects',
+        'enforced': True,
+        'relation': {'verdict': 'fails', 'sentence': 'it falls'},
+    }
+    results = {
+        'relations': [],
+        'cases': [{'case': {'name': f'Check/{WHERE}'}, 'expectations': [expectation]}],
+    }
+    folder = state / 'sessions' / session(began)
+    folder.mkdir(parents=True)
+    (folder / 'results.json').write_text(json.dumps(results))
+    assert f'FAIL Check/{WHERE} L09-02 write over objects, since' in said(status().out, 'stands')[0]
+
+
+def test_without_the_folder_of_the_session_its_case_still_stands_as_failed(status, state):
+    began = NOW - DAY
+    write(state / 'history', session(began), rows(began, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}))
+    assert f'FAIL Check/{WHERE}, since' in said(status().out, 'stands')[0]
+
+
+def test_looking_writes_nothing_and_tells_nobody(status, night, site, state, tmp_path):
+    site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/touch, {tmp_path}/told]\n')
+    night(NOW, 'FAIL')
+    before = sorted(state.rglob('*'))
+    status()
+    assert sorted(state.rglob('*')) == before
+    assert not (tmp_path / 'told').exists()
+
+
+def test_it_can_tell_people_of_a_missed_run_from_another_host(status, night, in_force, site, state, tmp_path):
+    site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/touch, {tmp_path}/told]\n')
+    in_force(3)
+    night(NOW - 2 * DAY - 3 * HOURS, 'PASS')
+    assert status('--notify').status == 13
+    assert (tmp_path / 'told').exists()
+    assert (state / 'metrics' / f'{TITLE}.prom').is_file()
+
+
+def test_news_that_could_not_be_sent_is_on_the_screen(status, night, site, state):
+    site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/false]\n')
+    night(NOW, 'FAIL')
+    status('--notify')
+    assert said(status().out, 'news') == ['the last could not be sent: /usr/bin/false ended with 1: it said nothing']
+
+
+@pytest.fixture
+def squeue(tmp_path, monkeypatch, in_force):
+    """Have squeue print this, or fail."""
+    in_force(1)
+
+    def say(script):
+        program = tmp_path / 'bin' / 'squeue'
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f'#!/bin/sh\n{script}\n')
+        program.chmod(0o755)
+        monkeypatch.setenv('PATH', str(program.parent))
+
+    return say
+
+
+def test_what_slurm_says_of_the_next_job_is_shown(status, squeue):
+    squeue(
+        "echo '12|PENDING|0|ReqNodeNotAvail, UnavailableNodes:n1|/state/x 2026'; echo '11|RUNNING|0|None|/state/x'"
+    )
+    assert said(status().out, 'Slurm') == [
+        'job 12 is pending (ReqNodeNotAvail, UnavailableNodes:n1); job 11 is running'
+    ]
+
+
+def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, squeue):
+    squeue('true')
+    assert said(status().out, 'Slurm') == [f'has no job {TITLE}: seatrial schedule --install puts it back']
+
+
+def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, squeue, night):
+    night(NOW, 'PASS')
+    squeue('echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1')
+    found = status()
+    assert found.status == 0
+    assert 'does not tell: squeue ended with 1: slurm_load_jobs error' in said(found.out, 'Slurm')[0]

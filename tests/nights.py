@@ -1,0 +1,64 @@
+"""Sessions as the history has them, for the tests of scheduled trials."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import polars as pl
+
+from seatrial.history.rows import COLUMNS, SCHEMA
+
+CASE = {'partition': 'lab:io', 'file_system': 'scratch', 'layout': 'default', 'nodes': 2}
+WHERE = 'lab:io/scratch/default/2n'
+
+
+def session(began: datetime) -> str:
+    """The name of a session that began then."""
+    return f'{began.astimezone(timezone.utc):%Y%m%dT%H%M%S}-00000a'
+
+
+def rows(
+    began: datetime,
+    verdict: str,
+    cases: Mapping[str, tuple[str, Mapping[str, str]]],
+    *,
+    site: str = 'site',
+    profile: str = 'nightly',
+    why: str = 'because',
+) -> pl.DataFrame:
+    """A session. cases: by the check's name the verdict of the case, and by their names those of its metrics.
+
+    Each metric has one launch of 90 s, that began a minute after the session; one that is INCOMPLETE has none.
+    """
+    utc = began.astimezone(timezone.utc)
+    common = {
+        'schema': SCHEMA,
+        'session': session(began),
+        'session_started': utc,
+        'session_verdict': verdict,
+        'site': site,
+        'profile': profile,
+        **CASE,
+    }
+    found: list[dict[str, Any]] = []
+    for check, (of_case, metrics) in cases.items():
+        for metric, of_metric in metrics.items():
+            launched = of_metric != 'INCOMPLETE'
+            found.append(
+                {
+                    **common,
+                    'check': check,
+                    'case_verdict': of_case,
+                    'metric': metric,
+                    'metric_verdict': of_metric,
+                    'metric_why': '' if of_metric == 'PASS' else why,
+                    'started': utc + timedelta(minutes=1) if launched else None,
+                    'seconds': 90.0 if launched else None,
+                }
+            )
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in found], schema=COLUMNS, orient='row')
+
+
+def plain(began: datetime, verdict: str, **others: Any) -> pl.DataFrame:
+    """A session of one case with one metric, which alone makes the verdict."""
+    return rows(began, verdict, {'Check': (verdict, {'write@1': verdict})}, **others)

@@ -1,0 +1,151 @@
+from dataclasses import replace
+
+import pytest
+
+from seatrial.model.namespace import TREE, Trees
+from seatrial.model.record import Finding
+from seatrial.model.tree import MetadataTree
+from seatrial.model.workload import Sweep, powers_of_two
+from seatrial.report.beside import MOST_COLUMNS, beside, facts_beside
+
+FILES = MetadataTree(files_per_directory=1000)
+TREES = Trees((('shared', FILES), ('private', FILES._replace(subtrees='private'))), scales=True)
+WRONG = Finding('T17a', 'invalid', 'after create there are 3 files, not 2000')
+MOUNTS = {'scratch': 'ext4', 'fast': 'tmpfs', 'vol0': 'fuse.glusterfs'}
+
+
+@pytest.fixture(scope='module')
+def session(make):
+    return make.metadata()
+
+
+def trees_on(make, factors, check='FileMetadata', type='posix', **more):
+    """A case on each of these file systems."""
+    cases = []
+    for name, factor in factors.items():
+        plan = make.plan(check, TREE, TREES, clients=8, name=name, type=type)
+        mount = f'/dev/x on / type {MOUNTS[name]} (rw)'
+        cases.append(make.case(plan, make.records(plan, make.tree_rates(plan, factor), mount=mount, **more)))
+    return cases
+
+
+def cells_of(band, group=0):
+    """By place and column."""
+    return {
+        (place.name, column): cell
+        for place, cells in band.groups[group].rows
+        for column, cell in zip(band.columns, cells, strict=True)
+    }
+
+
+def test_only_checks_that_ran_on_several_file_systems_are_compared(make, session):
+    assert [each.check for each in beside(session.cases)] == [
+        'FileMetadata', 'FdtreePrivate', 'AttributeCache', 'LargeDirectory', 'PosixOperations',
+    ]  # fmt: skip
+    assert beside(trees_on(make, {'scratch': 1.0})) == []
+
+
+def test_every_metric_of_every_point_has_a_cell_for_every_file_system(session):
+    found = beside(session.cases)[0]
+    (band,) = found.bands
+    assert band.columns == ('file_create', 'file_stat', 'file_read', 'file_remove')
+    assert [group.label for group in band.groups] == ['shared', 'private']
+    assert [place.name for place, _ in band.groups[0].rows] == ['scratch', 'fast', 'vol0']
+    assert all(cell.metric for group in band.groups for _, cells in group.rows for cell in cells)
+
+
+def test_a_figure_stands_in_its_own_row_and_column(session):
+    (band,) = beside(session.cases)[0].bands
+    metric = cells_of(band, 1)['vol0', 'file_read'].metric
+    assert (metric.metric, round(metric.summary.mean)) == ('file_read@private', 1800)
+
+
+def test_file_systems_of_one_declared_type_are_told_apart_by_what_is_mounted(session):
+    (band,) = beside(session.cases)[0].bands
+    assert [place.kind for place, _ in band.groups[0].rows] == ['ext4', 'tmpfs', 'glusterfs']
+
+
+def test_the_share_is_that_of_the_fastest_in_the_column(session):
+    cells = cells_of(beside(session.cases)[0].bands[0])
+    shares = [cells[name, 'file_create'].share for name in ('scratch', 'fast', 'vol0')]
+    assert shares == pytest.approx([0.25, 1.0, 0.0075])
+    assert [cells[name, 'file_create'].fastest for name in ('scratch', 'fast', 'vol0')] == [False, True, False]
+
+
+def test_intervals_that_overlap_do_not_tell_two_file_systems_apart(make):
+    cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.001, 'vol0': 0.5}))[0].bands[0])
+    assert [cells[name, 'file_stat'].like_fastest for name in ('scratch', 'fast', 'vol0')] == [True, False, False]
+
+
+def test_what_cannot_be_believed_is_neither_the_fastest_nor_compared(make):
+    good, bad = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 9.0}, findings={'create@shared': [WRONG]})
+    cells = cells_of(beside([*good, *bad])[0].bands[0])
+    assert (cells['fast', 'file_create'].share, cells['fast', 'file_create'].metric.verdict.value) == (
+        None,
+        'INVALID',
+    )
+    assert cells['scratch', 'file_create'].fastest
+
+
+def test_a_case_that_never_ran_keeps_its_row(make):
+    plan = make.plan('FileMetadata', TREE, TREES, clients=8, name='fast')
+    never = make.case(plan, make.records(plan, {name: [] for name in plan.metrics}))
+    cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never])[0].bands[0])
+    assert cells['fast', 'file_stat'].share is None
+    assert cells['scratch', 'file_stat'].fastest
+
+
+def test_many_metrics_stand_in_bands_of_about_equal_width(session):
+    found = next(each for each in beside(session.cases) if each.check == 'PosixOperations')
+    assert [len(band.columns) for band in found.bands] == [8, 7]
+    assert max(len(band.columns) for each in beside(session.cases) for band in each.bands) <= MOST_COLUMNS
+
+
+def test_the_points_of_a_sweep_are_the_columns_and_its_operations_the_groups(make):
+    cases = []
+    for name in ('scratch', 'fast'):
+        plan = make.plan(sweep=Sweep('objects', powers_of_two(2, 32), 1 << 26), name=name)
+        plan = plan._replace(case=plan.case._replace(file_system=name))
+        cases.append(make.case(plan, make.records(plan, make.even_rates(plan))))
+    (found,) = beside(cases)
+    assert found.bands[0].columns == ('2', '4', '8', '16', '32')
+    assert [group.label for group in found.bands[0].groups] == ['write', 'read']
+
+
+def test_a_layout_is_a_place_of_its_own(make):
+    (one,) = trees_on(make, {'scratch': 1.0})
+    plan = one.plan._replace(case=one.plan.case._replace(layout='wide'))
+    other = make.case(plan, make.records(plan, make.tree_rates(plan)))
+    (found,) = beside([one, other])
+    assert [place.kind for place, _ in found.bands[0].groups[0].rows] == ['ext4', 'ext4, wide']
+
+
+def test_another_engine_is_said_before_it_is_compared(make):
+    one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
+    (found,) = beside([*one, *other])
+    assert found.common == ''
+    assert found.differing.startswith('Measured with fio 3.33, mdtest 4.0.0')
+    details = [place.detail for place, _ in found.bands[0].groups[0].rows]
+    assert details == ['fio 3.33', 'mdtest 4.0.0']
+
+
+def test_what_the_places_share_is_no_detail_of_theirs(session):
+    found = beside(session.cases)[0]
+    assert (found.common, {place.detail for place, _ in found.bands[0].groups[0].rows}) == ('mdtest 4.0.0', {''})
+
+
+def test_facts_that_do_not_hold_everywhere_are_beside_each_other(session):
+    (found,) = facts_beside(session.cases)
+    assert [place.name for place in found.places] == ['scratch', 'fast', 'vol0']
+    assert [(name, [fact.holds for fact in facts]) for name, facts in found.rows] == [
+        ('flock', [True, True, False]),
+        ('direct_io', [None, None, None]),
+    ]
+    assert found.alike == 1
+
+
+def test_a_place_where_no_promise_was_tried_makes_no_difference(session):
+    own = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
+    never = replace(own[1], result=replace(own[1].result, facts=()))
+    (found,) = facts_beside([own[0], never])
+    assert [(name, facts[1]) for name, facts in found.rows] == [('direct_io', None)]

@@ -1,0 +1,100 @@
+"""The file for a monitoring system, as node_exporter's textfile collector and OpenMetrics want it."""
+
+import dataclasses
+import re
+from datetime import datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+
+from nights import plain, rows
+from seatrial.judge.verdict import Verdict
+from seatrial.report.news import Watch
+from seatrial.report.nights import DONE, MISSED, Run, nights
+from seatrial.report.openmetrics import openmetrics
+
+FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+HELP = re.compile(r'# HELP (seatrial_[a-z_]+) [A-Z][^\n]*\.')
+TYPE = re.compile(r'# TYPE (seatrial_[a-z_]+) gauge')
+SAMPLE = re.compile(
+    r'(seatrial_[a-z_]+)\{(site="(?:[^"\\\n]|\\["\\n])*",profile="[a-z]+"(?:,verdict="[A-Z]+")?)\} (\d+)'
+)
+
+
+def watched(*tables, **others):
+    return Watch('site', 'nightly', FIRST + DAY, nights(pl.concat(tables), 'site', 'nightly'), **others)
+
+
+def samples(watch):
+    """The samples of the file, by name and verdict; the file must be well formed."""
+    *lines, end = openmetrics(watch).removesuffix('\n').split('\n')
+    assert end == '# EOF'
+    found, family = {}, ''
+    for line in lines:
+        if heading := HELP.fullmatch(line):
+            assert heading.group(1) not in {name for name, _ in found}, 'a family stands together'
+            family = heading.group(1)
+        elif kind := TYPE.fullmatch(line):
+            assert kind.group(1) == family
+        else:
+            sample = SAMPLE.fullmatch(line)
+            assert sample is not None and sample.group(1) == family, line
+            found[family, sample.group(2).partition('verdict=')[2].strip('"')] = int(sample.group(3))
+    return found
+
+
+def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported():
+    found = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'INCOMPLETE')))
+    assert found['seatrial_last_completed_timestamp_seconds', ''] == int(FIRST.timestamp()) + 150
+    assert found['seatrial_last_ended_timestamp_seconds', ''] == int((FIRST + DAY).timestamp())
+
+
+def test_what_never_was_has_no_time():
+    found = samples(Watch('site', 'nightly', FIRST, []))
+    assert not any('timestamp' in name for name, _ in found)
+    assert found['seatrial_last_verdict', 'INCOMPLETE'] == 1
+
+
+@pytest.mark.parametrize('verdict', list(Verdict))
+def test_exactly_one_verdict_is_the_last(verdict):
+    found = samples(watched(plain(FIRST, verdict.value)))
+    assert {each: found['seatrial_last_verdict', each.value] for each in Verdict} == {
+        each: int(each is verdict) for each in Verdict
+    }
+
+
+def test_a_missed_run_is_the_last_verdict():
+    found = samples(watched(plain(FIRST, 'PASS'), runs=[Run(FIRST, DONE), Run(FIRST + DAY, MISSED)]))
+    assert (found['seatrial_last_verdict', 'PASS'], found['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
+    assert found['seatrial_missed_runs', ''] == 1
+
+
+def test_cases_and_failing_criteria_are_counted():
+    cases = {'One': ('FAIL', {'write@1': 'FAIL', 'write@2': 'FAIL'}), 'Two': ('PASS', {'write@1': 'PASS'})}
+    found = samples(watched(rows(FIRST, 'FAIL', cases)))
+    assert (found['seatrial_last_cases', 'FAIL'], found['seatrial_last_cases', 'PASS']) == (1, 1)
+    assert found['seatrial_failing_criteria', ''] == 2
+
+
+def test_nights_that_passed_in_a_row_are_counted():
+    found = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS'), plain(FIRST + 2 * DAY, 'PASS')))
+    assert found['seatrial_nights_passed', ''] == 2
+
+
+def test_the_next_run_is_exported():
+    found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + 2 * DAY))
+    assert found['seatrial_next_timestamp_seconds', ''] == int((FIRST + 2 * DAY).timestamp())
+
+
+@pytest.mark.parametrize(('site', 'shown'), [('a"b', r'a\"b'), ('a\\b', r'a\\b'), ('a\nb', r'a\nb')])
+def test_a_label_is_escaped(site, shown):
+    watch = dataclasses.replace(watched(plain(FIRST, 'PASS')), site=site)
+    assert samples(watch)
+    assert f'site="{shown}"' in openmetrics(watch)
+
+
+def test_every_figure_is_documented(repository):
+    found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
+    documentation = (repository / 'docs' / 'scheduled.md').read_text()
+    assert [name for name, _ in found if not re.search(rf'^\| `{name}[`{{]', documentation, re.MULTILINE)] == []

@@ -1,0 +1,103 @@
+"""When a scheduled trial is due."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.site.calendar import DAYS, Calendar
+
+calendars = st.builds(
+    Calendar,
+    st.integers(0, 23),
+    st.integers(0, 59),
+    st.lists(st.sampled_from(DAYS), min_size=1, unique=True).map(tuple),
+)
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1), timezones=st.just(timezone.utc))
+
+
+@pytest.fixture
+def zone() -> Iterator[Callable[[str], None]]:
+    """Set the time zone of this process; the old one comes back."""
+    before = os.environ.get('TZ')
+
+    def use(name: str) -> None:
+        os.environ['TZ'] = name
+        time.tzset()
+
+    yield use
+    if before is None:
+        del os.environ['TZ']
+    else:
+        os.environ['TZ'] = before
+    time.tzset()
+
+
+@given(calendars, moments)
+def test_the_next_times_are_later_and_in_order(calendar, moment):
+    first, second, third = calendar.after(moment, 3)
+    assert moment < first < second < third
+
+
+@given(calendars, moments)
+def test_a_time_is_due_on_its_day_at_its_hour(calendar, moment):
+    (due,) = calendar.after(moment)
+    assert (due.hour, due.minute, DAYS[due.weekday()] in calendar.days) == (calendar.hour, calendar.minute, True)
+
+
+@given(calendars, moments, st.integers(0, 40))
+def test_what_was_due_between_is_what_follows_step_by_step(calendar, moment, days):
+    until = moment + timedelta(days=days)
+    stepped = []
+    (due,) = calendar.after(moment)
+    while due <= until:
+        stepped.append(due)
+        (due,) = calendar.after(due)
+    assert calendar.between(moment, until) == stepped
+
+
+def test_a_due_time_itself_is_over_and_the_next_one_follows():
+    two = Calendar(2, 0)
+    (due,) = two.after(datetime(2026, 11, 21, 12, tzinfo=timezone.utc))
+    assert two.after(due) == [due + timedelta(days=1)]
+    assert two.between(due - timedelta(days=1), due) == [due]
+
+
+def test_the_day_is_that_of_the_host(zone):
+    zone('Asia/Tokyo')
+    # Saturday evening in Greenwich is Sunday morning in Tokyo.
+    (due,) = Calendar(2, 0, ('sun',)).after(datetime(2026, 11, 21, 15, tzinfo=timezone.utc))
+    assert due == datetime(2026, 11, 21, 17, tzinfo=timezone.utc)
+
+
+def test_a_time_that_does_not_exist_when_clocks_go_forward_is_due_an_hour_early(zone):
+    zone('Europe/Berlin')
+    due = Calendar(2, 30).after(datetime(2026, 3, 28, 12, tzinfo=timezone.utc), 2)
+    assert due == [
+        datetime(2026, 3, 29, 0, 30, tzinfo=timezone.utc),
+        datetime(2026, 3, 30, 0, 30, tzinfo=timezone.utc),
+    ]
+
+
+def test_a_time_that_exists_twice_when_clocks_go_back_is_due_once(zone):
+    zone('Europe/Berlin')
+    day = Calendar(2, 30).between(
+        datetime(2026, 10, 24, 12, tzinfo=timezone.utc), datetime(2026, 10, 25, 12, tzinfo=timezone.utc)
+    )
+    assert day == [datetime(2026, 10, 25, 0, 30, tzinfo=timezone.utc)]
+
+
+@pytest.mark.parametrize(
+    ('calendar', 'cron', 'words'),
+    [
+        (Calendar(2, 0), '0 2 * * *', 'every day at 02:00'),
+        (Calendar(23, 5, ('sun', 'mon')), '5 23 * * 0,1', 'mon, sun at 23:05'),
+        (Calendar(0, 59, ('sat',)), '59 0 * * 6', 'sat at 00:59'),
+    ],
+)
+def test_a_calendar_is_said_to_cron_and_to_people(calendar, cron, words):
+    assert (calendar.cron, calendar.words) == (cron, words)

@@ -1,0 +1,1 @@
+sbatch -C gpu --wrap hostname

@@ -1,0 +1,1 @@
+sbatch -q none --wrap hostname

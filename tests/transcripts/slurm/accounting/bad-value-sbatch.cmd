@@ -1,0 +1,1 @@
+sbatch -N many --wrap hostname

@@ -1,0 +1,1 @@
+sbatch --begin=now+1hour begin.sh

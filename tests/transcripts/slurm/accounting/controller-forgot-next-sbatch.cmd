@@ -1,0 +1,1 @@
+sbatch  controller-forgot-next.sh

@@ -1,0 +1,1 @@
+timeout 8 squeue

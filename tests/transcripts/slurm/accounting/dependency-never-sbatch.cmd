@@ -1,0 +1,1 @@
+sbatch -d afterok:19 dependency-never.sh

@@ -1,0 +1,1 @@
+sbatch  dependency-of.sh

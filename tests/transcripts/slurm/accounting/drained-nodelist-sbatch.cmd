@@ -1,0 +1,1 @@
+sbatch -w n2 drained-nodelist.sh

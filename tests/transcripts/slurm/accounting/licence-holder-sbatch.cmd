@@ -1,0 +1,1 @@
+sbatch -L seatrial:1 licence-holder.sh

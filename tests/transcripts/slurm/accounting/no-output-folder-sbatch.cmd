@@ -1,0 +1,1 @@
+sbatch -o /nowhere/out no-output-folder.sh

@@ -1,0 +1,1 @@
+sbatch --mem=100 out-of-memory.sh

@@ -1,0 +1,1 @@
+sbatch -t 5:00:00 --wrap hostname

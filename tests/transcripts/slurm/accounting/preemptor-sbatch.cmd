@@ -1,0 +1,1 @@
+sbatch -q urgent -N4 --exclusive preemptor.sh

@@ -1,0 +1,1 @@
+sbatch -q onenode -N2 qos-limit.sh

@@ -1,0 +1,1 @@
+sbatch --reservation=now -N2 reservation.sh

@@ -1,0 +1,1 @@
+sbatch -N4 --exclusive resources-holder.sh

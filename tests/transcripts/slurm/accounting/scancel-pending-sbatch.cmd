@@ -1,0 +1,1 @@
+sbatch --hold scancel-pending.sh

@@ -1,0 +1,1 @@
+sbatch -N9 --wrap hostname

@@ -1,0 +1,1 @@
+sbatch --mem=100G --wrap hostname

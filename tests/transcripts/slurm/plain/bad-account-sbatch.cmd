@@ -1,0 +1,1 @@
+sbatch -A nobody --wrap hostname

@@ -1,0 +1,1 @@
+sbatch -L none:1 --wrap hostname

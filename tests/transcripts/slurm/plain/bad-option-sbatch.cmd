@@ -1,0 +1,1 @@
+sbatch --no-such-option --wrap hostname

@@ -1,0 +1,1 @@
+sbatch -p none --wrap hostname

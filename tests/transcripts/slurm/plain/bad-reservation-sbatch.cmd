@@ -1,0 +1,1 @@
+sbatch --reservation=none --wrap hostname

@@ -1,0 +1,1 @@
+ps -u $USER -o args=

@@ -1,0 +1,1 @@
+sbatch --no-requeue batch-stepd-killed.sh

@@ -1,0 +1,1 @@
+timeout 20 scontrol show job 38

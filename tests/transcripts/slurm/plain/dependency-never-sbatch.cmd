@@ -1,0 +1,1 @@
+sbatch -d afterok:21 dependency-never.sh

@@ -1,0 +1,1 @@
+sbatch -N2 munge-killed.sh

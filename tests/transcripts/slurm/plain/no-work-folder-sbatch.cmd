@@ -1,0 +1,1 @@
+sbatch -D /nowhere no-work-folder.sh

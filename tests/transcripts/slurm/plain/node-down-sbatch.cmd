@@ -1,0 +1,1 @@
+sbatch -N2 --no-requeue node-down.sh

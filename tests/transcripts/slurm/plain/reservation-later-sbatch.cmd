@@ -1,0 +1,1 @@
+sbatch --reservation=trial -N2 reservation-later.sh

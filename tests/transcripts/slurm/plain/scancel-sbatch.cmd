@@ -1,0 +1,1 @@
+sbatch -N2 scancel.sh

@@ -1,0 +1,1 @@
+sbatch -N2 step-exit-3.sh

@@ -1,0 +1,1 @@
+sbatch --mem=100 step-out-of-memory.sh

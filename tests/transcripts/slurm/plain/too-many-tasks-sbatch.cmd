@@ -1,0 +1,1 @@
+sbatch -N1 -n99 --wrap hostname
