@@ -87,6 +87,18 @@ def test_what_cannot_be_believed_is_neither_the_fastest_nor_compared(make):
     assert cells['scratch', 'file_create'].fastest
 
 
+def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
+    cold, warm = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, cache='cached')
+    cells = cells_of(beside([*cold, *warm])[0].bands[0])
+    assert [cells[name, 'file_stat'].cache for name in ('scratch', 'fast')] == ['cold', 'cached']
+    assert [cells[name, 'file_create'].cache for name in ('scratch', 'fast')] == ['', '']
+
+
+def test_figures_that_are_all_cached_need_no_name(make):
+    cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'))[0].bands[0])
+    assert {cell.cache for cell in cells.values()} == {''}
+
+
 def test_a_case_that_never_ran_keeps_its_row(make):
     plan = make.plan('FileMetadata', TREE, TREES, clients=8, name='fast')
     never = make.case(plan, make.records(plan, {name: [] for name in plan.metrics}))

@@ -58,6 +58,18 @@ def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
     assert contended(make, sweep=sweep) == []
 
 
+def test_a_cold_point_is_not_compared_with_a_cached_one(make):
+    plan = make.plan(pattern=TREE, sweep=TREES, clients=8)
+    records = make.records(plan, make.tree_rates(plan), cache='cached')
+    cold = [
+        each._replace(cache='cold') if (each.operation, each.point) == ('stat', 'shared') else each
+        for each in records.samples
+    ]
+    (found,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
+    assert found.unlike == ('file_stat',)
+    assert [name for name, each in found.ratios.items() if each.estimate is None] == ['file_stat']
+
+
 def test_one_client_has_no_contention(make):
     assert contended(make, clients=1) == []
 

@@ -275,6 +275,14 @@ def test_the_page_of_metadata_says(metadata, said):
     assert said.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
 
 
+def test_points_of_which_only_one_was_cold_are_named(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'FileMetadata')
+    metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
+    case = replace(case, result=replace(case.result, metrics=metrics))
+    said = Seen(page(make.session(case))).said
+    assert 'Not compared, because only one of the two was cold: file_stat.' in said
+
+
 def test_the_page_of_metadata_is_whole(metadata):
     seen = Seen(metadata)
     assert (seen.faults, seen.open) == ([], [])

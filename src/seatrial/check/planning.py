@@ -6,11 +6,12 @@ from pathlib import Path
 import seatrial
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
+from seatrial.engine.catalogue import by_name
 from seatrial.model.namespace import Trees, expand_trees
-from seatrial.model.plan import SCHEMA, Case, Sizing, TrialPlan, read_plan
+from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, TrialPlan, read_plan
 from seatrial.model.record import PLAN
 from seatrial.model.tree import TreePoint
-from seatrial.model.work import Place
+from seatrial.model.work import Place, Work
 from seatrial.model.workload import Sweep, expand, left_out, subsample
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
@@ -63,7 +64,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         workload=declared.workload,
         axis=declared.sweep.axis,
         points=points_of(session, declared, case),
-        engines=session.engines,
+        engines=_engines(session, declared.workload),
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
@@ -110,6 +111,13 @@ def _sizing(session: Session, declared: Declared, case: Case) -> Sizing:
     except ValueError as error:
         key = 'bytes_per_client' if overrides.bytes_per_client else "the source's size"
         raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
+
+
+def _engines(session: Session, workload: Work) -> tuple[EngineChoice, ...]:
+    """The one that was asked for, where it measures such a workload at all; else those of the site."""
+    if not session.engine or by_name(session.engine, workload) is None:
+        return session.engines
+    return tuple(choice for choice in session.engines if choice.name == session.engine)
 
 
 def _left_out(session: Session, declared: Declared, case: Case) -> tuple[int, ...]:

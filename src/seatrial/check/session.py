@@ -32,6 +32,7 @@ class Session:
     """One session. only: names of checks or families that it is restricted to; empty: all.
 
     references: of the site, in all profiles, once they have been checked (criteria.with_references).
+    engine: the one that was asked for; it alone measures what it can measure; empty: the first of `engines` that can
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     """
 
@@ -44,6 +45,7 @@ class Session:
     system: str | None = None
     references: tuple[Reference, ...] = ()
     plain: bool = False
+    engine: str = ''
 
 
 def new_id() -> str:
@@ -72,6 +74,7 @@ def save(session: Session) -> Path:
         'site': str(session.site.folder),
         'profile': session.profile.name,
         'engines': [[choice.name, choice.program] for choice in session.engines],
+        'engine': session.engine,
         'only': list(session.only),
         'system': session.system,
         'references': session.references,
@@ -117,6 +120,7 @@ def _read(file: Path) -> Session:
         site=load(Path(data['site'])),
         profile=PROFILES[data['profile']],
         engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
+        engine=data['engine'],
         only=tuple(data['only']),
         system=data['system'],
         references=tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in data['references']),

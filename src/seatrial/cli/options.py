@@ -12,7 +12,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
 from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
-from seatrial.engine.catalogue import NAMES, kinds_of
+from seatrial.engine.catalogue import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import choice
 from seatrial.site.load import load as load_site
@@ -81,7 +81,14 @@ def open_session(
         raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
     session_id = new_id()
     session = Session(
-        session_id, folder_of(site, session_id), site, PROFILES[profile], _engines(site, engine), only, system
+        session_id,
+        folder_of(site, session_id),
+        site,
+        PROFILES[profile],
+        _engines(site, engine),
+        only,
+        system,
+        engine=engine or '',
     )
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
@@ -95,9 +102,8 @@ def open_session(
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
-    """The one that was named for what it measures; for what it cannot, those of the site."""
+    """Those of the site, and the one that was named if it is not among them."""
     choices = site.engine_choices()
-    if engine is None:
+    if engine is None or any(each.name == engine for each in choices):
         return choices
-    chosen = tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)
-    return chosen + tuple(each for each in choices if kinds_of(each.name).isdisjoint(kinds_of(engine)))
+    return (EngineChoice(engine, engine), *choices)

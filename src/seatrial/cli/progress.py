@@ -80,8 +80,8 @@ def running_line(plan: TrialPlan, records: Records, now: float) -> str:
     name = metric(figure, last.point)
     values = [sample.figures[figure] for sample in by_metric[name] if sample.valid]
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
-    spread = f'{100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
-    shown = f' {interval.mean:.0f} {unit(plan.workload)} +- {spread}' if interval else ''
+    spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
+    shown = f' {interval.mean:.0f} {unit(plan.workload)}{spread}' if interval else ''
     return (
         f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
     )

@@ -174,6 +174,7 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     data = dataclasses.asdict(case)
     del data['curves']
     data['expectations'] = [_plain_expectation(each) for each in case.expectations]
+    data['facts'] = [fact._asdict() for fact in case.facts]
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(each) for each in case.metrics]

@@ -5,7 +5,7 @@ in its column. Nothing here decides anything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from seatrial.judge.verdict import MetricResult, Verdict
 from seatrial.model.namespace import Namespace
@@ -34,12 +34,14 @@ class Cell:
     """One metric of one place. share: of the fastest in its column; None where it cannot be believed.
 
     fastest: whether it is the fastest; like_fastest: it is not, and their intervals overlap or one has none
+    cache:   what the reads or looks were, where that differs in the column; else empty
     """
 
     metric: MetricResult | None
     share: float | None
     fastest: bool
     like_fastest: bool
+    cache: str = ''
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,9 @@ def _metric(case: CaseEvidence, name: str, point: str) -> MetricResult | None:
 def _column(metrics: Sequence[MetricResult | None]) -> list[Cell]:
     believed = [each for each in metrics if each and each.summary and each.verdict is not Verdict.INVALID]
     first = max(believed, key=_mean, default=None)
-    return [_cell(each, first if each in believed else None) for each in metrics]
+    unlike = len({each.cache for each in believed}) > 1
+    cells = [_cell(each, first if each in believed else None) for each in metrics]
+    return [replace(cell, cache=cell.metric.cache) if unlike and cell.metric else cell for cell in cells]
 
 
 def _cell(metric: MetricResult | None, fastest: MetricResult | None) -> Cell:

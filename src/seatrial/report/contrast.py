@@ -33,11 +33,13 @@ class Contention:
     """The rates of a point where every client has a directory of its own over those where all share one.
 
     over, under: the labels of the two, whose trees are otherwise the same; ratios: by metric
+    unlike:      metrics of which one point was cold and the other was not: they have no ratio
     """
 
     over: str
     under: str
     ratios: dict[str, Ratio]
+    unlike: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,7 @@ def contentions(plan: TrialPlan, case: CaseResult) -> list[Contention]:
         if (private.tree.subtrees, shared.tree.subtrees) == ('private', 'shared')
         and private.tree._replace(subtrees='shared') == shared.tree
     ]
-    return [
-        Contention(
-            over.label,
-            under.label,
-            {
-                name: ratio(samples.get(over.label, ()), samples.get(under.label, ()))
-                for name, samples in case.curves.samples.items()
-            },
-        )
-        for over, under in pairs
-    ]
+    return [_contention(case, over.label, under.label) for over, under in pairs]
 
 
 def listings(plan: TrialPlan, case: CaseResult) -> dict[str, Listing]:
@@ -129,6 +121,17 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     if found.estimate is None:
         return Ratio(statistics.fmean(over) / statistics.fmean(under))
     return Ratio(found.estimate, found.low, found.high)
+
+
+def _contention(case: CaseResult, over: str, under: str) -> Contention:
+    caches = {(each.operation, each.point): each.cache for each in case.metrics}
+    samples = case.curves.samples
+    unlike = tuple(name for name in samples if caches.get((name, over)) != caches.get((name, under)))
+    ratios = {
+        name: Ratio(None) if name in unlike else ratio(own.get(over, ()), own.get(under, ()))
+        for name, own in samples.items()
+    }
+    return Contention(over, under, ratios, unlike)
 
 
 def _first_of(one: MetricResult) -> str:

@@ -1,0 +1,1 @@
+timeout 90 sinfo

@@ -1,0 +1,1 @@
+squeue -t all -j 42

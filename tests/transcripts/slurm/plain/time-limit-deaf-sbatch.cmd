@@ -1,0 +1,1 @@
+sbatch -t 1 time-limit-deaf.sh

@@ -1,0 +1,1 @@
+sbatch -N2 -t 1 time-limit.sh
