@@ -94,6 +94,13 @@ def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
     assert [cells[name, 'file_create'].cache for name in ('scratch', 'fast')] == ['', '']
 
 
+def test_of_repeated_listings_only_the_first_is_called_cold(session):
+    found = next(each for each in beside(session.cases) if each.check == 'AttributeCache')
+    cells = cells_of(found.bands[0])
+    assert [cells[name, '1st listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['cold', 'cached', 'cached']
+    assert [cells[name, '2nd listing'].cache for name in ('scratch', 'fast', 'vol0')] == ['', '', '']
+
+
 def test_figures_that_are_all_cached_need_no_name(make):
     cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.0}, cache='cached'))[0].bands[0])
     assert {cell.cache for cell in cells.values()} == {''}

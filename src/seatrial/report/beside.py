@@ -153,7 +153,7 @@ def _metric(case: CaseEvidence, name: str, point: str) -> MetricResult | None:
 def _column(metrics: Sequence[MetricResult | None]) -> list[Cell]:
     believed = [each for each in metrics if each and each.summary and each.verdict is not Verdict.INVALID]
     first = max(believed, key=_mean, default=None)
-    unlike = len({each.cache for each in believed}) > 1
+    unlike = len({each.cache for each in believed if trees.is_first(each.operation)}) > 1
     cells = [_cell(each, first if each in believed else None) for each in metrics]
     return [replace(cell, cache=cell.metric.cache) if unlike and cell.metric else cell for cell in cells]
 
