@@ -98,7 +98,7 @@ def _tree_points(session: Session, declared: Declared, case: Case, sweep: Trees)
     largest = session.site.geometry(case, overrides.max_clients)
     points = expand_trees(session.profile.trees(sweep), largest)
     if not points:
-        raise Unplannable(f'{case.name}: {sweep.tasks} clients do not fit {largest.nodes} nodes evenly')
+        raise Unplannable(f'{case.name}: {sweep.tasks or "its"} clients do not fit {largest.nodes} nodes evenly')
     return points
 
 

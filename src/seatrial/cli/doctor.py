@@ -39,7 +39,7 @@ Row = tuple[bool, str, str]
 @click.command()
 @site_option
 def doctor(site_folder: Path) -> int:
-    """Show what this host has: engines, file systems of the site, free space. Exit code 64 if nothing can measure."""
+    """Show what this host has: engines, file systems, free space. Exit code 64 if data or metadata cannot be measured."""
     site = load(site_folder)
     engines = [_engine(site, choice) for choice in site.engine_choices()]
     rows = [

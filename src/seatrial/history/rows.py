@@ -133,7 +133,7 @@ def _size(planned: Place, axis: str, sample: Sample) -> dict[str, Any]:
     point = sized(planned, axis, sample.per_client)
     if isinstance(point, Point):
         return {**_NO_SIZE, 'transfer_size': point.transfer_size, 'bytes_per_client': point.bytes_per_client}
-    return {**_NO_SIZE, 'files_per_client': point.entries.files // point.tasks}
+    return {**_NO_SIZE, 'files_per_client': (point.entries.files or point.entries.empties) // point.tasks}
 
 
 _NO_SIZE: dict[str, Any] = dict.fromkeys(('transfer_size', 'bytes_per_client', 'files_per_client'))

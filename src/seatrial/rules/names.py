@@ -1,12 +1,13 @@
 """Rules for one launch of metadata: are the entries there, and was it work that was timed?"""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.model.namespace import OPERATIONS
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding
 from seatrial.model.tree import Entries, TreeMeasurement, TreePoint
-from seatrial.rules.registry import NAMES, RULES, finding, findings, rule
+from seatrial.rules.launch import hosts, measurable, world_size
+from seatrial.rules.registry import NAMES, Check, finding, findings, rule
 
 LOOKING = ('stat', 'read', 'list')
 QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one is then 1 %
@@ -46,13 +47,11 @@ class Named(NamedTuple):
 
 def names_findings(named: Named) -> List[Finding]:
     """What the rules of every launch and those of metadata find."""
-    timed = ('T9', 'T10', 'T12') if named.measurement.rates else ('T9', 'T10')
-    found = []
-    for id in timed:
-        check = RULES[id].check
-        said = check(named) if check else None
-        if said is not None:
-            found.append(finding(id, said))
+    shared: List[Tuple[str, Check]] = [('T9', world_size), ('T10', hosts)]
+    if named.measurement.rates:
+        shared.append(('T12', measurable))
+    said = [(id, check(named)) for id, check in shared]
+    found = [finding(id, sentence) for id, sentence in said if sentence is not None]
     return found + findings(NAMES, named)
 
 
