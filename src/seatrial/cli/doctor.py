@@ -39,7 +39,10 @@ Row = tuple[bool, str, str]
 @click.command()
 @site_option
 def doctor(site_folder: Path) -> int:
-    """Show what this host has: engines, file systems, free space. Exit code 64 if data or metadata cannot be measured."""
+    """Show what this host has: engines, file systems, free space.
+
+    Exit code 64 if data or metadata cannot be measured.
+    """
     site = load(site_folder)
     engines = [_engine(site, choice) for choice in site.engine_choices()]
     rows = [
