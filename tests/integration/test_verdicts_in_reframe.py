@@ -103,7 +103,20 @@ def program(name):
 def seatrial_run(site, *arguments):
     """Begin a session on a site that had none."""
     argv = [program('seatrial'), 'run', f'--site={site}', f'--checks={site / "checks"}', '--profile=nightly']
-    return subprocess.Popen([*argv, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd='/')
+    return subprocess.Popen(
+        [*argv, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd='/',
+        preexec_fn=heed_signals,
+    )
+
+
+def heed_signals():
+    """Tests that run behind nohup, or behind & in a script, ignore signals, and so would what they start."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def reframe_run(site, profile='nightly'):
