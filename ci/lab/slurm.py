@@ -65,6 +65,10 @@ class Lab:
         return self.directory / 'etc' / 'slurm.conf'
 
     @property
+    def daemons_conf(self) -> Path:
+        return self.conf.with_name('daemons.conf')
+
+    @property
     def run(self) -> Path:
         return self.directory / 'run'
 
@@ -118,6 +122,7 @@ def write_files(lab: Lab, settings: Settings) -> None:
         (lab.hosts / name).write_text(f'127.0.0.1 {names}\n{Path("/etc/hosts").read_text()}')
     write_private(lab.conf.with_name('munge.key'), secrets.token_bytes(128))
     lab.conf.write_text(slurm_conf(lab, settings))
+    lab.daemons_conf.write_text(DAEMONS_CONF.format(conf=lab.conf))
     if settings.accounting:
         write_private(lab.conf.with_name('slurmdbd.conf'), slurmdbd_conf(lab, settings).encode())
 
@@ -179,9 +184,9 @@ def daemons(lab: Lab, settings: Settings) -> list[Daemon]:
             Daemon(CONTROL, 'mariadbd', [*maria_options(lab), *maria], on_socket(database_socket(lab))),
             Daemon(CONTROL, 'slurmdbd', ['-D'], on_port(1)),
         ]
-    wanted.append(Daemon(CONTROL, 'slurmctld', ['-D', '-f', str(lab.conf)], on_port(0)))
+    wanted.append(Daemon(CONTROL, 'slurmctld', ['-D', '-f', str(lab.daemons_conf)], on_port(0)))
     for number, name in enumerate(settings.node_names):
-        wanted.append(Daemon(name, 'slurmd', ['-D', '-N', name, '-f', str(lab.conf)], on_port(2 + number)))
+        wanted.append(Daemon(name, 'slurmd', ['-D', '-N', name, '-f', str(lab.daemons_conf)], on_port(2 + number)))
     return wanted
 
 
@@ -218,6 +223,14 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+# The daemons listen at 127.0.0.1 alone. An srun on the machine itself would listen where the machine's name leads, by
+# Debian's installer at 127.0.1.1, and the nodes answer to 127.0.0.1.
+DAEMONS_CONF = """\
+Include {conf}
+CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
+"""
+
+
 def slurm_conf(lab: Lab, settings: Settings) -> str:
     names, user, port = settings.node_names, user_name(), settings.first_port
     accounting = 'AccountingStorageType=accounting_storage/none'
@@ -241,7 +254,6 @@ SlurmctldHost={CONTROL}(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 AuthType=auth/munge
 AuthInfo=socket={munge_socket(lab)}
 CredType=cred/munge

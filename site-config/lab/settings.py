@@ -1,8 +1,20 @@
 """ReFrame's settings of the Slurm lab on one machine: `ci/lab-slurm up`, then `eval "$(ci/lab-slurm env)"`."""
 
+import os
+from pathlib import Path
+
+
+def has_accounting():
+    """Whether the lab at hand was made with --accounting, as its slurm.conf says."""
+    conf = Path(os.environ.get('SLURM_CONF', ''))
+    return conf.is_file() and 'AccountingStorageType=accounting_storage/slurmdbd' in conf.read_text()
+
+
 _PARTITION = {
-    # 'slurm' where the lab has accounting; squeue does without, and Seatrial asks scontrol how a job ended.
-    'scheduler': 'squeue',
+    # 'slurm' asks sacct; 'squeue' does without, and Seatrial asks scontrol how a job ended.
+    'scheduler': 'slurm' if has_accounting() else 'squeue',
+    # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
+    'sched_options': {'use_nodes_option': True},
     'launcher': 'srun',
     'environs': ['builtin'],
     # Two trials at a time would measure each other: they share one machine.
@@ -15,8 +27,6 @@ site_configuration = {
             'name': 'lab',
             'descr': 'Slurm with its nodes in namespaces of one machine',
             'hostnames': ['.*'],
-            # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
-            'sched_options': {'use_nodes_option': True},
             'partitions': [
                 {**_PARTITION, 'name': name, 'access': [f'--partition={name}', '--exclusive', '--no-requeue']}
                 for name in ('compute', 'io')

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import importlib.machinery
 import importlib.util
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -199,6 +202,15 @@ def up_with_hidden(lab: Lab, cover: str, program: str, *words: str) -> subproces
 @needs_slurm
 def test_a_job_on_four_nodes_sees_four_host_names(lab):
     assert sorted(lab.batch('srun hostname', '-N4').split()) == FOUR
+
+
+@needs_slurm
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root may mount another /etc/hosts')
+def test_the_machine_may_have_another_address_by_its_own_name(lab):
+    hosts = lab.place / 'hosts'
+    hosts.write_text(f'127.0.0.1 localhost\n127.0.1.1 {socket.gethostname()}\n')  # as Debian's installer writes it
+    beside = ('unshare', '--mount', 'sh', '-c', 'mount --bind "$0" /etc/hosts && exec "$@"', str(hosts))
+    assert sorted(lab.ask(*beside, 'srun', '-N2', 'hostname').split()) == ['n1', 'n2']
 
 
 @needs_slurm
@@ -500,6 +512,27 @@ def stub_apt(fresh: Lab) -> None:
 
 
 @needs_slurm
+def test_labs_draw_their_ports_one_after_the_other(monkeypatch):
+    monkeypatch.syspath_prepend(str(CI))
+    loader = importlib.machinery.SourceFileLoader('lab_slurm', str(CI / 'lab-slurm'))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader('lab_slurm', loader))
+    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
+    loader.exec_module(script)
+    drawn = []
+
+    def draw():
+        with script.drawing_ports():
+            drawn.append(True)
+
+    other = threading.Thread(target=draw)
+    with script.drawing_ports():
+        other.start()
+        other.join(0.2)
+        assert not drawn
+    other.join(60)
+    assert drawn
+
+
 def test_up_says_what_to_install(fresh):
     stub_apt(fresh)
     done = up_with_hidden(fresh, '/dev/null', '/usr/sbin/munged')

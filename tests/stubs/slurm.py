@@ -55,8 +55,9 @@ def sbatch(cluster, arguments):
 def squeue(cluster, arguments):
     header, name, form = arguments
     assert (header, form) == ('--noheader', '--format=%i|%T|%U|%r|%o')
+    states = os.environ.get('SQUEUE_STATES')
     for job in cluster['jobs']:
-        if f'--name={job["name"]}' == name:
+        if f'--name={job["name"]}' == name and states in (None, job['state']):
             print('|'.join(str(job[key]) for key in ('id', 'state', 'uid', 'reason', 'command')))
 
 

@@ -1,0 +1,345 @@
+"""A real Slurm for the tests (ci/lab-slurm), and small sites whose cases run as its jobs."""
+
+import contextlib
+import functools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import pytest
+
+UNAVAILABLE, CANNOT = 69, 71
+"""Exit codes of ci/lab-slurm: packages are missing; this machine lets nobody make namespaces."""
+
+NODES = 2
+WAIT_S = 300.0
+"""For anything that comes within seconds on a machine that has nothing else to do."""
+
+CHECK = """
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Sweep
+
+
+@trial
+class Write(AccessPatternCheck):
+    \"\"\"Every client writes a file of its own.\"\"\"
+
+    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
+    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+"""
+SETTINGS = """
+access = {access!r}
+partition = {{
+    'name': 'compute', 'scheduler': {scheduler!r}, 'launcher': 'local', 'access': access, 'environs': ['builtin'],
+    'sched_options': {{'use_nodes_option': True}},
+}}
+site_configuration = {{
+    'systems': [
+        {{'name': 'lab', 'hostnames': ['.*'], 'partitions': [partition]}},
+    ],
+}}
+"""
+TRIAL = """
+version: 1
+state: state
+engines: [{{name: fio, program: {fio}}}]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
+partitions:
+  lab:compute: {{launcher: {launcher}, tasks_per_node: {tasks}, python: {python}, queue_limit: {queue_limit}}}
+trials:
+  - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [{nodes}], bytes_per_client: 1MiB}}
+"""
+LAUNCH_LIMIT = """
+import sys
+import seatrial.check.planning as planning
+from seatrial.cli.main import entry
+
+planning.LAUNCH_FLOOR_S = float(sys.argv.pop(1))
+entry()
+"""
+"""Runs seatrial with a launch's limit in seconds, its first argument, other than two minutes."""
+
+
+def wait_for(
+    what: str, happened: Callable[[], Any], context: Callable[[], str] = str, seconds: float = WAIT_S
+) -> Any:
+    """What `happened` returns once it is true."""
+    end = time.monotonic() + seconds
+    while not (found := happened()):
+        assert time.monotonic() < end, f'{what}\n{context()}'
+        time.sleep(0.2)
+    return found
+
+
+class Lab:
+    """A lab of two nodes: partition compute has both, io has n2."""
+
+    def __init__(self, program: Path, accounting: bool) -> None:
+        # Not below pytest's own folder: its names are too long for sockets.
+        self.place = Path(tempfile.mkdtemp(prefix='seatrial-slurm-'))
+        self._program, self._directory = str(program), f'--dir={self.place / "lab"}'
+        self.environment = {**os.environ, 'SLURM_CONF': str(self.place / 'lab' / 'etc' / 'slurm.conf')}
+        self._options = ['--nodes', str(NODES), *(['--accounting'] if accounting else [])]
+        self._sites = 0
+
+    def lab(self, verb: str, *words: str) -> 'subprocess.CompletedProcess[str]':
+        argv = [self._program, verb, self._directory, *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
+
+    def up(self) -> None:
+        """Make it, or start again what has died and let go on what was stopped."""
+        done = self.lab('up', *self._options)
+        if done.returncode in (UNAVAILABLE, CANNOT):
+            pytest.skip(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+
+    def signal(self, name: str, target: str) -> None:
+        done = self.lab('signal', name, target)
+        assert done.returncode == 0, done.stderr
+
+    def ask(self, *argv: str) -> str:
+        done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=WAIT_S)
+        assert done.returncode == 0, f'{argv}: {done.stderr}'
+        return done.stdout
+
+    def jobs(self) -> list[str]:
+        """The numbers of all jobs that have not ended."""
+        return self.ask('squeue', '--noheader', '--format=%i').split()
+
+    def mend(self) -> None:
+        """Back to health: nothing in the queue, both nodes idle."""
+        self.up()
+        if self.jobs():
+            self.ask('scancel', f'--user={os.geteuid()}')
+        for state in set(self.ask('sinfo', '--noheader', '--Node', '--format=%N %T').splitlines()):
+            node, _, word = state.partition(' ')
+            if re.search('down|drain|fail', word):
+                self.ask('scontrol', 'update', f'nodename={node}', 'state=resume')
+        idle = ['idle'] * NODES
+        wait_for('all is well', lambda: not self.jobs() and self._states() == idle, lambda: self.ask('sinfo', '-l'))
+
+    def _states(self) -> list[str]:
+        return self.ask('sinfo', '--noheader', '--Node', '--partition=compute', '--format=%T').split()
+
+    def take_down(self) -> None:
+        down = self.lab('down')
+        shutil.rmtree(self.place)
+        assert down.returncode == 0, down.stderr
+
+    def site(self, fio: str, *options: str, **settings: Any) -> 'SlurmSite':
+        """A site on this lab whose jobs are submitted with these options too; settings: of SlurmSite."""
+        self._sites += 1
+        return SlurmSite(self, self.place / str(self._sites) / 'site', fio, options, **settings)
+
+
+class Ended(NamedTuple):
+    """A session that has ended, and what it left."""
+
+    status: int
+    output: str
+    folder: Path
+
+    @property
+    def result(self) -> Any:
+        return json.loads((self.folder / 'results.json').read_text())
+
+    @property
+    def case(self) -> Any:
+        """The only case."""
+        (case,) = self.result['cases']
+        return case
+
+    @property
+    def junit(self) -> str:
+        """What JUnit says of the only case."""
+        file = self.folder / 'report' / 'junit.xml'
+        assert file.exists(), self.output
+        (case,) = ElementTree.parse(file).iter('testcase')
+        return ' '.join(f'{element.tag}: {element.get("message")}' for element in case)
+
+
+class SlurmSite:
+    """A site with checks of one point each, whose engine is a stand-in, and its sessions."""
+
+    def __init__(
+        self,
+        lab: Lab,
+        folder: Path,
+        fio: str,
+        options: tuple[str, ...] = (),
+        *,
+        scheduler: str = 'squeue',
+        nodes: int = 1,
+        tasks: int = 2,
+        launcher: str = 'local',
+        queue_limit: str = '1h',
+        launch_limit_s: float = 0.0,
+        path: str = '',
+        checks: int = 1,
+    ) -> None:
+        self.lab, self.folder, self.state = lab, folder, folder / 'state'
+        self.trials = self.state / 'trials'
+        self.environment = {**lab.environment, **({'PATH': path} if path else {})}
+        self._launch_limit_s = launch_limit_s
+        access = ['--exclusive', '--no-requeue', *options]
+        (folder / 'checks' / 'access').mkdir(parents=True)
+        for number in range(checks):
+            name = f'Write{number or ""}'
+            (folder / 'checks' / 'access' / f'{name.lower()}.py').write_text(CHECK.replace('Write', name))
+        (folder / 'settings.py').write_text(SETTINGS.format(access=access, scheduler=scheduler))
+        trial = TRIAL.format(
+            fio=fio, python=sys.executable, launcher=launcher, tasks=tasks, nodes=nodes, queue_limit=queue_limit
+        )
+        (folder / 'trial.yaml').write_text(trial)
+
+    def seatrial(self, command: str, *arguments: str) -> 'subprocess.CompletedProcess[str]':
+        argv = self._argv(command, *arguments)
+        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=WAIT_S, cwd='/')
+
+    def begin(self, stdout: int | None = None) -> 'Running':
+        """Begin a session. stdout: a descriptor, unless its output is to be kept."""
+        argv = self._argv('run', f'--checks={self.folder / "checks"}', '--profile=nightly')
+        return Running(self, argv, stdout)
+
+    def run(self) -> Ended:
+        """A whole session."""
+        return self.begin().ended()
+
+    def begin_plain(self) -> 'subprocess.Popen[str]':
+        """Begin a session of plain ReFrame."""
+        (self.state / 'trials').mkdir(parents=True, exist_ok=True)
+        argv = [
+            str(Path(sys.executable).with_name('reframe')),
+            f'--config-file={self.folder / "settings.py"}',
+            f'--checkpath={self.folder / "checks"}',
+            '--recursive',
+            f'--prefix={self.folder / "reframe"}',
+            '--nocolor',
+            '--run',
+        ]
+        environment = {**self.environment, 'SEATRIAL_PROFILE': 'nightly'}
+        return subprocess.Popen(
+            argv,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=self.folder,
+            start_new_session=True,
+        )
+
+    def left(self) -> list[str]:
+        """What lies where trials write."""
+        return sorted(each.name for each in self.trials.iterdir()) if self.trials.exists() else []
+
+    def _argv(self, command: str, *arguments: str) -> list[str]:
+        program = [str(Path(sys.executable).with_name('seatrial'))]
+        if self._launch_limit_s:
+            program = [sys.executable, '-c', LAUNCH_LIMIT, str(self._launch_limit_s)]
+        return [*program, command, f'--site={self.folder}', *arguments]
+
+
+class Running:
+    """A session while it runs."""
+
+    def __init__(self, site: SlurmSite, argv: list[str], stdout: int | None = None) -> None:
+        self.site = site
+        self._before = self._folders()
+        self._output = site.folder / f'output{len(list(site.folder.glob("output*")))}'
+        with self._output.open('w') as stream:
+            self.process = subprocess.Popen(
+                argv,
+                env=site.environment,
+                stdout=stream if stdout is None else stdout,
+                stderr=stream,
+                cwd='/',
+                start_new_session=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
+            )
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text()
+
+    @functools.cached_property
+    def folder(self) -> Path:
+        """The session's own, which it makes at its begin."""
+        wait_for('it has a folder', lambda: self._folders() - self._before, lambda: self.output)
+        (folder,) = self._folders() - self._before
+        return folder
+
+    def measuring(self, launches: int = 1) -> str:
+        """The session's job, once so many measured launches have begun on its site."""
+
+        def begun() -> bool:
+            assert self.process.poll() is None, self.output
+            return len(list(self.site.state.glob('sessions/*/cases/*/raw/*measured*.fio'))) >= launches
+
+        wait_for('it measures', begun, self._context)
+        (job,) = [
+            line.split()[0]
+            for line in self.site.lab.ask('squeue', '--noheader', '--format=%i %k').splitlines()
+            if self.folder.name in line
+        ]
+        return job
+
+    def recorded(self) -> list[dict[str, Any]]:
+        """The lines of the only case's record, so far."""
+        files = list(self.folder.glob('cases/*/samples.jsonl'))
+        text = files[0].read_text() if files else ''
+        return [json.loads(line) for line in text[: text.rfind('\n') + 1].splitlines()]
+
+    def ended(self, seconds: float = WAIT_S) -> Ended:
+        wait_for('it ends', lambda: self.process.poll() is not None, self._context, seconds)
+        return Ended(self.process.returncode, self.output, self.folder)
+
+    def kill(self) -> None:
+        """As a crash of the login node does: seatrial and ReFrame die, and nobody cancels their job."""
+        for pid in [*reframes_of(self.folder), self.process.pid]:
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait(WAIT_S)
+
+    def _folders(self) -> set[Path]:
+        return set((self.site.state / 'sessions').glob('*'))
+
+    def _context(self) -> str:
+        return f'{self.output}\n{self.site.lab.ask("squeue")}'
+
+
+def reframes_of(folder: Path) -> list[int]:
+    """The processes of ReFrame that work for a session."""
+    return [pid for pid, command in commands() if f'--prefix={folder / "reframe"}' in command]
+
+
+def scripts_of(lab: Lab, job: str) -> list[int]:
+    """The shells that carry out the batch script of a job, as slurmstepd starts them."""
+    name = re.compile(rf'{re.escape(str(lab.place))}/\S+/job{int(job):05d}/slurm_script')
+    return [pid for pid, command in commands() if name.search(command)]
+
+
+def commands() -> Iterator[tuple[int, str]]:
+    """Every process with its command line."""
+    for entry in Path('/proc').iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                yield int(entry.name), (entry / 'cmdline').read_bytes().replace(b'\0', b' ').decode(errors='replace')
+
+
+def order(fio: str, *orders: tuple[str, dict[str, object]]) -> None:
+    """What the stand-in does from now on: make_stub_fio's orders."""
+    file = Path(f'{fio}.json')
+    file.write_text(json.dumps({**json.loads(file.read_text()), 'orders': orders}))
