@@ -1,0 +1,60 @@
+"""The modules that ReFrame loads in the jobs of a partition, as settings.py names them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from seatrial.site.load import configuration_in, dictionaries
+
+NO_MODULES = 'nomod'
+
+
+class Module(NamedTuple):
+    """path: the folder in which ReFrame looks for this one, and for no other, before those of MODULEPATH."""
+
+    name: str
+    path: str = ''
+
+
+class Modules(NamedTuple):
+    """system: ReFrame's modules_system. wanted: in the order in which they are loaded."""
+
+    system: str = NO_MODULES
+    wanted: tuple[Module, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is loaded, as settings.py calls it."""
+        return tuple(module.name for module in self.wanted)
+
+
+def modules_in(settings: Path) -> dict[str, Modules]:
+    """Of each partition, by 'system:partition': those of the system, of itself and of its environment.
+
+    Of several environments the first counts; a trial runs in each. Raises SiteError.
+    """
+    configuration = configuration_in(settings)
+    found = {}
+    for system in dictionaries(configuration.get('systems')):
+        for partition in dictionaries(system.get('partitions')):
+            name = f'{system.get("name")}:{partition.get("name")}'
+            environments = partition.get('environs') or ['builtin']
+            own = _environment(dictionaries(configuration.get('environments')), environments[0], name)
+            wanted = tuple(module for owner in (system, partition, own) for module in _wanted(owner))
+            found[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
+    return found
+
+
+def _environment(environments: list[dict[Any, Any]], name: str, partition: str) -> dict[Any, Any]:
+    """The entry of that name for the partition, else for its system, else for all."""
+    for wanted in (partition, partition.partition(':')[0], '*'):
+        for each in environments:
+            if each.get('name') == name and wanted in each.get('target_systems', ['*']):
+                return each
+    return {}
+
+
+def _wanted(owner: dict[Any, Any]) -> Iterator[Module]:
+    """ReFrame takes a text, or a dictionary with a name."""
+    for entry in owner.get('modules', ()):
+        yield Module(entry['name'], entry.get('path') or '') if isinstance(entry, dict) else Module(entry)

