@@ -6,14 +6,19 @@ import stat
 import pytest
 
 from builders import FLAT, plan_of
-from seatrial.engine.base import Command, NamespaceEngine
+from seatrial.engine.base import Command, EngineError, NamespaceEngine
+from seatrial.engine.fio import Fio
+from seatrial.engine.ior import Ior
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job import rundir
+from seatrial.job import witness as witnessing
 from seatrial.job.witness import Ground, NamesWitness, witness
 from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
+from seatrial.model.record import JobTime, Measurement
 from seatrial.model.tree import Entries, Rate, TreeMeasurement
 from seatrial.model.work import Launch
+from seatrial.model.workload import AccessPattern, files_of
 
 FILES = FLAT._replace(files_per_directory=3, bytes_per_file=5)
 ONE = Trees((('one', FILES),))
@@ -107,6 +112,82 @@ def rules(seen):
 def test_every_kind_of_metadata_has_this_witness(watch):
     for workload in (TREE, OPERATIONS, LISTING, SEMANTICS):
         assert isinstance(watch(workload, workload.operations[0]).of, NamesWitness)
+
+
+def test_nothing_is_written_where_files_are(run):
+    plan = plan_of()
+    ground = Ground(plan, Engine(), run, Driver(), False, False, '')
+    launch = Launch(plan.workload, 'write', plan.points[0])
+    witness(ground, launch, 'data').make_ready(NOTHING)
+    for name in ('data.00000001', 'data.00000000'):
+        with open(os.path.join(run.path_of('data'), name), 'wb'):
+            pass
+    with pytest.raises(EngineError, match=r'T17: before the write 2 files are there already \(data.00000000\)'):
+        witness(ground, launch, 'data').make_ready(NOTHING)
+
+
+# What a node of several has in its memory
+
+
+READS = AccessPattern('single', 'whole', operations=('read',))
+BOTH = AccessPattern('multiple', 'whole')
+
+
+@pytest.fixture
+def read(run, monkeypatch):
+    """The seen of a read on two nodes without counters; whether they were made to forget, and with what fault."""
+
+    def launched(pattern, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=()):
+        asked = []
+        monkeypatch.setattr(witnessing, 'evicted', lambda *arguments: (asked.append(arguments), fault)[1])
+        point = plan_of().points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
+        plan = plan_of(pattern)._replace(points=(point,))
+        for file in files_of(pattern, point):
+            with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
+                stream.truncate(file.size)
+        of = witness(
+            Ground(plan, engine, run, Driver(), True, False, ''), Launch(pattern, 'read', point), 'data', named
+        )
+        of.make_ready(NOTHING)
+        jobs = tuple(JobTime(rank, host, point.bytes_per_client, 0.0, 2.0) for rank, host in enumerate(hosts))
+        seen = of.seen(Measurement('', point.bytes_moved, 2.0, 4, ('n1', 'n2'), jobs), 0)
+        return seen, asked
+
+    return launched
+
+
+@pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
+def test_files_that_were_made_once_are_forgotten_on_all_nodes_before_every_read(read, run, engine):
+    seen, asked = read(READS, engine)
+    assert [(plan.case.check, directory, named) for plan, directory, named in asked] == [
+        ('Check', run.path_of('data'), ())
+    ]
+    assert seen.cache == 'unknown'
+
+
+def test_where_that_cannot_be_done_the_read_is_one_of_memory(read):
+    seen, _ = read(READS, Ior(), 'n2: data: Permission denied')
+    assert seen.cache == 'cached'
+    (said,) = [each for each in seen.findings if each.rule == 'P2']
+    assert said.sentence.startswith('a node can have read its own memory: n2: data: Permission denied; ')
+
+
+def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
+    _, asked = read(BOTH, Ior(), nodes=1, named=('n2',), hosts=('n2',) * 4)
+    assert [named for _, _, named in asked] == [('n2',)]
+
+
+@pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
+def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
+    seen, asked = read(BOTH, engine)
+    assert (seen.cache, asked) == ('unknown', [])
+
+
+def test_clients_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
+    seen, _ = read(BOTH, Fio(), hosts=('n1.site', 'n2.site', 'n1.site', 'n2.site'))
+    assert seen.cache == 'cached'
+    (said,) = [each for each in seen.findings if each.rule == 'P2']
+    assert 'client 0 read on n1 what was written there; have the launcher fill node after node' in said.sentence
 
 
 # The entries

@@ -1,0 +1,136 @@
+"""Darshan logs, read in a process of their own, and what they keep_testimony of a case (rule P15)."""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seatrial.check import darshan_log
+from seatrial.job.darshan import WITNESS, left_by
+from seatrial.job.recorder import records_in
+from seatrial.judge.issued import Log, Record, issued_of
+from seatrial.model.codec import to_json
+from seatrial.model.issued import ISSUED, Testimony, Witnessed
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Sample
+
+READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a witness take 2 s
+MISSING = 'PyDarshan is not installed; pip install "seatrial[darshan]"'
+SUMMARY = 'summary.html'
+SHOWN = 200  # characters of what a library said
+
+
+class LogError(Exception):
+    """A log that says nothing; the message is one sentence of why, without the file's name."""
+
+
+def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[Log]:
+    """What the logs say. limit_s: for each of them. Raises LogError, OSError for a file that cannot be opened."""
+    for file in files:
+        with file.open('rb'):
+            pass
+    status, out, err = _run([sys.executable, '-m', darshan_log.__name__, *map(str, files)], limit_s * len(files))
+    complaint = next((line for line in err.splitlines() if line.startswith(darshan_log.ERROR)), '')
+    if status == darshan_log.MISSING:
+        raise LogError(MISSING)
+    if status or complaint:
+        last = complaint or next((line for line in reversed(err.splitlines()) if line.strip()), '')
+        how = f'PyDarshan died of {signal.Signals(-status).name}' if status < 0 else 'PyDarshan cannot read it'
+        raise LogError(f'it is no Darshan log, or a damaged one: {how}{f": {last[:SHOWN]}" if last else ""}')
+    try:
+        logs = [_log(line) for line in out.splitlines()]
+    except (ValueError, KeyError, TypeError) as error:
+        raise LogError(f'PyDarshan said something else than was asked: {error!r}'[:SHOWN]) from None
+    if len(logs) != len(files):
+        raise LogError(f'PyDarshan spoke of {len(logs)} logs instead of {len(files)}')
+    return logs
+
+
+def keep_testimony(plan: TrialPlan) -> None:
+    """Write issued.json beside the records of a case that has been witnessed, unless it is there already.
+
+    PyDarshan's own summary of each launch that has one log goes beside that log; in a smoke test it would take longer
+    than the measurement.
+    """
+    file = Path(plan.records) / ISSUED
+    if not plan.darshan or file.exists():
+        return
+    launches = [each for each in records_in(plan.records).samples if each.stage == WITNESS]
+    if not launches:
+        return
+    testimony = Testimony(tuple(_witnessed(plan, each) for each in launches))
+    if not plan.stopping.fixed:
+        for each in launches:
+            _summarise(_raw(plan, each))
+    temporary = file.with_suffix('.tmp')
+    temporary.write_text(json.dumps(to_json(testimony), indent=1) + '\n')
+    temporary.replace(file)
+
+
+def _witnessed(plan: TrialPlan, sample: Sample) -> Witnessed:
+    def unseen(why: str) -> Witnessed:
+        return Witnessed(sample.point, sample.operation, sample.per_client, None, why)
+
+    left = left_by(_raw(plan, sample))
+    if sample.measurement is None:
+        return unseen(f'the launch failed: {sample.findings[0].sentence}' if sample.findings else 'the launch failed')
+    if left is None or not left.logs:
+        return unseen(f'no log was left; is {plan.darshan} on the node, and built for its MPI?')
+    try:
+        logs = read_logs([Path(log) for log in left.logs])
+    except LogError as error:
+        return unseen(f'its log: {error}')
+    except OSError as error:
+        return unseen(f'its log: {error.strerror}')
+    issued = issued_of(logs, left.directory, left.links)
+    return Witnessed(sample.point, sample.operation, sample.per_client, issued)
+
+
+def _raw(plan: TrialPlan, sample: Sample) -> str:
+    return str(Path(plan.records) / 'raw' / sample.raw)
+
+
+def _summarise(raw: str) -> None:
+    """PyDarshan's page of a log. It is for people to look at: where it cannot be made, the verdict is the same."""
+    left = left_by(raw)
+    if left is not None and len(left.logs) == 1:
+        page = Path(left.logs[0]).with_name(SUMMARY)
+        with contextlib.suppress(LogError):
+            _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
+
+
+def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
+    """Exit status and streams of a process that may crash or hang. Raises LogError when its time is over."""
+    with subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors='replace',
+        start_new_session=True,
+        env={**os.environ, 'LC_ALL': 'C.UTF-8', 'MPLBACKEND': 'Agg'},
+    ) as process:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        try:
+            out, err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            raise LogError(f'PyDarshan did not end within {limit_s:.0f} s') from None
+    return process.returncode, out, err
+
+
+def _log(line: str) -> Log:
+    said = json.loads(line)
+    if said['form'] != darshan_log.FORM:
+        raise ValueError(f'form {said["form"]}')
+    records = (Record(module, file, rank, counters) for module, file, rank, counters in said['records'])
+    written, read = said['stdio']
+    return Log(said['version'], said['processes'], said['partial'], tuple(records), (written, read))

@@ -1,0 +1,190 @@
+"""A check from an application's Darshan log: the shape of its I/O and nothing of whose it was."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from seatrial.judge.issued import Log, in_parts
+from seatrial.model.issued import MIXED, Issued
+from seatrial.model.units import approximate_size, format_size
+from seatrial.model.workload import AccessPattern, pattern_fault
+from seatrial.site.model import Partition, Site
+
+NEARLY_ALL = 0.9
+HARDLY_ANY = 0.01
+_OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # in the names of the counters of the other operation
+
+
+class Underivable(Exception):
+    """A log of which no check can be made; says why in one sentence."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is replayed. Sizes in bytes; remarks: in which the replay is not the application."""
+
+    pattern: AccessPattern
+    clients: int
+    files: int
+    bytes_per_client: int
+    transfer_size: int
+    remarks: tuple[str, ...] = ()
+
+
+def shape_of(log: Log, operation: str | None = None) -> Shape:
+    """The shape of what moved the most bytes; `operation` looks at 'write' or 'read' alone. Raises Underivable."""
+    seen = _only(log, operation) if operation else log
+    parts = [issued for _, issued in in_parts(seen)]
+    if not parts and any(seen.stdio):
+        raise Underivable('all of its bytes are moved through stdio (fopen, fwrite), of which no pattern is known')
+    if not parts:
+        raise Underivable(f'no bytes are moved {f"by a {operation} " if operation else ""}in it; there is no pattern')
+    first = parts[0]
+    if operation is None and len({each.order for each in first.done if each.order}) > 1:
+        orders = ', '.join(f'{each.operation} {each.order}' for each in first.done)
+        raise Underivable(f'its operations have several orders ({orders}); choose one with --operation')
+    pattern = AccessPattern(
+        files=first.sharing,
+        extent=_extent(first),
+        order=_order(first),
+        operations=tuple(each.operation for each in first.done),
+        interface=first.interface,
+        collective=first.collective,
+    )
+    fault = pattern_fault(pattern)
+    if fault:
+        raise Underivable(f'no check has such a pattern ({pattern.name}): {fault}')
+    transfer_size = first.sizes[0].size
+    moved = max(each.bytes_moved for each in first.done)
+    transfers = max(1, round(moved / first.clients / transfer_size))
+    shape = Shape(pattern, first.clients, first.files, transfers * transfer_size, transfer_size)
+    return replace(shape, remarks=tuple(_remarks(shape, parts, seen)))
+
+
+def check_text(shape: Shape, name: str) -> str:
+    """The file of a check with this name that replays the shape."""
+    pattern = shape.pattern
+    fields = [f"files='{pattern.files}'", f"extent='{pattern.extent}'", f"order='{pattern.order}'"]
+    fields.append(f'operations={pattern.operations!r}')
+    if pattern.interface != 'posix':
+        fields += [f"interface='{pattern.interface}'", f'collective={pattern.collective}']
+    clients = f'{shape.clients} client{"s" if shape.clients > 1 else ""}'
+    size = format_size(shape.transfer_size)
+    return '\n'.join(
+        (
+            '"""What an application does to its files, from the counters of a Darshan log."""',
+            '',
+            'import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)',
+            '',
+            'from seatrial.check.base import AccessPatternCheck, trial',
+            'from seatrial.model.workload import AccessPattern, Sweep',
+            '',
+            *(f'# {each}' for each in shape.remarks),
+            *([''] if shape.remarks else []),
+            '',
+            '@trial',
+            f'class {name}(AccessPatternCheck):',
+            f'    """{pattern.name}: {clients} with transfers of {size} (a Darshan log)."""',
+            '',
+            '    pattern = AccessPattern(',
+            *(f'        {each},' for each in fields),
+            '    )',
+            f"    sweep = Sweep('transfer_size', ({shape.transfer_size},), {shape.bytes_per_client})",
+            '',
+        )
+    )
+
+
+def trial_text(shape: Shape, name: str, site: Site) -> str:
+    """The entry under `trials` of trial.yaml that runs the check with as many clients as the application had.
+
+    On the first partition that holds the clients, on the fewest nodes that do so evenly, and on the first file
+    system. Raises Underivable where none holds them.
+    """
+    places = ((name, _nodes(shape.clients, entry)) for name, entry in site.trial_file.partitions.items())
+    partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
+    if not partition:
+        raise Underivable(f'no partition of {site.folder}/trial.yaml holds its {shape.clients} clients')
+    return '\n'.join(
+        (
+            f'  - checks: [{name}]',
+            f'    partitions: [{partition}]',
+            f'    file_systems: [{next(iter(site.trial_file.file_systems))}]',
+            f'    nodes: [{nodes}]',
+            f'    max_clients: {shape.clients}',
+            f'    bytes_per_client: {format_size(shape.bytes_per_client)}',
+            '',
+        )
+    )
+
+
+def _nodes(clients: int, partition: Partition) -> int:
+    """The fewest nodes that hold the clients evenly; 0 where the partition's launcher reaches too few."""
+    most = 1 if partition.launcher.kind == 'local' else clients
+    return next((n for n in range(1, most + 1) if clients % n == 0 and clients // n <= partition.tasks_per_node), 0)
+
+
+def _only(log: Log, operation: str) -> Log:
+    """The log as if nothing but one operation had been done."""
+    written, read = log.stdio
+    return replace(
+        log,
+        stdio=(written, 0) if operation == 'write' else (0, read),
+        records=tuple(
+            replace(each, counters={k: v for k, v in each.counters.items() if _OF_OTHERS[operation] not in k})
+            for each in log.records
+        ),
+    )
+
+
+def _extent(issued: Issued) -> str:
+    """'whole' also for a part of a file of one's own, 'segment' also for a part of a shared one moved once."""
+    if issued.sharing == 'multiple' or issued.extent:
+        return 'whole' if issued.sharing == 'multiple' else issued.extent
+    if all(each.bytes_moved <= issued.size for each in issued.done):
+        return 'segment'
+    moved = ', '.join(f'{each.operation} {approximate_size(each.bytes_moved)}' for each in issued.done)
+    raise Underivable(
+        f'{issued.clients} clients move neither one part nor the whole of a shared file each ({moved} of '
+        f'{approximate_size(issued.size)}); choose one operation with --operation, or a log of a simpler run'
+    )
+
+
+def _order(issued: Issued) -> str:
+    if issued.order == MIXED:
+        shares = ', '.join(
+            f'{each.operation}: {100 * each.following:.0f} % begin right behind the one before and '
+            f'{100 * each.forward:.0f} % anywhere behind it'
+            for each in issued.done
+        )
+        raise Underivable(f'its transfers have no one order: {shares}')
+    return issued.order or 'contiguous'
+
+
+def _remarks(shape: Shape, parts: Sequence[Issued], log: Log) -> list[str]:
+    issued, remarks = parts[0], []
+    moved = sum(each.bytes_moved for each in issued.done)
+    total = sum(each.bytes_moved for part in parts for each in part.done)
+    buffered = sum(log.stdio)
+    if log.partial:
+        remarks.append('Darshan marks the log as partial: what it had no memory for is not replayed.')
+    if moved < total:
+        remarks.append(
+            f'{100 * moved / total:.0f} % of its bytes; {len(parts) - 1} other sets of files are left out.'
+        )
+    if buffered > HARDLY_ANY * total:
+        remarks.append(f'{approximate_size(buffered)} more went through stdio (fopen, fwrite) and are left out.')
+    if issued.sharing == 'multiple' and issued.files > issued.clients:
+        remarks.append(f'Its {issued.clients} clients had {issued.files} files; here each has one.')
+    if not issued.order and any(each.transitions for each in issued.done):
+        remarks.append('Its order cannot be seen behind MPI-IO that merges transfers; contiguous is taken.')
+    if issued.sizes[0].share < NEARLY_ALL:
+        sizes = ', '.join(f'{format_size(each.size)} {100 * each.share:.0f} %' for each in issued.sizes[:4])
+        remarks.append(f'Transfers had several sizes ({sizes}); the most frequent is taken.')
+    bytes_each = {each.bytes_moved for each in issued.done}
+    if bytes_each != {shape.clients * shape.bytes_per_client}:
+        exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
+        remarks.append(f'It moved {exact}; here every client moves {format_size(shape.bytes_per_client)}.')
+    if issued.misaligned > 1 - NEARLY_ALL:
+        unit = format_size(issued.alignment)
+        remarks.append(f'{100 * issued.misaligned:.0f} % of its transfers began off multiples of {unit}.')
+    return remarks

@@ -1,0 +1,140 @@
+"""What `seatrial doctor` says of the Darshan library of a partition: what it is, and whether it would be a witness.
+
+It is started under an engine just as in a trial, for a library loads into one program and not into another.
+"""
+
+import platform
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.check.darshan import LogError, read_logs
+from seatrial.engine.base import Command
+from seatrial.filesystem.probe import Answer, ask
+from seatrial.job.darshan import left_by, under_darshan
+from seatrial.job.provenance import ANSWER_S, build_of, library_of, words
+
+# elf(5): magic, class and byte order; then type (3 is a shared object) and machine, two bytes each.
+_MAGIC, _IDENTITY, _TYPE, _MACHINE, _HEADER = b'\x7fELF', slice(4, 6), slice(16, 18), slice(18, 20), 20
+_SHARED = (b'\x03\x00', b'\x00\x03')
+
+# Darshan wraps it where it was built with MPI (darshan-core-init-finalize.c), by whatever name MPI's library goes.
+_WITH_MPI = b'PMPI_Init\0'
+
+# What ld.so(8) says of a library that it leaves out, of one that ends the program, and of what one needs.
+_LEFT_OUT = re.compile(r'cannot be preloaded \((.+?)\)')
+_FATAL = re.compile(r'(?:error while loading shared libraries|symbol lookup error): (.+)')
+_MISSING = re.compile(r'shared libraries: (\S+): cannot open shared object file|^\s*(\S+) => not found', re.M)
+
+
+class Program(NamedTuple):
+    """An engine that would be witnessed. version_argv: makes it say its version, and touches no file."""
+
+    engine: str
+    path: str
+    mpi: bool
+    version_argv: tuple[str, ...]
+
+
+class _Fault(NamedTuple):
+    """Why engines could not be witnessed, and the mend: a sentence that their names stand in."""
+
+    before: str
+    after: str
+
+
+def told(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
+    """Version, path, build and MPI of the library as it is on this host, and why it would not be a witness there.
+
+    The version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
+    true of; there is none where all of them can be witnessed.
+    """
+    fault = _file_fault(library)
+    if fault:
+        return library, [fault]
+    version, faults = '', dict[_Fault, list[str]]()
+    for each in programs:
+        found, why = ('', _mpi_fault(library, each)) if each.mpi else _tried(library, each.version_argv)
+        version = version or found
+        if why:
+            faults.setdefault(why, []).append(each.engine)
+    if all(each.mpi for each in programs):
+        # Not a fault: what an engine brings along may be all that keeps another program from starting with it.
+        version, _ = _tried(library, ('true',))
+    mpi = library_of(library) or ('MPI unknown' if _has_mpi(library) else 'without MPI')
+    said = f'{version or "version unknown"} at {library}, {words(build_of(library))}, {mpi}'
+    return said, [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
+
+
+def _file_fault(library: str) -> str:
+    """Why a file cannot be what is loaded here, and the mend; empty where it can."""
+    mend = 'correct darshan of the partition in trial.yaml'
+    try:
+        own, other = _header(library), _header(sys.executable)
+    except FileNotFoundError:
+        return f'it is not there; install Darshan there, or {mend}'
+    except OSError as error:
+        return f'it cannot be read: {error.strerror}; {mend}'
+    if not own.startswith(_MAGIC) or own[_TYPE] not in _SHARED:
+        return f'it is no shared library; {mend}: it is to name libdarshan.so'
+    if (own[_IDENTITY], own[_MACHINE]) != (other[_IDENTITY], other[_MACHINE]):
+        return f'it is built for another architecture than this host has, {platform.machine()}; build one for it'
+    return ''
+
+
+def _header(path: str) -> bytes:
+    with Path(path).open('rb') as stream:
+        return stream.read(_HEADER)
+
+
+def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
+    """The version in the log of a program without MPI that is started under the library, just as in a trial."""
+    with tempfile.TemporaryDirectory() as folder:
+        raw = str(Path(folder, 'launch'))
+        command = under_darshan(Command('task', (tuple(argv),), {}, ()), library, raw, folder)
+        fault = _unloadable(ask(list(command.argvs[0]), ANSWER_S))
+        if fault:
+            return '', fault
+        left = left_by(raw)
+        if left is None or not left.logs:
+            return '', _Fault('it leaves no log of', '; let trial.yaml name the libdarshan.so of darshan-runtime')
+        try:
+            return read_logs([Path(left.logs[0])])[0].version, None
+        except LogError as error:
+            return '', _Fault('the log of', f' cannot be read: {error}')
+
+
+def _mpi_fault(library: str, program: Program) -> _Fault | None:
+    """Why a program of MPI could not be witnessed. It is not begun: on some systems only a launcher can do that."""
+    # ld.so(8): what it would load is told.
+    fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
+    if fault:
+        return fault
+    if not _has_mpi(library):
+        return _Fault('it is built without MPI and leaves no log of', '; build one with the MPI of that')
+    own, others = library_of(library), library_of(program.path)
+    if own and others and own != others:
+        return _Fault(
+            f'it is built for {own}, and not for', f', which loads {others}; build one with the MPI of that'
+        )
+    return None
+
+
+def _has_mpi(library: str) -> bool:
+    return _WITH_MPI in Path(library).read_bytes()
+
+
+def _unloadable(answer: Answer | None) -> _Fault | None:
+    """What the loader has to say against the library in a program that was begun, or None."""
+    said = f'{answer.stderr}\n{answer.stdout}' if answer else ''
+    missing, complaint = _MISSING.search(said), _LEFT_OUT.search(said) or _FATAL.search(said)
+    if missing:
+        why = f'{missing.group(1) or missing.group(2)} is not found'
+    elif complaint:
+        why = complaint.group(1)
+    else:
+        return None
+    return _Fault('it cannot be loaded into', f': {why}; build it here or load what it needs as a module')

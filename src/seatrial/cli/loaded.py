@@ -1,0 +1,81 @@
+"""The environment that a job has once ReFrame has loaded its modules, for looking programs up as the job will."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from seatrial.site.modules import Modules
+
+LOAD_S = 60.0
+
+# What makes the commands of a shell that load modules, as each system names it in the environment.
+_COMMANDS = {'lmod': 'LMOD_CMD', 'envmod': 'MODULES_CMD', 'tmod4': 'MODULES_CMD'}
+# ReFrame 4.10 loads each module itself before it writes the job, and takes its folder away again; the job keeps the
+# folder under Lmod alone. Before each module its name is written behind a NUL, to tell whose the words after it are.
+_LOAD = r"""
+command=$1; keeps=$2; shift 2
+said() { eval "$("$command" bash "$@" || echo false)"; }
+each() {
+    while [ $# -gt 0 ]; do
+        printf '\0%s\n' "$1" >&2
+        [ -z "$2" ] || said use "$2" 2>/dev/null || return
+        said load "$1" >&2 || return
+        [ -z "$2" ] || [ -n "$keeps" ] || said unuse "$2" 2>/dev/null
+        shift 2
+    done
+}
+(keeps=''; each "$@") && each "$@" && exec env -0
+"""
+
+
+class NotLoaded(Exception):
+    """The modules could not be loaded; says why."""
+
+
+@contextmanager
+def loaded(modules: Modules) -> Iterator[None]:
+    """This process has the environment of the job while the block runs. Raises NotLoaded."""
+    before = dict(os.environ)
+    try:
+        os.environ.update(_environment(modules) if modules.wanted else {})
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _environment(modules: Modules) -> dict[str, str]:
+    command = _command(modules.system)
+    keeps = 'yes' if modules.system == 'lmod' else ''
+    argv = ['bash', '-c', _LOAD, 'bash', command, keeps, *(text for module in modules.wanted for text in module)]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOAD_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NotLoaded(str(error)) from None
+    if done.returncode:
+        raise NotLoaded(_why(done.stderr.decode(errors='replace')))
+    pairs = (pair.partition('=') for pair in done.stdout.decode(errors='surrogateescape').split('\0') if pair)
+    return {name: value for name, _, value in pairs}
+
+
+def _command(system: str) -> str:
+    variable = _COMMANDS.get(system)
+    if variable is None:
+        raise NotLoaded(f"settings.py names modules, and modules_system is '{system}'; write lmod or envmod")
+    command = os.environ.get(variable)
+    if not command:
+        raise NotLoaded(f'{variable} is not set; start a login shell of a host that has {system}')
+    if system != 'lmod' and shutil.which('modulecmd') is None:
+        raise NotLoaded(
+            'modulecmd, by which ReFrame loads modules, is not on the PATH; put the folder that has it there'
+        )
+    return command
+
+
+def _why(stderr: str) -> str:
+    """The module that failed, and what was said of it first; Environment Modules begin with what they are loading."""
+    name, _, said = stderr.rpartition('\0')[2].partition('\n')
+    words = (line.strip() for line in said.splitlines() if not line.startswith('Loading '))
+    return f'{name}: {next(filter(None, words), "no reason")}'

@@ -1,0 +1,86 @@
+"""A launch under Darshan, the witness of what an engine really does (rule P15). Its figures never count.
+
+How Darshan is told: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
+"""
+
+import glob
+import json
+import os
+import time
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.engine.base import Command
+from seatrial.model.plan import TrialPlan
+from seatrial.model.work import Place
+from seatrial.model.workload import AccessPattern, Point
+
+WITNESS = 'witness'
+FOLDER = '.darshan'
+PLACE = 'place.json'
+DAY_S = 24 * 3600
+LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
+"""By which a Darshan may be built to be told where its logs go: the last ones by --with-log-path-by-env."""
+
+
+class Left(NamedTuple):
+    """What a launch under Darshan left. directory: of the data, as its clients saw it; links: in it, by name."""
+
+    directory: str
+    links: Dict[str, str]
+    logs: Tuple[str, ...]
+
+
+def witness_point(plan: TrialPlan, points: Sequence[Place]) -> Optional[Point]:
+    """Where the witness repetition is made: most clients and, of these, most transfers, that their order can be seen.
+
+    None where the site has no Darshan, or the workload has none of the patterns that are told by it.
+    """
+    plain = [point for point in points if isinstance(point, Point)]
+    if not plan.darshan or not isinstance(plan.workload, AccessPattern) or not plain:
+        return None
+    return max(plain, key=lambda point: (point.tasks, point.objects))
+
+
+def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:
+    """The command with Darshan loaded into the engine, and only there; its logs go into raw + '.darshan'.
+
+    `directory` is where the engine works; what its links lead to is noted beside the logs.
+    """
+    folder = raw + FOLDER
+    for moment in (time.time(), time.time() + DAY_S):  # a Darshan with a folder a day does not make them
+        day = time.localtime(moment)
+        os.makedirs(os.path.join(folder, str(day.tm_year), str(day.tm_mon), str(day.tm_mday)), exist_ok=True)
+    place = os.path.realpath(directory)
+    links = {name: os.readlink(os.path.join(place, name)) for name in os.listdir(place) if _is_link(place, name)}
+    with open(os.path.join(folder, PLACE), 'w', encoding='utf-8') as stream:
+        json.dump({'directory': place, 'links': links}, stream)
+    # By env and not in the environment of the launch, so that no launcher and no interpreter is witnessed too.
+    before = ('env', '-u', 'DARSHAN_DISABLE', *_settings(command.scope, library, folder))
+    return command._replace(argvs=tuple((*before, *argv) for argv in command.argvs))
+
+
+def left_by(raw: str) -> Optional[Left]:
+    """What the launch with this prefix of raw output left; None if it was not made under Darshan."""
+    folder = raw + FOLDER
+    try:
+        with open(os.path.join(folder, PLACE), encoding='utf-8') as stream:
+            place: Any = json.load(stream)
+    except (FileNotFoundError, ValueError):
+        return None
+    logs = glob.glob(os.path.join(glob.escape(folder), '**', '*.darshan'), recursive=True)
+    return Left(place['directory'], place['links'], tuple(sorted(logs)))
+
+
+def _settings(scope: str, library: str, folder: str) -> List[str]:
+    """Of an MPI program one log, of any other one for each of its processes. No path is excluded: the target's own
+    could be among those that Darshan leaves out by itself, such as /var and /opt."""
+    loaded = ':'.join([library, *filter(None, [os.environ.get('LD_PRELOAD')])])
+    settings = [f'LD_PRELOAD={loaded}', 'DARSHAN_EXCLUDE_DIRS=none']
+    if scope == 'mpi':
+        return ['-u', 'DARSHAN_ENABLE_NONMPI', *settings, f'DARSHAN_LOGFILE={folder}/launch.darshan']
+    folders = [f'{name}={folder}' for name in LOG_FOLDERS]
+    return ['-u', 'DARSHAN_LOGFILE', *settings, *folders, 'DARSHAN_ENABLE_NONMPI=1']
+
+
+def _is_link(place: str, name: str) -> bool:
+    return os.path.islink(os.path.join(place, name))

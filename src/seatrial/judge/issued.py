@@ -1,0 +1,290 @@
+"""From Darshan's counters to what was done: files, sharing, order, sizes. Pure functions.
+
+The counters and how they are counted: darshan-runtime/lib/darshan-posix.c and darshan-mpiio.c of Darshan 3.4. Of one
+process and file, POSIX_SEQ_READS counts reads that begin behind the last byte read before, POSIX_CONSEC_READS those
+that begin right behind it; a first read at offset 0 is neither, one further on is sequential. A record of rank -1 is
+the sum over all processes (the maximum of POSIX_MAX_BYTE_*); Darshan makes it of a file that all have opened.
+"""
+
+import posixpath
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seatrial.model.issued import MIXED, Done, Issued, Share
+
+ALL = -1  # the rank of a record that is the sum over all processes
+
+NEARLY_ALL = 0.9  # of the transitions, for an order to have a name; chosen, the real ones are 0.99 and more
+HARDLY_ANY = 0.1
+RANDOM_MOST = 0.75  # of the transitions going forward; a random order has a half, give or take 0.05 of RANDOM_LEAST
+RANDOM_FOLLOWING = 0.25  # of the transitions; a random order has one for each client
+RANDOM_LEAST = 32  # transitions, for an order to be called random
+SAME_BYTES = 0.02  # by how much headers and the like may blur the extent
+
+_WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
+_KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # of MPI-IO calls: independent, collective, split collective, nonblocking
+_COLLECTIVE = ('COLL', 'SPLIT')
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one process, or all (rank ALL), did to one file by one interface: 'POSIX' or 'MPI-IO'."""
+
+    module: str
+    file: str
+    rank: int
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Log:
+    """One Darshan log. partial: Darshan ran out of memory for records and says so.
+
+    stdio: bytes written and read through stdio(3), of which no pattern is told; the records have none of them
+    """
+
+    version: str
+    processes: int
+    partial: bool
+    records: tuple[Record, ...]
+    stdio: tuple[int, int] = (0, 0)
+
+
+def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
+    """What the processes of one launch did below the directory `within`, or everywhere.
+
+    logs:  one of an MPI program; of other programs one for each process, of which those count that moved bytes
+    links: symbolic links in `within`, by their names: Darshan sees names, and many can lead to one file
+    """
+    files: dict[str, _File] = {}
+    opened: set[str] = set()
+    processes = 0
+    for log in logs:
+        own = [(name, each) for each in log.records if (name := _name(each.file, within, links or {})) is not None]
+        opened.update(name for name, _ in own)
+        if len(logs) > 1 and not any(_moved(record) for _, record in own):
+            continue
+        everyone = frozenset(range(processes, processes + log.processes))
+        for name, record in own:
+            clients = everyone if record.rank == ALL else frozenset((processes + record.rank,))
+            files.setdefault(name, _File([])).parts.append(_Part(clients, record))
+        processes += log.processes
+    moving = [file for file in files.values() if file.moved]
+    return _summed(moving, processes, len(opened), any(log.partial for log in logs))
+
+
+def order_of(transitions: int, following: int, forward: int) -> str:
+    """The order of transfers of which so many came after another one, and of these so many right behind or behind it.
+
+    Empty where there is no transition; 'mixed' where the order is none of these, or too few transfers show it.
+    """
+    if transitions == 0:
+        return ''
+    if following >= NEARLY_ALL * transitions:
+        return 'contiguous'
+    if forward >= NEARLY_ALL * transitions and following <= HARDLY_ANY * transitions:
+        return 'strided'
+    half_forward = forward <= RANDOM_MOST * transitions and following <= RANDOM_FOLLOWING * transitions
+    return 'random' if transitions >= RANDOM_LEAST and half_forward else MIXED
+
+
+def in_parts(issued_by: Log) -> list[tuple[Log, Issued]]:
+    """The log in parts that each have one pattern: every file of several processes, and all files of single ones.
+
+    The one that moved the most bytes comes first; parts without bytes are left out.
+    """
+    shared: dict[str, list[Record]] = {}
+    private: list[Record] = []
+    ranks: dict[str, set[int]] = {}
+    for record in issued_by.records:
+        ranks.setdefault(record.file, set()).add(record.rank)
+    for record in issued_by.records:
+        alone = len(ranks[record.file]) == 1 and (record.rank != ALL or issued_by.processes == 1)
+        (private if alone else shared.setdefault(record.file, [])).append(record)
+    logs = [
+        Log(issued_by.version, issued_by.processes, issued_by.partial, tuple(records))
+        for records in (private, *shared.values())
+    ]
+    parts = [(log, issued) for log in logs if (issued := issued_of([log])).done]
+    return sorted(parts, key=lambda part: -sum(each.bytes_moved for each in part[1].done))
+
+
+@dataclass(frozen=True)
+class _Part:
+    clients: frozenset[int]
+    record: Record
+
+
+@dataclass(frozen=True)
+class _File:
+    """All that was done to one file."""
+
+    parts: list[_Part]
+
+    def sum_of(self, module: str, name: str) -> int:
+        return sum(part.record.counters.get(name, 0) for part in self.parts if part.record.module == module)
+
+    def clients(self, operation: str) -> frozenset[int]:
+        """Those that moved bytes; by MPI-IO where that was used, because it may move them by other processes."""
+        module = 'MPI-IO' if self.by_mpiio else 'POSIX'
+        moving = [p.clients for p in self.parts if p.record.module == module and _calls(p.record, operation)]
+        return frozenset[int]().union(*moving)
+
+    def calls(self, operation: str) -> int:
+        module = 'MPI-IO' if self.by_mpiio else 'POSIX'
+        return sum(_calls(part.record, operation) for part in self.parts if part.record.module == module)
+
+    def bytes_moved(self, operation: str) -> int:
+        name = _WORDS[operation][1]
+        return self.sum_of('MPI-IO', f'MPIIO_{name}') if self.by_mpiio else self.sum_of('POSIX', f'POSIX_{name}')
+
+    @property
+    def by_mpiio(self) -> bool:
+        return any(part.record.module == 'MPI-IO' and _moved(part.record) for part in self.parts)
+
+    @property
+    def moved(self) -> bool:
+        return any(_moved(part.record) for part in self.parts)
+
+    @property
+    def size(self) -> int:
+        """Bytes up to the last one that was touched; only POSIX counts it."""
+        names = ('POSIX_MAX_BYTE_WRITTEN', 'POSIX_MAX_BYTE_READ')
+        last = [part.record.counters.get(name, 0) for part in self.parts for name in names]
+        return 1 + max(last) if self.moved else 0
+
+    def merged(self, operation: str) -> bool:
+        """Whether MPI-IO may have put other transfers in place of those that it was asked for."""
+        word, moved = _WORDS[operation]
+        return self.by_mpiio and (
+            self.sum_of('POSIX', f'POSIX_{word}') != self.calls(operation)
+            or self.sum_of('POSIX', f'POSIX_{moved}') != self.bytes_moved(operation)
+        )
+
+
+def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> Issued:
+    operations = [each for each in _WORDS if any(file.calls(each) for file in files)]
+    clients = [frozenset[int]().union(*(file.clients(each) for each in operations)) for file in files]
+    sharing = _sharing(clients)
+    extent = _extent(files, operations, sharing)
+    by_mpiio = any(file.by_mpiio for file in files)
+    transfers = sum(file.sum_of('POSIX', f'POSIX_{word}') for file in files for word, _ in _WORDS.values())
+    misaligned = sum(file.sum_of('POSIX', 'POSIX_FILE_NOT_ALIGNED') for file in files)
+    units = [part.record.counters.get('POSIX_FILE_ALIGNMENT', 0) for file in files for part in file.parts]
+    return Issued(
+        processes=processes,
+        clients=len(frozenset[int]().union(*clients)),
+        opened=opened,
+        files=len(files),
+        sharing=sharing,
+        extent=extent,
+        interface='mpiio' if by_mpiio else 'posix',
+        collective=by_mpiio and _is_collective(files),
+        size=sum(file.size for file in files),
+        done=tuple(_done(files, each, extent) for each in operations),
+        sizes=_sizes(files, operations),
+        alignment=max([0, *units]),
+        misaligned=misaligned / transfers if transfers else 0.0,
+        partial=partial,
+    )
+
+
+def _sharing(clients: list[frozenset[int]]) -> str:
+    """By the clients of each file."""
+    if not clients:
+        return ''
+    if all(len(each) == 1 for each in clients):
+        return 'multiple'
+    return 'single' if len(clients) == 1 else MIXED
+
+
+def _extent(files: list[_File], operations: list[str], sharing: str) -> str:
+    """By bytes: every client moves the whole of its file, or all together move it once."""
+    found = set()
+    for operation in operations:
+        size = sum(file.size for file in files if file.calls(operation))
+        moved = sum(file.bytes_moved(operation) for file in files)
+        clients = max(len(file.clients(operation)) for file in files)
+        if sharing == 'single' and clients > 1 and _near(moved, size):
+            found.add('segment')
+        else:
+            found.add('whole' if _near(moved, size * clients) else '')
+    return found.pop() if len(found) == 1 else ''
+
+
+def _near(one: int, other: int) -> bool:
+    return abs(one - other) <= SAME_BYTES * other
+
+
+def _done(files: list[_File], operation: str, extent: str) -> Done:
+    word, _ = _WORDS[operation]
+    transitions = following = forward = 0
+    told = True
+    for file in files:
+        calls, starts = file.calls(operation), len(file.clients(operation))
+        # A first transfer that is not at offset 0 counts as sequential: of segments all but that of the first client.
+        first = starts - 1 if extent == 'segment' else 0
+        transitions += max(0, calls - starts)
+        following += file.sum_of('POSIX', f'POSIX_CONSEC_{word}')
+        forward += max(0, file.sum_of('POSIX', f'POSIX_SEQ_{word}') - (first if calls else 0))
+        told = told and not file.merged(operation)
+    return Done(
+        operation=operation,
+        bytes_moved=sum(file.bytes_moved(operation) for file in files),
+        transfers=sum(file.calls(operation) for file in files),
+        order=order_of(transitions, following, forward) if told else '',
+        transitions=transitions,
+        following=min(1.0, following / transitions) if transitions and told else 0.0,
+        forward=min(1.0, forward / transitions) if transitions and told else 0.0,
+    )
+
+
+def _sizes(files: list[_File], operations: list[str]) -> tuple[Share, ...]:
+    """Of the four most frequent of every record (POSIX_ACCESS1 to 4, or MPIIO_ACCESS1 to 4), the most frequent first.
+
+    Darshan keeps one table for reads and writes together.
+    """
+    total = sum(file.calls(operation) for file in files for operation in operations)
+    found: Counter[int] = Counter()
+    for file in files:
+        module, prefix = ('MPI-IO', 'MPIIO') if file.by_mpiio else ('POSIX', 'POSIX')
+        for counters in (part.record.counters for part in file.parts if part.record.module == module):
+            for n in range(1, 5):
+                count = counters.get(f'{prefix}_ACCESS{n}_COUNT', 0)
+                if count > 0:
+                    found[counters[f'{prefix}_ACCESS{n}_ACCESS']] += count
+    return tuple(Share(size, count / total) for size, count in sorted(found.items(), key=lambda x: (-x[1], -x[0])))
+
+
+def _is_collective(files: list[_File]) -> bool:
+    """Whether most of the calls of MPI-IO were collective ones."""
+
+    def calls(kinds: Iterable[str]) -> int:
+        return sum(
+            file.sum_of('MPI-IO', f'MPIIO_{kind}_{word}')
+            for file in files
+            for kind in kinds
+            for word, _ in _WORDS.values()
+        )
+
+    return 2 * calls(_COLLECTIVE) > calls(_KINDS)
+
+
+def _moved(record: Record) -> bool:
+    return any(_calls(record, operation) for operation in _WORDS)
+
+
+def _calls(record: Record, operation: str) -> int:
+    word, _ = _WORDS[operation]
+    if record.module == 'POSIX':
+        return record.counters.get(f'POSIX_{word}', 0)
+    return sum(record.counters.get(f'MPIIO_{kind}_{word}', 0) for kind in _KINDS)
+
+
+def _name(file: str, within: str, links: Mapping[str, str]) -> str | None:
+    """The file's name below `within`, where its link leads to; None if it lies elsewhere."""
+    if not within:
+        return file
+    name = posixpath.relpath(file, within) if file.startswith(within.rstrip('/') + '/') else None
+    return links.get(name, name) if name is not None else None

@@ -1,0 +1,88 @@
+"""What the clients of a launch did to their files, as a witness saw it (rule P15). Nothing here knows the witness."""
+
+from typing import NamedTuple, Optional, Tuple
+
+ISSUED = 'issued.json'
+MIXED = 'mixed'
+
+
+class Share(NamedTuple):
+    """How large a part of all transfers had this size, in bytes."""
+
+    size: int
+    share: float
+
+
+class Done(NamedTuple):
+    """One operation over all files of the launch.
+
+    order:       'contiguous', 'strided' or 'random' as in AccessPattern; 'mixed' for none of them; empty where it
+                 cannot be told
+    transitions: how many transfers had one of the same client before them in the same file; only these have an order
+    following:   the share of these that began where that one had ended
+    forward:     the share of these that began anywhere behind it
+    """
+
+    operation: str
+    bytes_moved: int
+    transfers: int
+    order: str
+    transitions: int
+    following: float
+    forward: float
+
+
+class Issued(NamedTuple):
+    """What was done to the files in which bytes were moved.
+
+    processes:  of the launch; clients: those that moved bytes, all of them where only their sum is known
+    opened:     files that were opened, bytes moved in them or not
+    files:      those in which bytes were moved
+    sharing:    'single' for one file of several clients, 'multiple' where every file has one client, 'mixed' for
+                neither; empty where no bytes were moved
+    extent:     'whole' or 'segment' as in AccessPattern; empty for neither
+    size:       bytes of the files together, up to the last byte that was touched
+    sizes:      of the transfers, the most frequent first
+    alignment:  bytes, of the file system; 0 is unknown; misaligned: the share of transfers that began off it
+    partial:    the witness has not seen everything, and says so itself
+    """
+
+    processes: int
+    clients: int
+    opened: int
+    files: int
+    sharing: str
+    extent: str
+    interface: str
+    collective: bool
+    size: int
+    done: Tuple[Done, ...]
+    sizes: Tuple[Share, ...]
+    alignment: int
+    misaligned: float
+    partial: bool
+
+    @property
+    def order(self) -> str:
+        """That of all operations; 'mixed' where they differ, empty where none has one."""
+        orders = {each.order for each in self.done} - {''}
+        return orders.pop() if len(orders) == 1 else MIXED if orders else ''
+
+
+class Witnessed(NamedTuple):
+    """One launch of the witness repetition. issued: None where it could not be seen; why says the reason.
+
+    per_client: bytes, of the launch's Sample
+    """
+
+    point: str
+    operation: str
+    per_client: int
+    issued: Optional[Issued]
+    why: str = ''
+
+
+class Testimony(NamedTuple):
+    """What was seen of the witness repetition of one case: the content of issued.json."""
+
+    launches: Tuple[Witnessed, ...]

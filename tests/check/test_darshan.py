@@ -1,0 +1,225 @@
+"""Darshan logs are read in a process of their own, and what they say is kept beside the records."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import moved, plan_of, records_of, sample_of
+from seatrial.check import darshan
+from seatrial.check.darshan import MISSING, LogError, keep_testimony, read_logs
+from seatrial.job.darshan import FOLDER, PLACE
+from seatrial.job.recorder import records_in
+from seatrial.judge.issued import Log, Record
+from seatrial.model.issued import ISSUED
+from seatrial.model.record import SAMPLES, line_of
+from seatrial.model.units import KIB, MIB
+from seatrial.model.workload import AccessPattern, Point
+from seatrial.rules.issued import issued_findings
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
+NAMES = sorted(file.stem for file in TRANSCRIPTS.glob('*.darshan'))
+STRIDED = AccessPattern('single', 'segment', 'strided')
+POINT = Point('32objects', 1, 2, 2, 8 * MIB, 256 * KIB, 32)
+
+
+@pytest.fixture
+def pydarshan():
+    return pytest.importorskip('darshan', reason='PyDarshan is not installed')
+
+
+@pytest.fixture
+def stand_in(tmp_path, monkeypatch):
+    """Make a reader that does what the text says."""
+
+    def make(text):
+        (tmp_path / 'stand_in.py').write_text(text)
+        monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+        monkeypatch.setattr(darshan.darshan_log, '__name__', 'stand_in')
+
+    return make
+
+
+# Genuine logs
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_genuine_logs_say_what_was_kept_of_them():
+    names = [name for name in NAMES if not name.startswith('fio')]
+    kept = [json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in names]
+    assert len(kept) == 8
+    assert read_logs([TRANSCRIPTS / f'{name}.darshan' for name in names]) == [
+        Log(each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))
+        for each in kept
+    ]
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_several_logs_are_read_one_after_the_other():
+    files = sorted(TRANSCRIPTS.glob('fio-*.darshan'))
+    lines = (TRANSCRIPTS / 'fio-sfsa-strided.json').read_text().splitlines()
+    assert [len(log.records) for log in read_logs(files)] == [len(json.loads(line)['records']) for line in lines]
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_bytes_through_buffered_streams_are_counted_without_those_of_the_terminal():
+    """fio wrote its output and read its job through streams; IOR and mdtest wrote to the terminal alone."""
+    logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in ('fio-sfsa-strided.1', 'mfwa', 'mdtest')])
+    assert [log.stdio for log in logs] == [(12577, 480), (0, 0), (0, 0)]
+
+
+@pytest.mark.usefixtures('pydarshan')
+@pytest.mark.parametrize('left', [0, 1000, 1400, 1600, 1900])  # in the header, the names, the modules
+def test_a_log_that_is_cut_short_is_refused_in_one_sentence(tmp_path, left):
+    cut = tmp_path / 'cut.darshan'
+    cut.write_bytes((TRANSCRIPTS / 'mfwa.darshan').read_bytes()[:left])
+    with pytest.raises(LogError, match='no Darshan log, or a damaged one') as caught:
+        read_logs([cut])
+    assert '\n' not in str(caught.value)
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_a_log_that_lacks_its_last_byte_is_refused(tmp_path):
+    cut = tmp_path / 'cut.darshan'
+    cut.write_bytes((TRANSCRIPTS / 'mfwa.darshan').read_bytes()[:-1])
+    with pytest.raises(LogError):
+        read_logs([cut])
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / 'text').write_text('Not a log.\n' * 100)
+    with pytest.raises(LogError, match='no Darshan log'):
+        read_logs([tmp_path / 'text'])
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_logs([tmp_path / 'nothing'])
+
+
+# A reader that fails
+
+
+def read_one():
+    return read_logs([TRANSCRIPTS / 'mfwa.darshan'], limit_s=60.0)
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('import sys; sys.exit(3)', 'pip install "seatrial'),
+        ('import os; os.abort()', 'PyDarshan died of SIGABRT'),
+        ('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', 'PyDarshan died of SIGSEGV'),
+        ('import sys; sys.exit("a complaint")', 'cannot read it: a complaint'),
+        ('import sys; print("Error: failed to read", file=sys.stderr)', 'cannot read it: Error: failed to read'),
+        ('print("no JSON")', 'something else'),
+        ('print("{}")', 'something else'),
+        ('print(\'{"form": 2}\')', 'form 2'),
+        ('', 'spoke of 0 logs instead of 1'),
+    ],
+)
+def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, said):
+    stand_in(text)
+    with pytest.raises(LogError) as caught:
+        read_one()
+    assert said in str(caught.value) and '\n' not in str(caught.value)
+
+
+def test_a_reader_that_hangs_is_ended(stand_in):
+    stand_in('import time; time.sleep(3600)')
+    with pytest.raises(LogError, match='did not end within 1 s'):
+        read_logs([TRANSCRIPTS / 'mfwa.darshan'], limit_s=1.0)
+
+
+def test_without_pydarshan_the_mend_is_named(stand_in, tmp_path):
+    (tmp_path / 'darshan.py').write_text('raise ImportError("no module")')
+    stand_in(Path(darshan.darshan_log.__file__).read_text())
+    with pytest.raises(LogError) as caught:
+        read_one()
+    assert str(caught.value) == MISSING
+
+
+# What a case testifies
+
+
+@pytest.fixture
+def case(tmp_path):
+    """A case whose witness repetition left these logs; returns its plan."""
+
+    def make(pattern, **logs):
+        plan = plan_of(pattern, points=(POINT,), darshan='/opt/libdarshan.so', records=str(tmp_path), clients=2)
+        records = records_of(plan, [100.0] * 6)
+        raw = tmp_path / 'raw'
+        samples = [*records.samples]
+        for operation, name in logs.items():
+            sample = sample_of(plan, POINT, operation, 0, moved(POINT, 100.0), 'witness')
+            samples.append(sample._replace(raw=f'0001-{operation}', per_client=8 * MIB))
+            folder = raw / f'0001-{operation}{FOLDER}' / '2026' / '11' / '21'
+            folder.mkdir(parents=True)
+            (folder.parents[2] / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))
+            if name:
+                (folder / 'ior.darshan').write_bytes((TRANSCRIPTS / f'{name}.darshan').read_bytes())
+        written = [records.start, records.sized, *samples, records.end]
+        (tmp_path / SAMPLES).write_text(''.join(line_of(each) for each in written))
+        return plan
+
+    return make
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp_path):
+    plan = case(STRIDED, write='sfsa-contiguous')
+    keep_testimony(plan)
+    (finding,) = issued_findings(plan, records_in(str(tmp_path)))
+    assert 'order: strided meant, contiguous' in finding.sentence
+    # The run behind the log also read, which this launch did not mean to.
+    assert 'operations: write meant, write and read issued' in finding.sentence
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_the_same_case_with_the_log_of_a_strided_run_has_the_order_that_it_declares(case, tmp_path):
+    plan = case(STRIDED, write='sfsa-strided')
+    keep_testimony(plan)
+    (finding,) = issued_findings(plan, records_in(str(tmp_path)))
+    assert 'order' not in finding.sentence
+
+
+def test_what_was_testified_once_stays(case, tmp_path):
+    plan = case(STRIDED, write='')
+    (tmp_path / ISSUED).write_text('kept')
+    keep_testimony(plan)
+    assert (tmp_path / ISSUED).read_text() == 'kept'
+
+
+def test_a_case_without_a_witness_leaves_no_testimony(case, tmp_path):
+    keep_testimony(case(STRIDED))
+    keep_testimony(case(STRIDED, write='')._replace(darshan=''))
+    assert not (tmp_path / ISSUED).exists()
+
+
+def test_a_launch_that_left_no_log_says_so(case, tmp_path):
+    keep_testimony(case(STRIDED, write=''))
+    (seen,) = records_in(str(tmp_path)).issued
+    assert seen.issued is None and 'no log was left; is /opt/libdarshan.so on the node' in seen.why
+
+
+def test_a_log_that_cannot_be_read_says_so(case, tmp_path, stand_in):
+    stand_in('import os; os.abort()')
+    keep_testimony(case(STRIDED, write='sfsa-strided'))
+    (seen,) = records_in(str(tmp_path)).issued
+    assert seen.issued is None and 'died of SIGABRT' in seen.why
+
+
+def test_a_testimony_that_is_damaged_is_none(case, tmp_path):
+    case(STRIDED, write='')
+    for text in ('', '{', '[]', '{"launches": [1]}'):
+        (tmp_path / ISSUED).write_text(text)
+        assert records_in(str(tmp_path)).issued == ()
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
+    keep_testimony(case(STRIDED, write='sfsa-strided'))
+    (page,) = tmp_path.rglob(darshan.SUMMARY)
+    assert '</html>' in page.read_text(errors='replace')

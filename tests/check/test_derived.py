@@ -1,0 +1,228 @@
+"""A check from a Darshan log: what is kept, what is said to be lost, and what is refused."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.declared import load as load_checks
+from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session
+from seatrial.judge.issued import ALL, Log, Record
+from seatrial.model.units import KIB, MIB
+from seatrial.model.workload import AccessPattern
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
+BOTH = ('write', 'read')
+CONTIGUOUS = AccessPattern('single', 'segment', 'contiguous')
+SITE = """
+version: 1
+state: state
+file_systems:
+  scratch: {type: posix, path: state/trials, limits: {bytes: 1GiB, inodes: 1000}}
+partitions:
+  local:default: {launcher: local, tasks_per_node: 2}
+trials:
+"""
+
+
+def log_of(name):
+    said = json.loads((TRANSCRIPTS / f'{name}.json').read_text())
+    return Log(said['version'], said['processes'], said['partial'], tuple(Record(*r) for r in said['records']))
+
+
+def shared(processes=4, partial=False, **counters):
+    """A log of one file that all processes have written in segments of 4 transfers of 64 KiB."""
+    calls = 4 * processes
+    size = calls * 64 * KIB
+    usual = {
+        'POSIX_WRITES': calls,
+        'POSIX_BYTES_WRITTEN': size,
+        'POSIX_MAX_BYTE_WRITTEN': size - 1,
+        'POSIX_SEQ_WRITES': calls - 1,
+        'POSIX_CONSEC_WRITES': calls - processes,
+        'POSIX_ACCESS1_ACCESS': 64 * KIB,
+        'POSIX_ACCESS1_COUNT': calls,
+    }
+    return Log('3.4.7', processes, partial, (Record('POSIX', '/home/alice/f', ALL, {**usual, **counters}),))
+
+
+def private(rank, name, size=MIB):
+    counters = {
+        'POSIX_WRITES': 4,
+        'POSIX_BYTES_WRITTEN': size,
+        'POSIX_MAX_BYTE_WRITTEN': size - 1,
+        'POSIX_SEQ_WRITES': 3,
+        'POSIX_CONSEC_WRITES': 3,
+        'POSIX_ACCESS1_ACCESS': size // 4,
+        'POSIX_ACCESS1_COUNT': 4,
+    }
+    return Record('POSIX', name, rank, counters)
+
+
+# Runs of IOR that are known
+
+
+@pytest.mark.parametrize(
+    ('name', 'pattern', 'files', 'transfer_size', 'bytes_per_client'),
+    [
+        ('mfwa', AccessPattern('multiple', 'whole'), 2, 256 * KIB, 8 * MIB),
+        ('sfsa-contiguous', CONTIGUOUS, 1, 256 * KIB, 8 * MIB),
+        ('sfsa-strided', AccessPattern('single', 'segment', 'strided'), 1, 256 * KIB, 8 * MIB),
+        ('random', AccessPattern('single', 'segment', 'random'), 1, 64 * KIB, 8 * MIB),
+        (
+            'sfsa-mpiio-collective',
+            AccessPattern('single', 'segment', 'strided', BOTH, 'mpiio', True),
+            1,
+            256 * KIB,
+            4 * MIB,
+        ),
+    ],
+)
+def test_a_known_run_gives_back_pattern_files_sizes_and_bytes(name, pattern, files, transfer_size, bytes_per_client):
+    shape = shape_of(log_of(name))
+    assert (shape.pattern, shape.clients, shape.files) == (pattern, 2, files)
+    assert (shape.transfer_size, shape.bytes_per_client) == (transfer_size, bytes_per_client)
+    assert shape.remarks == ()
+
+
+def test_one_operation_can_be_looked_at_alone():
+    assert shape_of(log_of('sfsa-strided'), 'read').pattern.operations == ('read',)
+
+
+# What is said to be lost
+
+
+@pytest.mark.parametrize(
+    ('log', 'said'),
+    [
+        (shared(partial=True), 'marks the log as partial'),
+        (replace(shared(), stdio=(MIB, 0)), '1 MiB more went through stdio'),
+        (Log('', 4, False, (*shared().records, private(0, '/b', 64 * KIB))), '94 % of its bytes; 1 other'),
+        (Log('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 clients had 6 files'),
+        (shared(POSIX_ACCESS1_COUNT=14, POSIX_ACCESS2_ACCESS=512, POSIX_ACCESS2_COUNT=2), '64KiB 88 %, 512B 12 %'),
+        (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every client moves 256KiB'),
+        (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
+        (shared(POSIX_MAX_BYTE_WRITTEN=4 * MIB), ''),
+    ],
+)
+def test_in_what_the_replay_is_not_the_application(log, said):
+    shape = shape_of(log)
+    assert said in ' '.join(shape.remarks)
+    assert all(f'# {remark}' in check_text(shape, 'Replayed') for remark in shape.remarks)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ('log', 'operation', 'said'),
+    [
+        (log_of('mdtest'), None, 'no bytes are moved'),
+        (log_of('sfwa-read'), 'write', 'by a write'),
+        (shared(POSIX_CONSEC_WRITES=6), None, 'no one order: write: 50 % begin right behind'),
+        (shared(POSIX_BYTES_WRITTEN=4 * MIB), None, 'over each other'),
+        (shared(POSIX_BYTES_WRITTEN=2 * MIB), None, 'neither one part nor the whole'),
+        (
+            shared(
+                POSIX_READS=16,
+                POSIX_BYTES_READ=MIB,
+                POSIX_MAX_BYTE_READ=MIB - 1,
+                POSIX_SEQ_READS=15,
+            ),
+            None,
+            'several orders (write contiguous, read strided); choose one with --operation',
+        ),
+    ],
+)
+def test_what_no_check_replays_is_refused_with_the_reason(log, operation, said):
+    with pytest.raises(Underivable) as caught:
+        shape_of(log, operation)
+    assert said in str(caught.value)
+
+
+# The check and its entry
+
+
+@pytest.fixture
+def derived(tmp_path, repository):
+    """The check and the case that the texts of a log come to on a site."""
+
+    def make(log, launcher='local'):
+        shape, site_text = shape_of(log), SITE.replace('launcher: local', f'launcher: {launcher}')
+        folder = tmp_path / 'site'
+        folder.mkdir()
+        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', folder)
+        (folder / 'trial.yaml').write_text(
+            site_text + '  - {checks: ["*"], partitions: [local:default], file_systems: [scratch], nodes: [1]}\n'
+        )
+        entry = trial_text(shape, 'Replayed', load_site(folder))
+        (folder / 'trial.yaml').write_text(site_text + entry)
+        file = tmp_path / 'checks' / 'derived' / 'replayed.py'
+        file.parent.mkdir(parents=True)
+        file.write_text(check_text(shape, 'Replayed'))
+        (check,) = load_checks(tmp_path / 'checks').values()
+        site = load_site(folder)
+        session = Session('s', tmp_path, site, PROFILES['smoke'], site.engine_choices(), ())
+        (case,) = cases_of(session, check)
+        return check, plan_of(session, check, case)
+
+    return make
+
+
+@pytest.mark.parametrize('name', ['mfwa', 'sfsa-strided', 'random', 'sfsa-mpiio-collective', 'sfwa-read'])
+def test_the_check_and_its_entry_plan_what_the_application_did(derived, name):
+    log = log_of(name)
+    shape = shape_of(log)
+    check, plan = derived(log)
+    (point,) = plan.points
+    assert check.workload == plan.workload == shape.pattern
+    assert (point.tasks, point.nodes) == (2, 1)
+    assert (point.transfer_size, plan.sizing.pinned) == (shape.transfer_size, shape.bytes_per_client)
+
+
+def test_clients_are_spread_evenly_over_the_fewest_nodes(derived):
+    _, plan = derived(shared(processes=6), launcher='hydra')
+    assert (plan.points[0].nodes, plan.points[0].tasks_per_node) == (3, 2)
+
+
+def test_clients_that_no_partition_holds_are_refused(derived):
+    with pytest.raises(Underivable, match='no partition of .* holds its 6 clients'):
+        derived(shared(processes=6))
+
+
+def test_nothing_of_whose_it_was_is_kept(derived):
+    text = check_text(shape_of(shared()), 'Replayed')
+    assert 'alice' not in text and '/home' not in text
+
+
+@pytest.mark.parametrize('name', ['mfwa', 'sfsa-mpiio-collective'])
+def test_a_derived_check_is_as_the_house_writes_them(tmp_path, repository, name):
+    file = tmp_path / 'replayed.py'
+    file.write_text(check_text(shape_of(log_of(name)), 'Replayed'))
+    ruff = shutil.which('ruff', path=str(Path(sys.executable).parent))
+    if ruff is None:
+        pytest.skip('ruff is not installed')
+    config = f'--config={repository / "pyproject.toml"}'
+    for argv in (['check', '--ignore=F821', config], ['format', '--check', config]):
+        done = subprocess.run([ruff, *argv, str(file)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout
+
+
+def test_a_log_of_nothing_but_buffered_streams_is_refused_with_the_reason():
+    log = Log('3.4.7', 1, False, (), (MIB, 0))
+    with pytest.raises(Underivable, match='through stdio'):
+        shape_of(log)
+    with pytest.raises(Underivable, match='no bytes are moved by a read'):
+        shape_of(log, 'read')
+
+
+def test_a_configuration_file_that_is_read_through_a_stream_is_no_remark():
+    assert shape_of(replace(shared(), stdio=(0, 284))).remarks == ()

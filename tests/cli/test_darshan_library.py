@@ -1,0 +1,146 @@
+"""What `seatrial doctor` tells of a library that cannot be a witness. A real Darshan: tests/integration."""
+
+import hashlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seatrial.cli.darshan_library import Program, told
+
+NO_LIBRARY = 'int nothing;'
+DD = Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """A shared object of a C text; it and what it needs are linked by these options."""
+
+    def make(text, name, *options):
+        source, library = tmp_path / f'{name}.c', tmp_path / f'lib{name}.so'
+        source.write_text(text)
+        subprocess.run(['gcc', '-shared', '-fPIC', '-o', library, source, *options], check=True, timeout=120)
+        return library
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ('content', 'fault'),
+    [
+        (None, 'it is not there; install Darshan there, or correct darshan of the partition in trial.yaml'),
+        (b'', 'it is no shared library; correct darshan of the partition in trial.yaml: it is to name libdarshan.so'),
+        (b'!<arch>\nlibdarshan.a', 'it is no shared library; correct darshan of the partition in trial.yaml: '),
+    ],
+)
+def test_a_file_that_is_no_library_is_told_by_its_path_and_the_mend(tmp_path, content, fault):
+    file = tmp_path / 'libdarshan.so'
+    if content is not None:
+        file.write_bytes(content)
+    said, faults = told(str(file), [DD])
+    assert said == str(file)
+    assert len(faults) == 1 and faults[0].startswith(fault)
+
+
+def test_a_folder_is_no_library(tmp_path):
+    assert told(str(tmp_path), [DD])[1] == [
+        'it cannot be read: Is a directory; correct darshan of the partition in trial.yaml'
+    ]
+
+
+def test_a_program_is_no_library(tmp_path):
+    header = bytearray(Path('/bin/dd').read_bytes()[:20])
+    header[16:18] = b'\x02\x00'  # ET_EXEC: not even as a program that can lie anywhere
+    (tmp_path / 'libdarshan.so').write_bytes(header)
+    assert told(str(tmp_path / 'libdarshan.so'), [DD])[1][0].startswith('it is no shared library; ')
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_for_another_architecture_is_told(compiled):
+    library = compiled(NO_LIBRARY, 'other')
+    content = bytearray(library.read_bytes())
+    content[18] ^= 0xFF
+    library.write_bytes(content)
+    (fault,) = told(str(library), [DD])[1]
+    assert fault.startswith('it is built for another architecture than this host has, ')
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
+    library = compiled(
+        'int other;', 'own', f'-L{compiled(NO_LIBRARY, "gone").parent}', '-Wl,--no-as-needed', '-lgone'
+    )
+    library.with_name('libgone.so').unlink()
+    ranks = Program('ior', '/bin/cat', True, ())
+    said, faults = told(str(library), [DD, ranks])
+    checksum = hashlib.sha256(library.read_bytes()).hexdigest()
+    assert said == f'version unknown at {library}, SHA-256 {checksum[:12]}, without MPI'
+    assert faults == [
+        'it cannot be loaded into dd, ior: libgone.so is not found; build it here or load what it needs as a module'
+    ]
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_that_ends_the_engine_is_told_in_the_words_of_the_loader(compiled):
+    library = compiled('extern int ompi_mpi_comm_world; int *world = &ompi_mpi_comm_world;', 'data')
+    (fault,) = told(str(library), [DD])[1]
+    assert fault.startswith('it cannot be loaded into dd: ')
+    assert 'undefined symbol: ompi_mpi_comm_world; build it here' in fault
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_that_is_not_darshan_leaves_no_log(compiled):
+    assert told(str(compiled(NO_LIBRARY, 'util')), [DD])[1] == [
+        'it leaves no log of dd; let trial.yaml name the libdarshan.so of darshan-runtime'
+    ]
+
+
+@pytest.mark.needs('gcc')
+def test_a_darshan_without_mpi_is_no_witness_of_a_program_of_mpi(compiled):
+    ranks = Program('ior', '/bin/cat', True, ())
+    assert told(str(compiled(NO_LIBRARY, 'plain')), [ranks])[1] == [
+        'it is built without MPI and leaves no log of ior; build one with the MPI of that'
+    ]
+    assert told(str(compiled('int PMPI_Init;', 'mpi')), [ranks])[1] == []
+
+
+@pytest.mark.needs('mpicc')
+def test_a_darshan_for_another_mpi_is_no_witness(tmp_path, compiled, monkeypatch):
+    source = tmp_path / 'rank.c'
+    source.write_text('#include <mpi.h>\nint PMPI_Init(int *n, char ***a) { return MPI_Initialized(n); }\n')
+    library = tmp_path / 'libdarshan.so'
+    subprocess.run(['mpicc', '-shared', '-fPIC', '-o', library, source], check=True, timeout=120)
+    monkeypatch.setattr(
+        'seatrial.cli.darshan_library.library_of', lambda path: 'MPI A 1' if path == str(library) else 'MPI B 2'
+    )
+    ranks = Program('ior', shutil.which('cat'), True, ())
+    assert told(str(library), [ranks])[1] == [
+        'it is built for MPI A 1, and not for ior, which loads MPI B 2; build one with the MPI of that'
+    ]
+
+
+def test_the_doctor_shows_it_where_the_partition_names_one(command, site):
+    site.change('tasks_per_node: 2}', 'tasks_per_node: 2, darshan: /no/such/libdarshan.so}')
+    lines = command('doctor', f'--site={site.folder}').out.splitlines()
+    (number,) = [number for number, line in enumerate(lines) if line.startswith('- missing  darshan ')]
+    assert lines[number].split()[2:] == ['darshan', '/no/such/libdarshan.so']
+    assert lines[number + 1].strip().startswith('it is not there; install Darshan there')
+
+
+def test_partitions_are_shown_together_by_the_library_that_they_name(command, site):
+    site.change('tasks_per_node: 2}', 'tasks_per_node: 2, darshan: /no/one.so}')
+    names = [('other', '/no/two.so'), ('third', '/no/two.so'), ('fourth', '')]
+    for name, library in names:
+        other = {'name': name, 'scheduler': 'local', 'launcher': 'local', 'environs': ['builtin']}
+        site.change("'partitions': [", f"'partitions': [{other!r},", 'settings.py')
+        key = f', darshan: {library}' if library else ''
+        site.change('trials:', f'  local:{name}: {{launcher: local, tasks_per_node: 2{key}}}\ntrials:')
+    said = command('doctor', f'--site={site.folder}').out
+    shown = [' '.join(line.split()[2:]) for line in said.splitlines() if line.startswith('- missing  darshan')]
+    assert shown == ['darshan in local:default /no/one.so', 'darshan in local:other, local:third /no/two.so']
+    assert said.count('engine fio') == 1
+
+
+def test_without_one_nothing_is_said_of_it(command, site):
+    assert 'darshan' not in command('doctor', f'--site={site.folder}').out

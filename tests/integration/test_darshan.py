@@ -1,0 +1,190 @@
+"""Real Darshan under real engines: what was issued is what was meant; a run that does something else is found out.
+
+Where the library lies is told by SEATRIAL_DARSHAN, or by the program darshan-config on the PATH.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.darshan import read_logs
+from seatrial.check.derived import shape_of
+from seatrial.cli.darshan_library import Program, told
+from seatrial.model.units import KIB, MIB
+from seatrial.model.workload import AccessPattern
+
+TRIAL = """
+version: 1
+state: state
+engines: [{{name: {engine}, program: {program}}}]
+file_systems:
+  scratch:
+    type: posix
+    path: state/trials
+    limits: {{bytes: 4GiB, inodes: 1000}}
+    records_on_target: true
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2, darshan: {library}}}
+trials:
+  - checks: ['*']
+    partitions: [local:default]
+    file_systems: [scratch]
+    nodes: [1]
+"""
+CHECK = """
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Sweep
+
+
+@trial
+class {name}(AccessPatternCheck):
+    \"\"\"One pattern.\"\"\"
+
+    pattern = AccessPattern({pattern})
+    sweep = Sweep('objects', (64,), bytes_per_client=64 * MIB)
+"""
+PATTERNS = {
+    'Own': "files='multiple', extent='whole'",
+    'Contiguous': "files='single', extent='segment'",
+    'Strided': "files='single', extent='segment', order='strided'",
+    'Random': "files='single', extent='segment', order='random'",
+    'Whole': "files='single', extent='whole', operations=('read',)",
+}
+# IOR with the strided pattern's options replaced by those of the contiguous one, in its command and in its summary.
+LIAR = """#!{python}
+import json, os, subprocess, sys
+
+argv = sys.argv[1:]
+summary = next((each.partition('=')[2] for each in argv if each.startswith('summaryFile=')), None)
+strided = '-s' in argv and '-b' in argv
+if strided:
+    block, segments = argv.index('-b') + 1, argv.index('-s') + 1
+    asked = argv[block], argv[segments]
+    argv[block], argv[segments] = str(int(asked[0]) * int(asked[1])), '1'
+done = subprocess.run([{ior!r}, *argv], close_fds=False).returncode
+if strided and summary and os.environ.get('PMI_RANK') == '0':
+    with open(summary) as stream:
+        said = json.load(stream)
+    for test in said['tests']:
+        test['Parameters'].update(blockSize=int(asked[0]), segmentCount=int(asked[1]))
+        test['Options'].update({{'blocksize': asked[0], 'segments': asked[1]}})
+    with open(summary, 'w') as stream:
+        json.dump(said, stream)
+sys.exit(done)
+"""
+
+
+BY_IOR = [name for name in PATTERNS if name != 'Random']  # its random order does not keep to segments
+
+
+def library():
+    """Path of libdarshan.so, or None."""
+    told, config = os.environ.get('SEATRIAL_DARSHAN'), shutil.which('darshan-config')
+    beside = Path(config).resolve().parents[1] / 'lib' / 'libdarshan.so' if config else None
+    found = Path(told) if told else beside
+    return found if found and found.is_file() else None
+
+
+@pytest.fixture(scope='module', autouse=True)
+def darshan():
+    """The library; PyDarshan is there too."""
+    pytest.importorskip('darshan', reason='PyDarshan is not installed')
+    found = library()
+    if found is None:
+        pytest.skip('Darshan is not installed; name libdarshan.so in SEATRIAL_DARSHAN')
+    return found
+
+
+@pytest.fixture
+def session(tmp_path, repository, darshan):
+    """Run a session of these patterns; returns its cases by their checks."""
+
+    def run(engine, program, names):
+        site = tmp_path / 'site'
+        (site / 'checks' / 'own').mkdir(parents=True)
+        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+        (site / 'trial.yaml').write_text(TRIAL.format(engine=engine, program=program, library=darshan))
+        for name in names:
+            text = CHECK.format(name=name, pattern=PATTERNS[name])
+            (site / 'checks' / 'own' / f'{name.lower()}.py').write_text(text)
+        seatrial = shutil.which('seatrial', path=str(Path(sys.executable).parent))
+        argv = [seatrial, 'run', f'--site={site}', f'--checks={site / "checks"}']
+        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
+        (folder,) = (site / 'state' / 'sessions').glob('*')
+        assert (folder / 'results.json').is_file(), done.stdout
+        return {case['case']['check']: case for case in json.loads((folder / 'results.json').read_text())['cases']}
+
+    return run
+
+
+def aspects(case):
+    return [aspect for launch in case['witness'] for aspect in launch['aspects']]
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_of_ior_everything_was_issued_as_it_was_meant(session):
+    cases = session('ior', 'ior', BY_IOR)
+    assert {name: case['verdict'] for name, case in cases.items()} == dict.fromkeys(BY_IOR, 'PASS')
+    for case in cases.values():
+        assert aspects(case) and all(each['agrees'] for each in aspects(case)), aspects(case)
+        assert not any(label.startswith('P15a') for label in case['labels'])
+
+
+@pytest.mark.needs('fio')
+def test_of_fio_everything_was_issued_as_it_was_meant(session):
+    cases = session('fio', 'fio', ['Strided', 'Random'])
+    for name, case in cases.items():
+        assert aspects(case) and all(each['agrees'] for each in aspects(case)), (name, aspects(case))
+
+
+@pytest.mark.needs('dd')
+def test_of_dd_everything_was_issued_as_it_was_meant(session):
+    case = session('dd', 'dd', ['Whole'])['Whole']
+    assert aspects(case) and all(each['agrees'] for each in aspects(case)), aspects(case)
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_a_check_that_declares_strided_and_runs_contiguous_is_invalid(session, tmp_path):
+    liar = tmp_path / 'liar'
+    liar.write_text(LIAR.format(python=sys.executable, ior=shutil.which('ior')))
+    liar.chmod(0o755)
+    case = session('ior', liar, ['Strided'])['Strided']
+    assert case['verdict'] == 'INVALID'
+    assert case['reasons'][0].startswith('P15: by Darshan, write@64objects: order: strided meant, contiguous (')
+    assert {each['what'] for each in aspects(case) if each['agrees'] is False} == {'order'}
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_a_log_of_a_known_run_gives_back_its_shape(tmp_path, darshan):
+    log = tmp_path / 'launch.darshan'
+    settings = ['env', f'LD_PRELOAD={darshan}', f'DARSHAN_LOGFILE={log}', 'DARSHAN_EXCLUDE_DIRS=none']
+    ior = ['ior', '-w', '-r', '-b', '64k', '-t', '64k', '-s', '48', '-o', str(tmp_path / 'data')]
+    subprocess.run(['mpiexec', '-n', '2', *settings, *ior], check=True, stdout=subprocess.DEVNULL, timeout=300)
+    shape = shape_of(read_logs([log])[0])
+    assert shape.pattern == AccessPattern('single', 'segment', 'strided')
+    assert (shape.clients, shape.files) == (2, 1)
+    assert (shape.transfer_size, shape.bytes_per_client) == (64 * KIB, 3 * MIB)
+    assert shape.remarks == ()
+
+
+def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_path, darshan):
+    log = tmp_path / 'true.darshan'
+    settings = ['env', f'LD_PRELOAD={darshan}', 'DARSHAN_ENABLE_NONMPI=1', f'DARSHAN_LOGFILE={log}']
+    subprocess.run([*settings, 'true'], check=True, timeout=300)
+    said, faults = told(str(darshan), [Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))])
+    assert said.startswith(f'{read_logs([log])[0].version} at {darshan}, ')
+    assert faults == []
+
+
+@pytest.mark.needs('ior')
+def test_the_doctor_knows_whether_a_library_would_witness_ior(darshan):
+    _, faults = told(str(darshan), [Program('ior', shutil.which('ior'), True, ())])
+    assert faults == [] or b'PMPI_Init' not in darshan.read_bytes(), 'one without MPI is no witness of IOR'

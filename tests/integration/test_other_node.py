@@ -1,0 +1,124 @@
+"""A node that has another program, or loads another MPI, than the first one, in a real Slurm (rule P21).
+
+On one node of the lab, whose mounts are its own, another file is mounted over the one that the others have.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from seatrial.job.provenance import provenance
+from slurm_lab import WAIT_S, commands
+
+pytestmark = [
+    pytest.mark.needs('sbatch', 'slurmctld', 'munge', 'nsenter'),
+    pytest.mark.skipif(os.geteuid() != 0, reason='only root may mount a file on one node of the lab'),
+]
+
+INCOMPLETE = 13
+LIBRARY = """
+#include <string.h>
+int MPI_Get_library_version(char *said, int *length) {{
+    strcpy(said, "MPICH Version:\\t{version}");
+    *length = strlen(said);
+    return 0;
+}}
+"""
+RANK = 'int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n'
+ASK = """
+import sys
+from seatrial.job.agreement import disagreement
+from seatrial.job.provenance import provenance
+from seatrial.model.plan import Launcher
+
+program = sys.argv[1]
+found = disagreement(Launcher('srun'), 2, program, True, provenance(program, True, None))
+print(found.rule if found else '', found.sentence if found else 'all agree', sep='|')
+"""
+
+
+@pytest.fixture
+def slurm(plain_slurm):
+    yield plain_slurm
+    plain_slurm.mend()
+
+
+@pytest.fixture
+def on_n2(slurm):
+    """Inside it, the second node of the lab has `other` where all others have `file`."""
+
+    @contextlib.contextmanager
+    def mounted(other, file):
+        wanted = f'slurmd -D -N n2 -f {slurm.environment["SLURM_CONF"]} '
+        (pid,) = [pid for pid, command in commands() if wanted in command]
+        enter = ['nsenter', f'--target={pid}', '--mount', '--pid']
+        subprocess.run([*enter, 'mount', '--bind', other, file], check=True, timeout=WAIT_S)
+        try:
+            yield
+        finally:
+            subprocess.run([*enter, 'umount', file], check=True, timeout=WAIT_S)
+
+    return mounted
+
+
+@pytest.fixture
+def asked(slurm, tmp_path):
+    """What a job on both nodes finds of a program."""
+
+    def ask(program):
+        said, script = tmp_path / 'said', tmp_path / 'job.sh'
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "$ASK" {program}\n')
+        argv = ['sbatch', '--wait', '--nodes=2', '--exclusive', f'--output={said}', str(script)]
+        subprocess.run(
+            argv, check=True, env={**slurm.environment, 'ASK': ASK}, timeout=WAIT_S, stdout=subprocess.PIPE
+        )
+        return said.read_text().strip()
+
+    return ask
+
+
+@pytest.fixture
+def mpi(tmp_path):
+    """A program with a library that says which MPI it is, and another such library beside it."""
+    for name, version in (('libmpi', '4.0.2'), ('other', '4.1.1')):
+        (tmp_path / f'{name}.c').write_text(LIBRARY.format(version=version))
+        shared = ['gcc', '-shared', '-fPIC', '-Wl,-soname,libmpi.so.12']
+        subprocess.run(
+            [*shared, '-o', tmp_path / f'{name}.so.12', tmp_path / f'{name}.c'], check=True, timeout=WAIT_S
+        )
+    (tmp_path / 'rank.c').write_text(RANK)
+    linked = [tmp_path / 'rank.c', tmp_path / 'libmpi.so.12', f'-Wl,-rpath,{tmp_path}']
+    subprocess.run(['gcc', '-o', tmp_path / 'rank', *linked], check=True, timeout=WAIT_S)
+    return tmp_path
+
+
+@pytest.mark.needs('gcc')
+def test_a_node_that_loads_another_mpi_is_named(mpi, asked, on_n2):
+    assert asked(mpi / 'rank') == '|all agree'
+    with on_n2(mpi / 'other.so.12', mpi / 'libmpi.so.12'):
+        rule, _, sentence = asked(mpi / 'rank').partition('|')
+    build = f'SHA-256 {provenance(str(mpi / "rank"), False, None).build[7:19]}'
+    assert rule == 'P21'
+    assert sentence.startswith(f'{mpi}/rank is {build} with MPICH 4.0.2 on n1, and {build} with MPICH 4.1.1 on n2; ')
+
+
+def test_a_session_with_another_program_on_one_node_is_refused_and_writes_nothing(
+    slurm, make_stub_fio, tmp_path, on_n2
+):
+    fio = make_stub_fio(tmp_path / 'stubs')
+    shutil.copy(fio, f'{fio}.other')
+    with open(f'{fio}.other', 'a') as stream:
+        stream.write('# another build\n')
+    site = slurm.site(fio, nodes=2, tasks=1, launcher='srun')
+    with on_n2(f'{fio}.other', fio):
+        ended = site.run()
+    assert (ended.status, ended.case['verdict']) == (INCOMPLETE, 'INCOMPLETE'), ended.output
+    builds = [f'SHA-256 {provenance(name, False, None).build[7:19]}' for name in (fio, f'{fio}.other')]
+    assert f'{fio} is {builds[0]} on n1, and {builds[1]} on n2; ' in ended.case['reasons'][0]
+    assert ended.case['reasons'][0] in ended.output
+    assert not any(samples for samples in ended.folder.glob('cases/*/raw/*measured*'))
+    assert site.left() == []

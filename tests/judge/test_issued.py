@@ -1,0 +1,238 @@
+"""From Darshan's counters to what was done: on genuine logs, and on counters of accesses that are known."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.judge.issued import ALL, Log, Record, in_parts, issued_of, order_of
+from seatrial.model.issued import MIXED, Share
+from seatrial.model.units import KIB, MIB
+
+TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
+RUN = '/scratch/trial'
+BIG = {'big.00000000': 'big', 'big.00000001': 'big'}  # the links of the run behind sfwa-read
+
+
+def logs_of(name):
+    """What the reader said of the log of this name, or of the logs of all processes."""
+    said = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
+    return [
+        Log(each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))
+        for each in said
+    ]
+
+
+def issued(name, links=None):
+    return issued_of(logs_of(name), RUN, links)
+
+
+# Genuine logs: IOR, mdtest and fio under Darshan 3.4.7
+
+
+@pytest.mark.parametrize(
+    ('name', 'links', 'pattern'),
+    [
+        ('mfwa', None, ('multiple', 'whole', 'contiguous', 'posix', False)),
+        ('sfsa-contiguous', None, ('single', 'segment', 'contiguous', 'posix', False)),
+        ('sfsa-strided', None, ('single', 'segment', 'strided', 'posix', False)),
+        ('random', None, ('single', 'segment', 'random', 'posix', False)),
+        ('sfsa-mpiio-collective', None, ('single', 'segment', 'strided', 'mpiio', True)),
+        ('sfwa-read', BIG, ('single', 'whole', 'contiguous', 'posix', False)),
+        ('fio-sfsa-strided', None, ('single', 'segment', 'strided', 'posix', False)),
+    ],
+)
+def test_a_genuine_log_gives_the_pattern_of_its_run(name, links, pattern):
+    seen = issued(name, links)
+    assert (seen.sharing, seen.extent, seen.order, seen.interface, seen.collective) == pattern
+    assert (seen.processes, seen.clients, seen.partial) == (2, 2, False)
+
+
+@pytest.mark.parametrize(
+    ('name', 'files', 'size', 'transfer', 'done'),
+    [
+        ('mfwa', 2, 16 * MIB, 256 * KIB, {'write': 16 * MIB, 'read': 16 * MIB}),
+        ('sfsa-strided', 1, 16 * MIB, 256 * KIB, {'write': 16 * MIB, 'read': 16 * MIB}),
+        ('random', 1, 16 * MIB, 64 * KIB, {'write': 16 * MIB, 'read': 16 * MIB}),
+        ('sfsa-mpiio-collective', 1, 8 * MIB, 256 * KIB, {'write': 8 * MIB, 'read': 8 * MIB}),
+        ('fio-sfsa-strided', 1, 4 * MIB, 64 * KIB, {'write': 4 * MIB}),
+    ],
+)
+def test_a_genuine_log_gives_files_sizes_and_bytes(name, files, size, transfer, done):
+    seen = issued(name)
+    assert (seen.files, seen.size) == (files, size)
+    assert seen.sizes == (Share(transfer, 1.0),)
+    assert {each.operation: each.bytes_moved for each in seen.done} == done
+    assert (seen.alignment, seen.misaligned) == (4096, 0.0)
+
+
+def test_without_its_links_a_file_of_many_names_looks_like_many_files():
+    seen = issued('sfwa-read')
+    assert (seen.sharing, seen.files) == ('multiple', 2)
+
+
+def test_metadata_opens_files_and_moves_nothing():
+    seen = issued('mdtest')
+    assert (seen.opened, seen.files, seen.sharing, seen.done) == (200, 0, '', ())
+
+
+def test_darshan_says_itself_that_a_log_is_partial():
+    assert issued('partial').partial
+
+
+def test_processes_that_moved_nothing_are_no_clients():
+    logs = logs_of('fio-sfsa-strided')
+    assert len(logs) == 3, "fio's own process and one for each job"
+    assert issued_of(logs, RUN).processes == 2
+
+
+def test_files_elsewhere_do_not_count():
+    assert issued_of(logs_of('mfwa'), '/scratch/tri').files == 0
+    assert issued_of(logs_of('mfwa'), '/scratch/trial/').files == 2
+
+
+# Counters of known accesses, counted as darshan-posix.c does
+
+
+def counters(offsets, size, word='WRIT'):
+    """What Darshan counts of one process that moves `size` bytes at each of these offsets."""
+    last, following, forward = 0, 0, 0
+    for offset in offsets:
+        forward += offset > last
+        following += offset == last + 1
+        last = offset + size - 1
+    plural, moved = ('WRITES', 'WRITTEN') if word == 'WRIT' else ('READS', 'READ')
+    return {
+        f'POSIX_{plural}': len(offsets),
+        f'POSIX_BYTES_{moved}': len(offsets) * size,
+        f'POSIX_MAX_BYTE_{moved}': max(offsets) + size - 1,
+        f'POSIX_SEQ_{plural}': forward,
+        f'POSIX_CONSEC_{plural}': following,
+        'POSIX_ACCESS1_ACCESS': size,
+        'POSIX_ACCESS1_COUNT': len(offsets),
+    }
+
+
+def added(each):
+    """The record of rank -1 that Darshan makes of those of all processes."""
+    names = {name for one in each for name in one}
+    together = {name: sum(one.get(name, 0) for one in each) for name in names}
+    for name in names:
+        if 'MAX_BYTE' in name or name.endswith('ACCESS'):
+            together[name] = max(one.get(name, 0) for one in each)
+    return together
+
+
+def shared_log(offsets_of_each, size):
+    each = [counters(offsets, size) for offsets in offsets_of_each]
+    if len(each) == 1:
+        return Log('3.4.7', 1, False, (Record('POSIX', '/f', 0, each[0]),))
+    return Log('3.4.7', len(each), False, (Record('POSIX', '/f', ALL, added(each)),))
+
+
+clients = st.integers(2, 9)
+objects = st.integers(2, 200)
+sizes = st.sampled_from([1 * KIB, 47008, 64 * KIB, 1 * MIB])
+
+
+@given(clients, objects, sizes)
+def test_segments_of_one_file_are_contiguous(n, k, size):
+    seen = issued_of([shared_log([[(r * k + i) * size for i in range(k)] for r in range(n)], size)])
+    assert (seen.sharing, seen.extent, seen.order, seen.clients) == ('single', 'segment', 'contiguous', n)
+
+
+@given(clients, objects, sizes)
+def test_objects_in_turn_are_strided(n, k, size):
+    seen = issued_of([shared_log([[(i * n + r) * size for i in range(k)] for r in range(n)], size)])
+    assert (seen.sharing, seen.extent, seen.order, seen.clients) == ('single', 'segment', 'strided', n)
+
+
+@given(clients, st.integers(64, 200), sizes, st.integers(0, 1000))
+def test_a_random_order_is_random(n, k, size, seed):
+    dice = random.Random(seed)
+    offsets = [[(r * k + i) * size for i in range(k)] for r in range(n)]
+    for own in offsets:
+        dice.shuffle(own)
+    assert issued_of([shared_log(offsets, size)]).order == 'random'
+
+
+@given(clients, objects, sizes)
+def test_the_whole_of_one_file_by_all(n, k, size):
+    seen = issued_of([shared_log([[i * size for i in range(k)]] * n, size)])
+    assert (seen.sharing, seen.extent, seen.order) == ('single', 'whole', 'contiguous')
+
+
+@given(clients, objects, sizes)
+def test_logs_of_single_processes_say_together_what_one_log_of_all_says(n, k, size):
+    offsets = [[(i * n + r) * size for i in range(k)] for r in range(n)]
+    alone = [Log('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(own, size)),)) for own in offsets]
+    assert issued_of(alone) == issued_of([shared_log(offsets, size)])
+
+
+def test_where_a_segment_begins_is_not_a_step_forward():
+    (done,) = issued_of([shared_log([[0, 2 * KIB, KIB], [5 * KIB, 3 * KIB, 4 * KIB]], KIB)]).done
+    assert (done.transitions, done.following, done.forward) == (4, 0.25, 0.5)
+
+
+def test_one_access_has_no_order():
+    assert issued_of([shared_log([[0], [KIB]], KIB)]).order == ''
+
+
+def test_pieces_that_are_themselves_strided_are_of_no_one_order():
+    pieces = [[(piece * 2 + r) * 4 * KIB + i * KIB for piece in range(8) for i in range(4)] for r in range(2)]
+    assert issued_of([shared_log(pieces, KIB)]).order == MIXED
+
+
+@pytest.mark.parametrize(
+    ('transitions', 'following', 'forward', 'order'),
+    [
+        (0, 0, 0, ''),
+        (100, 90, 95, 'contiguous'),
+        (100, 89, 95, MIXED),
+        (100, 10, 90, 'strided'),
+        (100, 11, 90, MIXED),
+        (100, 25, 75, 'random'),
+        (100, 26, 75, MIXED),
+        (100, 0, 76, MIXED),
+        (31, 0, 15, MIXED),
+        (32, 0, 16, 'random'),
+    ],
+)
+def test_the_bounds_of_an_order(transitions, following, forward, order):
+    assert order_of(transitions, following, forward) == order
+
+
+def test_some_clients_on_each_file_are_neither_shared_nor_alone():
+    record = counters([0, KIB], KIB)
+    pairs = tuple(Record('POSIX', f'/f{rank // 2}', rank, record) for rank in range(4))
+    assert issued_of([Log('3.4.7', 4, False, pairs)]).sharing == MIXED
+
+
+def test_clients_that_cover_a_part_of_a_shared_file_twice_touch_neither_whole_nor_segment():
+    assert issued_of([shared_log([[0, KIB, 2 * KIB], [KIB, 2 * KIB, 3 * KIB]], KIB)]).extent == ''
+
+
+def test_the_order_behind_mpi_io_that_merges_transfers_cannot_be_told():
+    (log,) = logs_of('sfsa-mpiio-collective')
+    posix, mpiio = log.records
+    fewer = {**posix.counters, 'POSIX_WRITES': 16, 'POSIX_CONSEC_WRITES': 15}
+    merged = Log('3.4.7', 2, False, (Record('POSIX', posix.file, ALL, fewer), mpiio))
+    orders = {each.operation: each.order for each in issued_of([merged]).done}
+    assert orders == {'write': '', 'read': 'strided'}
+
+
+# The parts of a log
+
+
+def test_the_part_that_moved_most_comes_first():
+    shared = Record('POSIX', '/shared', ALL, added([counters([0, KIB], KIB), counters([2 * KIB, 3 * KIB], KIB)]))
+    own = [Record('POSIX', f'/own{rank}', rank, counters([0, MIB], MIB)) for rank in range(2)]
+    opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
+    parts = [part for _, part in in_parts(Log('3.4.7', 2, False, (shared, opened, *own)))]
+    assert [(part.sharing, part.files, part.size) for part in parts] == [
+        ('multiple', 2, 4 * MIB),
+        ('single', 1, 4 * KIB),
+    ]
