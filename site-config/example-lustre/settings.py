@@ -4,6 +4,14 @@ Plain ReFrame, nothing of Seatrial's: https://reframe-hpc.readthedocs.io/en/stab
 It has to run by itself as Python, because Seatrial executes it to learn the names of the partitions.
 """
 
+# Of every partition: ReFrame does not read those of the system for the jobs of a test.
+_SCHED_OPTIONS = {
+    # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
+    'use_nodes_option': True,
+    # Seconds that sbatch may take while slurmctld is busy.
+    'job_submit_timeout': 120,
+}
+
 site_configuration = {
     'systems': [
         {
@@ -11,24 +19,20 @@ site_configuration = {
             'descr': 'Fictional cluster with Lustre and NFS',
             # Which machine is this? The login nodes' names, as regular expressions.
             'hostnames': [r'login[0-9]+\.pelagia'],
-            # 'modules_system': 'lmod',  # where the engines come from modules
-            'sched_options': {
-                # Without it ReFrame asks for tasks only, and Slurm may pack them on fewer nodes.
-                'use_nodes_option': True,
-                # Seconds that sbatch may take while slurmctld is busy.
-                'job_submit_timeout': 120,
-            },
+            # The engines come from modules: docs/modules.md
+            'modules_system': 'lmod',
             'partitions': [
                 {
                     'name': 'compute',
                     'descr': '64 nodes, 64 cores, 256 GiB, Lustre clients over InfiniBand',
                     # 'slurm', not 'squeue': only accounting tells how a job ended.
                     'scheduler': 'slurm',
+                    'sched_options': _SCHED_OPTIONS,
                     'launcher': 'srun',
                     # Whole nodes, because a neighbour's I/O would be measured too. No requeue: a trial that was
                     # interrupted is told as such and not silently begun anew.
                     'access': ['--partition=compute', '--account=benchmark', '--exclusive', '--no-requeue'],
-                    'environs': ['builtin'],
+                    'environs': ['seatrial'],
                     # One trial at a time on one storage system; Seatrial's own lock holds between sessions.
                     'max_jobs': 1,
                 },
@@ -36,11 +40,22 @@ site_configuration = {
                     'name': 'io',
                     'descr': '4 data transfer nodes, 32 cores, 128 GiB',
                     'scheduler': 'slurm',
+                    'sched_options': _SCHED_OPTIONS,
                     'launcher': 'srun',
                     'access': ['--partition=io', '--account=benchmark', '--exclusive', '--no-requeue'],
-                    'environs': ['builtin'],
+                    'environs': ['seatrial'],
                     'max_jobs': 1,
                 },
+            ],
+        },
+    ],
+    # One environment a partition: a trial runs once in each. The module of ior brings its MPI along.
+    'environments': [
+        {
+            'name': 'seatrial',
+            'modules': [
+                {'name': 'seatrial/ior/4.0.0', 'path': '/opt/seatrial/environment/modules/lmod/Core'},
+                {'name': 'seatrial/fio/3.37', 'path': '/opt/seatrial/environment/modules/lmod/Core'},
             ],
         },
     ],

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import glusterfs
-from seatrial.filesystem.base import Change, changes
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of
+from seatrial.model.state import Change, changes
 
 GLUSTER = by_type('glusterfs')
 SIZE = 8 * 1024 * 1024

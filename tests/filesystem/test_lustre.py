@@ -7,31 +7,32 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from lustre_stand import OPTIONS, TESTS, TRANSCRIPTS, standing
 from seatrial.filesystem import lustre
-from seatrial.filesystem.base import Capacity, changes
-from seatrial.filesystem.lustre_layout import Inventory, difference, impossible, parse_getstripe, setstripe_argv
-from seatrial.filesystem.lustre_params import incidents, parse_params, parse_states, turned_over
-from seatrial.filesystem.lustre_targets import parse_df, room
-from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.lustre_layout import (
+    Inventory,
+    difference,
+    granted,
+    impossible,
+    parse_getstripe,
+    setstripe_argv,
+)
+from seatrial.filesystem.lustre_params import States, incidents, parse_params, parse_states, turned_over
+from seatrial.filesystem.lustre_targets import Space, in_use, parse_df, room
 from seatrial.filesystem.posix import Posix
+from seatrial.filesystem.probe import Answer
 from seatrial.model.layout import ALL, Component, Layout
+from seatrial.model.record import FLASH
+from seatrial.model.state import changes
+from seatrial.model.telemetry import BEFORE
 
-TESTS = Path(__file__).resolve().parent.parent
-TRANSCRIPTS = TESTS / 'transcripts' / 'lustre'
-PROGRAM = """#!{python} -IS
-import sys
-sys.path.insert(0, {stubs!r})
-import {name}
-sys.exit({name}.main(sys.argv[1:], {told!r}))
-"""
-OPTIONS = 'rw,checksum,encrypt,flock,lazystatfs,lruresize,nolock'
 MIB = 1 << 20
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1)})
 DRIVER = lustre.Lustre('lustre')
@@ -52,75 +53,11 @@ lfs = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(lfs)
 
 
-class Stand:
-    """The stand-in: what it is told, what it has done, and where it is mounted."""
-
-    def __init__(self, folder: Path) -> None:
-        self.mount = folder / 'mnt'
-        self.file = folder / 'told.json'
-        self.mount.mkdir()
-        self.tell(
-            dict(
-                {'mount': str(self.mount), 'transcripts': str(TRANSCRIPTS), 'osts': 4, 'mdts': 2, 'root': True},
-                pools={'flash': [0, 1]},
-                dom_limit=MIB,
-                cached_mb=49,
-                next=0,
-                **{key: [] for key in ('full', 'away', 'inactive', 'lacks', 'default', 'unreadable')},
-                **{key: {} for key in ('directories', 'files', 'shards', 'params')},
-                df='010',
-                df_i='012',
-                check='014',
-                quota='412',
-            )
-        )
-
-    def tell(self, told: dict[str, object]) -> None:
-        self.file.write_text(json.dumps(told))
-
-    def now(self, **told: object) -> None:
-        """From now on it is so."""
-        self.tell({**json.loads(self.file.read_text()), **told})
-
-    def asked(self) -> list[list[str]]:
-        """The command lines so far."""
-        log = Path(f'{self.file}.log')
-        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-    def directory(self, name: str = 'data') -> str:
-        path = self.mount / name
-        path.mkdir()
-        return str(path)
-
-    def written(self, directory: str, size: int = 1) -> str:
-        """A file that an engine wrote there."""
-        path = Path(directory) / 'file'
-        with path.open('wb') as stream:
-            stream.truncate(size)
-        return str(path)
-
-
 @pytest.fixture
 def stand(tmp_path, monkeypatch):
     """A node with a Lustre, whose user is root."""
-    made = Stand(tmp_path)
-    programs = tmp_path / 'bin'
-    programs.mkdir()
-    for name in ('lfs', 'lctl'):
-        text = PROGRAM.format(python=sys.executable, stubs=str(TESTS / 'stubs'), name=name, told=str(made.file))
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
-    mounts = [
-        Mount('/', 'ext4', '/dev/vda', 'rw'),
-        Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS),
-    ]
-    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
-    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
-    monkeypatch.setattr(lustre, 'SBIN', str(programs))
-    monkeypatch.setattr(lustre, '_is_root', lambda: json.loads(made.file.read_text())['root'])
-    yield made
-    unplayed = Path(f'{made.file}.unplayed')
-    assert not unplayed.exists(), f'nothing real is known of this: {unplayed.read_text()}'
+    with standing(tmp_path, monkeypatch) as made:
+        yield made
 
 
 def run(argv: list[str]) -> 'subprocess.CompletedProcess[str]':
@@ -230,8 +167,9 @@ class TestLayouts:
         options, _ = lfs.parse('setstripe', setstripe_argv(layout, 'F')[2:], told)
         shown = lfs.shown(lfs.allocate(lfs.wish_of(options, told), size, told))
         assert difference(layout, parse_getstripe(shown), THERE) is None
-        text = difference(layout, parse_getstripe(shown), THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0,)}))
-        assert (text is not None) == any(piece.stripe_count == ALL for piece in reached(layout, size))
+        more = THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0, 1, 2)})
+        fewer = granted(layout, parse_getstripe(shown), more)
+        assert (fewer != '') == any(piece.stripe_count == ALL for piece in reached(layout, size))
 
     @pytest.mark.parametrize(
         'layout',
@@ -272,18 +210,81 @@ class TestLayouts:
         assert said is not None and 'asked for c5, and the file has c4.S4M' in said
         assert '5 OSTs are asked for, and the file system has 4' in (DRIVER.layout_fault(five, directory) or '')
 
-    @pytest.mark.parametrize(
-        ('layout', 'said'),
-        [
-            (Layout('wide', ALL), 'stripe count 3 instead of 4'),
-            (Layout('hint', 1, start_ost=3), 'instead of 3'),
-        ],
-    )
-    def test_a_full_target_is_found_though_lfs_accepts_it(self, stand, layout, said):
+    def test_a_full_target_is_found_though_lfs_accepts_it(self, stand):
         stand.now(full=[3])
+        directory, layout = stand.directory(), Layout('hint', 1, start_ost=3)
+        assert DRIVER.set_layout(directory, layout) is None
+        assert 'instead of 3' in (DRIVER.layout_differs(stand.written(directory), layout) or '')
+
+    def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
+        directory, wide = stand.directory(), Layout('wide', ALL)
+        assert DRIVER.set_layout(directory, wide) is None
+        assert DRIVER.granted(stand.written(directory), wide) == ''
+        stand.now(retired=[3])
+        file = stand.written(stand.directory('below'))
+        assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
+        assert DRIVER.layout_differs(f'{file}1', wide) is None
+        assert DRIVER.granted(f'{file}1', wide) == 'all = 3 of 4 OSTs'
+
+    def test_who_asks_for_no_number_of_all_is_not_looked_at_again(self, stand):
+        assert DRIVER.granted(str(stand.mount / 'file'), Layout('two', 2)) == '' and stand.asked() == []
+
+    def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
+        stand.now(retired=[3])
+        directory, pinned = stand.directory(), Layout('on3', osts=(3,))
+        assert DRIVER.set_layout(directory, pinned) is None
+        assert 'Invalid argument' in (DRIVER.make_file(f'{directory}/x', pinned, directory) or '')
+
+    @pytest.mark.parametrize('version', ['2.12.9', '2.15.6', '2.16.1', '2.17.0'])
+    def test_data_on_the_mdt_are_proved_in_the_words_of_every_version(self, stand, version):
+        stand.now(version=version)
+        directory = stand.directory()
+        assert DRIVER.set_layout(directory, DOM) is None
+        file = stand.written(directory)
+        word = 'lmm_mdt_index' if version == '2.17.0' else 'lmm_stripe_offset: 0'
+        assert word in run(['lfs', 'getstripe', '-y', file]).stdout
+        assert DRIVER.layout_differs(file, DOM) is None
+
+    def test_a_directory_on_an_mdt_is_proved_without_the_layout_of_the_file(self, stand):
+        directory, second = stand.directory(), Layout('second', mdt_index=1)
+        assert DRIVER.set_layout(directory, second) is None
+        assert DRIVER.layout_differs(stand.written(directory), second) is None
+        assert not any(argv[1] == 'getstripe' for argv in stand.asked())
+
+    def test_a_busy_metadata_server_is_asked_again(self, stand, monkeypatch):
+        directory, two = stand.directory(), Layout('two', 2)
+        DRIVER.set_layout(directory, two)
+        file = stand.written(directory)
+        monkeypatch.setattr(lustre, 'ANSWER_S', 10.0)
+        looks, answer = [], lustre._answer
+
+        def busy(argv, deadline_s):
+            looks.append(deadline_s)
+            return answer(argv, deadline_s) if len(looks) > 1 else Answer('', None)
+
+        monkeypatch.setattr(lustre, '_answer', busy)
+        assert DRIVER.layout_differs(file, two) is None
+        assert looks[:2] == [lustre.ANSWER_S, lustre.SETTING_S]
+
+    @pytest.mark.parametrize(
+        'layout',
+        [Layout('spread', mdt_count=2), Layout('second', mdt_index=1), Layout('both', mdt_count=2, mdt_index=1)],
+        ids=lambda layout: layout.name,
+    )
+    @pytest.mark.parametrize('spread', [False, True], ids=['plain', 'root spreads'])
+    @pytest.mark.parametrize('below', ['test-dir.0-0', 'a/b/c/d/e'])
+    def test_directories_that_an_engine_makes_lie_on_the_metadata_targets_too(self, stand, layout, spread, below):
+        stand.now(spread=spread)
         directory = stand.directory()
         assert DRIVER.set_layout(directory, layout) is None
-        assert said in (DRIVER.layout_differs(stand.written(directory), layout) or '')
+        os.makedirs(os.path.join(directory, below))
+        assert DRIVER.layout_differs(stand.written(os.path.join(directory, below)), layout) is None
+
+    def test_a_version_that_knows_no_levels_is_not_asked_for_them(self, stand):
+        stand.now(lacks=['--max-inherit'])
+        directory = stand.directory()
+        assert DRIVER.set_layout(directory, Layout('spread', mdt_count=2)) is None
+        assert ['lfs', 'setdirstripe', '-D', '-c', '2', directory] in stand.asked()
 
     def test_an_mdt_that_takes_less_than_was_asked_for_is_found(self, stand):
         stand.now(dom_limit=65536)
@@ -402,6 +403,45 @@ class TestFilesThatAreMadeEmpty:
 
 
 class TestRoom:
+    TIB = 1 << 40
+
+    def spaces(self, *free):
+        return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, 0, each) for ost, each in enumerate(free)]
+
+    def room(self, layout, files, *free):
+        return room(layout, files, self.spaces(*free), Inventory(tuple(range(len(free))), (), {}))
+
+    def test_one_nearly_full_target_of_many_does_not_limit_what_hardly_touches_it(self):
+        free = [self.TIB // 1024, *[100 * self.TIB] * 499]
+        assert self.room(Layout('x', 1), 8, *free) == 8 * 100 * self.TIB
+        assert self.room(Layout('x', 249), 8, *free) == 499 * 100 * self.TIB
+
+    @pytest.mark.parametrize(
+        ('layout', 'files', 'targets'),
+        [
+            (Layout('all', ALL), 8, 500),
+            (Layout('wide', 250), 8, 500),
+            (Layout('pinned', osts=(0, 1)), 8, 2),
+            (Layout('hint', 2, start_ost=0), 8, 2),
+            (Layout('many', 1), 600000, 500),
+        ],
+        ids=lambda each: getattr(each, 'name', ''),
+    )
+    def test_a_nearly_full_target_limits_what_cannot_go_round_it(self, layout, files, targets):
+        free = [self.TIB // 1024, *[100 * self.TIB] * 499]
+        assert self.room(layout, files, *free) == targets * free[0]
+
+    def test_targets_that_are_nearly_alike_are_all_used_in_turn(self):
+        assert self.room(Layout('x', 1), 1, *[84 * self.TIB], *[100 * self.TIB] * 499) == 84 * self.TIB
+
+    def test_the_target_that_limits_is_the_first_in_use(self):
+        there = Inventory((0, 1, 2), (), {})
+        assert [row.number for row in in_use(Layout('x', ALL), 1, self.spaces(9, 5, 7), there)] == [1, 2, 0]
+
+    def test_the_driver_names_the_target_that_limits(self, stand):
+        assert DRIVER.narrowest(str(stand.mount), Layout('x', osts=(2,)), 1) == 'OST 2 has 5.28 GiB free'
+        assert DRIVER.narrowest(str(stand.mount), Layout('x', pool='nopool'), 1) == ''
+
     def test_the_fullest_target_of_a_layout_ends_the_writing(self):
         spaces = parse_df(transcript('320')[0].partition('UUID')[2].join(['UUID', '']).partition('Filesystem')[0])
         there, free = Inventory((0, 1, 2), (0,), {}), [5477376 * 1024, 5358592 * 1024, 5516288 * 1024]
@@ -440,6 +480,18 @@ class TestRoom:
         stand.now(quota='118')
         assert DRIVER.quota(str(stand.mount)) == Capacity(None, None)
 
+    def test_the_quota_of_the_project_that_a_directory_hands_down_counts_too(self, stand):
+        stand.now(root=False, quota='118', project=[100, 1024])
+        assert DRIVER.quota(str(stand.mount)) == Capacity(1020 * 1024, None)
+
+    def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
+        def refused(path):
+            raise lustre.Refused('unknown command')
+
+        stand.now(root=False)
+        monkeypatch.setattr(lustre, '_project_quota', refused)
+        assert DRIVER.quota(str(stand.mount)) == Capacity(0, 1)
+
 
 class TestState:
     def test_it_names_versions_targets_and_parameters(self, stand):
@@ -474,6 +526,12 @@ class TestState:
         stand.now(**told)
         found = {change.key: change.after for change in changes(before, DRIVER.state(str(stand.mount)))}
         assert said in (found['OSTs'] or '')
+
+    def test_which_targets_are_flash_is_told(self, stand):
+        stand.now(flash=[0, 1])
+        rows = DRIVER.targets(str(stand.mount))
+        assert [(row.kind, row.number) for row in rows if FLASH in row.flags] == [('OST', 0), ('OST', 1)]
+        assert all(row.takes_objects for row in rows)
 
     def test_a_target_that_is_away_ends_lfs_df_at_its_deadline_and_is_told(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
@@ -546,6 +604,40 @@ class TestConnections:
         found = DRIVER.connections(str(stand.mount))
         assert found.states == {} and 'state: No such file or directory' in found.unknown
 
+    def test_a_look_that_told_nothing_is_no_look_at_no_loss(self, stand):
+        seen, unknown = DRIVER.connections(str(stand.mount)), lustre.Connections({}, 'lctl did not answer')
+        assert DRIVER.unseen(seen, seen) == '' == DRIVER.lost(seen, seen)
+        for before, after in ((seen, unknown), (unknown, seen), (unknown, unknown)):
+            assert DRIVER.unseen(before, after) == 'lctl did not answer' and DRIVER.lost(before, after) == ''
+
+    def test_after_a_look_that_told_nothing_a_loss_of_long_ago_is_none_of_now(self):
+        after = lustre.Connections(self.states_of(self.EVICTED))
+        assert DRIVER.lost(lustre.Connections({}, 'lctl did not answer'), after) == ''
+        assert 'EVICTED' in DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+
+    def test_without_those_of_the_object_targets_the_connections_are_not_known(self, stand):
+        state = 'current_state: FULL\nstate_history:\n - [ 5, FULL ]\n'
+        stand.now(unreadable=['osc.*.state'], params={'mdc.lustre-MDT0000-mdc-ffff888105ab7000.state': f'\n{state}'})
+        found = DRIVER.connections(str(stand.mount))
+        assert len(found.states) == 1 and 'osc/*' in found.unknown
+
+    def test_a_target_that_is_added_has_lost_nothing(self):
+        added = {**self.states_of(self.EVICTED), 'OST0004': States('FULL', parse_states(self.EVICTED).changes[:1])}
+        before, after = (lustre.Connections(each) for each in (self.states_of(self.EVICTED), added))
+        assert len(added['OST0004'].changes) == 1 and DRIVER.lost(before, after) == '' == DRIVER.unseen(before, after)
+
+    def test_a_device_that_is_gone_has_taken_its_history_with_it(self, stand):
+        seen = DRIVER.connections(str(stand.mount))
+        left = seen._replace(states=dict(sorted(seen.states.items())[2:]))
+        assert DRIVER.unseen(seen, left) == 'lustre-OST0000-osc-ffff888105ab7000 and 1 more: no longer there'
+
+    @pytest.mark.parametrize('version', ['2.12.9', '2.16.1', '2.17.0'])
+    def test_no_other_mount_is_asked_for_the_name_of_this_one(self, stand, version):
+        stand.now(version=version)
+        path = stand.directory()
+        assert DRIVER.connections(path).unknown == ''
+        assert [argv for argv in stand.asked() if argv[1] == 'getname'] == [['lfs', 'getname', path]]
+
 
 class TestCaches:
     def test_only_root_may_cancel_locks(self, stand):
@@ -602,3 +694,97 @@ class TestCapabilities:
             'sizes of the RPCs (osc.*.rpc_stats)',
         ]
         assert all(lacking.values())
+
+
+class TestCounters:
+    """What the sampler and the report of a run ask (telemetry)."""
+
+    def own(self, name: str, counter: str, column: int) -> int:
+        """The sum of a counter over the client's own devices in a transcript, taken word for word."""
+        found, device = [], ''
+        for line in transcript(name)[0].splitlines():
+            if line.endswith('stats='):
+                device = line
+            elif line.startswith(f'{counter} ') and device.endswith('ffff888105ab7000.stats='):
+                found.append(int(line.split()[column]))
+        return sum(found)
+
+    def test_the_bytes_are_those_with_all_servers_and_requests_are_counted(self, stand):
+        meter = DRIVER.meter(str(stand.mount))
+        found = meter.look(30.0)
+        assert meter.why_not == '' and 'servers' in meter.what
+        assert found['read_bytes'] == self.own('101', 'read_bytes', 6) > 0
+        assert found['write_bytes'] == self.own('101', 'write_bytes', 6) + self.own('102', 'write_bytes', 6)
+        assert found['read_rpcs'] == self.own('101', 'ost_read', 1) > 0
+        assert found['rpcs'] == self.own('101', 'req_waittime', 1) + self.own('102', 'req_waittime', 1)
+
+    def test_what_programs_read_and_wrote_stands_beside(self, stand):
+        line = 'write_bytes               3 samples [bytes] 1 9 21 99'
+        stats = f'\nsnapshot_time             1795220833.621947640 secs.nsecs\n{line}\n'
+        stand.now(params={'llite.lustre-ffff888105ab7000.stats': stats})
+        found = DRIVER.meter(str(stand.mount)).look(30.0)
+        assert (found['called_read_bytes'], found['called_write_bytes']) == (0, 21)
+
+    def test_they_are_never_cleared(self, stand):
+        meter = DRIVER.meter(str(stand.mount))
+        assert meter.look(30.0) == meter.look(30.0)
+        DRIVER.rpc_sizes(str(stand.mount), BEFORE)
+        asked = [argv for argv in stand.asked() if argv[0] == 'lctl']
+        assert {argv[1] for argv in asked} == {'get_param'}
+
+    def test_where_only_llite_can_be_read_the_caption_says_that_caches_answer(self, stand):
+        stand.now(unreadable=['osc.*', 'mdc.*'])
+        meter = DRIVER.meter(str(stand.mount))
+        assert 'cache' in meter.what and set(meter.look(30.0)) == {'read_bytes', 'write_bytes'}
+
+    def test_where_only_root_may_read_them_that_is_said(self, stand):
+        stand.now(unreadable=['*.stats'])
+        meter = DRIVER.meter(str(stand.mount))
+        assert 'No such file or directory' in meter.why_not and meter.look(1.0) == {}
+
+    def test_a_client_that_does_not_answer_in_time_gives_nothing(self, stand):
+        meter = DRIVER.meter(str(stand.mount))
+        stand.now(mute=True)
+        assert meter.look(0.3) == {}
+        stand.now(mute=False)
+
+    def test_the_sizes_of_the_requests_are_those_of_all_targets(self, stand):
+        found = DRIVER.rpc_sizes(str(stand.mount), BEFORE)
+        rows: dict[str, list[int]] = {}
+        tables = transcript('105')[0].partition('osc.')[2].split('pages per rpc')[1:]
+        for table in tables:
+            for line in table.split('\n\n')[0].splitlines()[1:]:
+                label, reads, writes = re.split(r'[:\s|]+', line)[0], *(line.split()[i] for i in (1, 5))
+                sums = rows.setdefault(label, [0, 0])
+                sums[0], sums[1] = sums[0] + int(reads), sums[1] + int(writes)
+        assert {size.pages: [size.reads, size.writes] for size in found.sizes} == rows
+        assert (found.when, found.why_not, len(tables)) == (BEFORE, '', 4) and rows['256'][1] > 38
+
+    def test_sizes_that_cannot_be_read_say_why(self, stand):
+        stand.now(unreadable=['*.rpc_stats'])
+        found = DRIVER.rpc_sizes(str(stand.mount), BEFORE)
+        assert found.sizes == () and 'No such file or directory' in found.why_not
+
+    def test_of_job_statistics_the_jobs_own_are_taken(self):
+        """The transcript shows three jobs, and then the statistics after they were cleared."""
+        text = transcript('114')[0].partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0]
+        found, why_not = DRIVER.served(text, '4242')
+        assert why_not == ''
+        assert ('lustre-OST0001', 'write_bytes', 4, 4194304, 'bytes') in found
+        assert all(each.samples for each in found)
+        assert DRIVER.served(text, '4711') == ((), '')
+
+    @pytest.mark.parametrize('text', ['', 'ssh: connect to host oss1: refused\n', 'jobid_var=disable\n'])
+    def test_an_output_without_job_statistics_has_none(self, text):
+        assert DRIVER.served(text, '4242') == ((), '')
+
+    def test_job_statistics_that_are_not_understood_are_quoted(self):
+        found, why_not = DRIVER.served('obdfilter.lustre-OST0000.job_stats=\nConnection closed\n', '4242')
+        assert found == () and 'Connection closed' in why_not
+
+    def test_cut_short_after_any_line_they_are_numbers_or_an_error(self):
+        lines = transcript('114')[0].splitlines(keepends=True)
+        whole = {each[:2] for each in DRIVER.served(''.join(lines), '4242')[0]}
+        for length in range(len(lines)):
+            found, why_not = DRIVER.served(''.join(lines[:length]), '4242')
+            assert not why_not and {each[:2] for each in found} <= whole

@@ -12,10 +12,12 @@ from seatrial.filesystem.lustre_layout import (
     difference,
     directory_difference,
     form_fault,
+    granted,
     impossible,
     mkdir_argv,
     parse_getdirstripe,
     parse_getstripe,
+    setdirstripe_argv,
     setstripe_argv,
     spelled,
 )
@@ -69,6 +71,8 @@ def test_the_command_line_of_a_layout(layout, argv):
 def test_the_command_line_of_a_directory_on_metadata_targets():
     assert mkdir_argv(Layout(mdt_count=2, mdt_index=1), 'D') == ['lfs', 'mkdir', '-c', '2', '-i', '1', 'D']
     assert mkdir_argv(Layout(mdt_index=1), 'D') == ['lfs', 'mkdir', '-i', '1', 'D']
+    assert ' '.join(setdirstripe_argv(Layout(mdt_index=1), 'D', False)) == 'lfs setdirstripe -D -c 1 -i 1 D'
+    assert ' '.join(setdirstripe_argv(Layout(mdt_count=2), 'D', True)) == 'lfs setdirstripe -D -c 2 -X -1 D'
 
 
 @pytest.mark.parametrize(
@@ -194,7 +198,8 @@ def test_asked_is_got(asked, got):
     ('asked', 'got', 'said'),
     [
         (Layout(stripe_count=5), plain(1, 2, 3, 0), 'stripe count 4 instead of 5'),
-        (Layout(stripe_count=ALL), plain(0, 1, 2), 'stripe count 3 instead of 4'),
+        (Layout(stripe_count=ALL), plain(0, 1, 2, 3, 4), 'stripe count 5 instead of 4'),
+        (Layout(stripe_count=ALL), plain(), 'stripe count 0 instead of 4'),
         (Layout(stripe_count=ALL, pool='flash'), plain(1, 0), 'pool none instead of flash'),
         (Layout(stripe_size=MIB), plain(3), 'stripe size 4M instead of 1M'),
         (Layout(stripe_count=1, start_ost=3), plain(0), 'it begins on OST 0 instead of 3'),
@@ -204,7 +209,7 @@ def test_asked_is_got(asked, got):
         (Layout(stripe_count=1, mirrors=2), plain(0), '1 mirror instead of 2'),
         (Layout(stripe_count=1), progressive((2,)), '3 components instead of 1'),
         (PROGRESSIVE, plain(2), '1 component instead of 3'),
-        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0)), 'component 3: stripe count 3 instead of 4'),
+        (PROGRESSIVE, progressive((2,), (0,)), 'component 2: stripe count 1 instead of 2'),
         (
             DOM,
             Striping((Piece(0, MIB, ('raid0',), 1, MIB, (0,)), Piece(MIB, None, ('raid0',), 2, MIB))),
@@ -221,6 +226,29 @@ def test_asked_is_not_got(asked, got, said):
     sentence = difference(asked, got, THERE)
     assert sentence is not None and said in sentence
     assert f'asked for {asked.canonical}, and the file has {got.layout.canonical}: ' in sentence
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (Layout(stripe_count=ALL), plain(2, 3, 0, 1), ''),
+        (Layout(stripe_count=ALL), plain(0, 1, 2), 'all = 3 of 4 OSTs'),
+        (Layout(stripe_count=ALL, pool='flash'), plain(1, pool='flash'), 'all = 1 of 2 OSTs'),
+        (Layout(stripe_count=3), plain(0, 1, 2), ''),
+        (Layout(osts=(0, 1)), plain(0, 1), ''),
+        (PROGRESSIVE, progressive((2,), (0, 1)), ''),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0)), 'all = 3 of 4 OSTs'),
+    ],
+)
+def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, said):
+    assert difference(asked, got, THERE) is None
+    assert granted(asked, got, THERE) == said
+
+
+def test_on_an_ldiskfs_without_large_attributes_all_of_500_targets_are_160():
+    there = Inventory(tuple(range(500)), (), {})
+    assert difference(Layout(stripe_count=ALL), plain(*range(160)), there) is None
+    assert granted(Layout(stripe_count=ALL), plain(*range(160)), there) == 'all = 160 of 500 OSTs'
 
 
 def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():
@@ -243,10 +271,11 @@ def test_the_metadata_targets_of_a_directory(asked, got, said):
     assert sentence is None if said is None else said in (sentence or '')
 
 
-def test_the_default_of_a_directory_with_components_is_read():
+@pytest.mark.parametrize('where', ['mdt_index:     0', 'stripe_offset: -1'], ids=['2.17', 'before'])
+def test_the_default_of_a_directory_with_components_is_read(where):
     """In the form that lov_dump_comp_v1 of liblustreapi.c prints for a directory: without ids and prefixes."""
     heads = (
-        (0, 1048576, 'stripe_count:  0', 'mdt', 'mdt_index:     0'),
+        (0, 1048576, 'stripe_count:  0', 'mdt', where),
         (1048576, 'EOF', 'stripe_count:  2', 'raid0', ''),
     )
     text = 'lcm_layout_gen:    0\nlcm_mirror_count:  1\nlcm_entry_count:   2\ncomponents:\n'

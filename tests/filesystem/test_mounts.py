@@ -66,6 +66,27 @@ def test_two_exports_of_one_nfs_server_are_one_storage():
     assert not same_storage(HOME, PROJECTS._replace(source='other:/export/projects'))
 
 
+@pytest.mark.parametrize(
+    ('one', 'other', 'same'),
+    [
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
+        ('10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
+        ('10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
+        ('10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),
+        ('fe80::1@tcp:fe80::2@tcp:/lustre', 'fe80::2@tcp:/lustre', True),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/scratch', False),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('10.0.2.15@tcp10:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('10.0.2.15@tcp:/lustre', '10.0.9.1@tcp:/lustre', False),
+        ('0@lo:/lustre', '0@lo:/lustre', True),
+        ('', '', False),
+    ],
+)
+def test_one_lustre_has_many_sources(one, other, same):
+    assert same_storage(LUSTRE._replace(source=one), LUSTRE._replace(source=other, point='/other')) is same
+
+
 def test_two_mounts_of_one_device_are_one_storage_and_two_tmpfs_are_not():
     assert same_storage(ROOT, ROOT._replace(point='/var'))
     tmpfs = Mount('/tmp', 'tmpfs', 'tmpfs', 'rw')

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.filesystem import posix
 from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Capacity, parse_quota
 from seatrial.model.layout import Layout
 
@@ -30,6 +32,9 @@ def test_capacity_is_what_an_ordinary_user_may_use(tmp_path):
         ('/dev/sdb1 100 1000 0 0 5 50 0 0', Capacity(900 * 1024, 45)),
         ('/dev/sdb1 100 0 0 0 5 0 0 0', Capacity(None, None)),
         ('/dev/sdb1 2100* 1000 2000 1700000000 70* 50 60 0', Capacity(0, 0)),
+        ('/dev/sdb1 1500* 1000 2000 1700000000 55* 50 60 1700000000', Capacity(0, 0)),
+        ('/dev/sdb1 1500* 1000 2000 99000000000 55* 50 60 99000000000', Capacity(500 * 1024, 5)),
+        ('/dev/sdb1 1500* 1000 2000 0 55* 50 60 0', Capacity(500 * 1024, 5)),
     ],
 )
 def test_a_quota_row_gives_what_is_left(row, left):
@@ -80,6 +85,17 @@ def test_reads_are_counted_on_block_devices_only(tmp_path):
     assert POSIX.reads_are_counted(str(tmp_path)) == (os.major(tmp_path.stat().st_dev) != 0)
     if Path('/dev/shm').is_dir():
         assert not POSIX.reads_are_counted('/dev/shm')
+
+
+@pytest.mark.parametrize(
+    ('type_', 'can_fail'),
+    [('ext4', False), ('tmpfs', False), ('nfs4', True), ('fuse.glusterfs', True), ('lustre', True)],
+)
+def test_a_close_can_fail_where_the_kernel_does_not_write_by_itself(monkeypatch, type_, can_fail):
+    monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', ''), ''))
+    assert POSIX.close_can_fail('/') == can_fail
+    monkeypatch.setattr(posix, 'look', lambda path: (None, 'no mount is seen'))
+    assert POSIX.close_can_fail('/')
 
 
 def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):

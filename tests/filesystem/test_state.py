@@ -6,10 +6,10 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.base import Change, changes
 from seatrial.filesystem.catalogue import TYPES, by_type
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.settings import read_settings
+from seatrial.model.state import Change, changes
 
 STATES = st.dictionaries(st.sampled_from('abcdef'), st.sampled_from(['1', '2']))
 

@@ -9,12 +9,11 @@ Beside what tests/stubs/lfs.py reads, the JSON file tells:
 """
 
 import fnmatch
-import json
 import re
 import sys
 import time
 
-from lfs import NOT_PLAYED, Refusal, parse, say, transcript
+from lfs import NOT_PLAYED, Refusal, parse, play, say, transcript
 
 SOURCES = (
     '019_version',
@@ -34,10 +33,10 @@ NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 
 
 def main(arguments, told_file):
-    with open(told_file) as stream:
-        told = json.load(stream)
-    with open(f'{told_file}.log', 'a') as stream:
-        stream.write(json.dumps(['lctl', *arguments]) + '\n')
+    return play('lctl', arguments, told_file, ('set_param',), answer)
+
+
+def answer(arguments, told, told_file):
     if told.get('mute'):
         time.sleep(3600)
     try:
@@ -45,12 +44,9 @@ def main(arguments, told_file):
         options, operands = parse(command, rest, told) if command in COMMANDS else ([], [])
         if options or not operands:
             raise Refusal(NOT_PLAYED, f'lctl {arguments} is not played\n')
-        status = COMMANDS[command](operands, told)
+        return COMMANDS[command](operands, told)
     except Refusal as refusal:
         return say(refusal, told_file)
-    with open(told_file, 'w') as stream:
-        json.dump(told, stream)
-    return status
 
 
 def parameters(told):

@@ -7,17 +7,24 @@ comes there is about nothing real, and what it asked is added to the file beside
 What it passes for lies in a JSON file, which it also writes:
 
     mount, transcripts  directories: where it is "mounted", and where the transcripts lie
+    version             whose forms it prints, where those before 2.17 are others (by the sources of 2.12 to 2.16)
     osts, mdts          how many there are; pools: {name: [OST index, ...]}
     full                OSTs without room; away: OSTs that do not answer; inactive: OSTs that the client does not use
+    flash               OSTs on flash, which lfs df tells with -v alone
+    project             [number, limit in KiB] of the project of its files, or [0, 0]
     root                whether the user is root; dom_limit: the most bytes that an MDT takes of a file
     lacks               options that this version does not have yet
     default             options of lfs setstripe for the layout of the root directory
     df, df_i, check, quota      the transcripts that are replayed for these commands (check: of OSTs)
     restricted          whether setstripe is restricted to a group: it then removes what it was to be set on
     directories, files  what was set on which path, and what each file got; shards: the MDTs of each directory
+    defaults            of new directories, by the directory they are made in; spread: whether the root's spreads them
+    retired             OSTs on which the MDS makes no objects, of which no client is told
     next                counts the files, and with them where the next one begins
 """
 
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -54,22 +61,54 @@ class Refusal(Exception):
         self.status, self.stderr, self.stdout = status, stderr, stdout
 
 
-def main(arguments, told_file):
+def load(told_file):
     with open(told_file) as stream:
-        told = json.load(stream)
+        return json.load(stream)
+
+
+@contextlib.contextmanager
+def alone(told_file):
+    """One that changes the file at a time: what it keeps would be undone by one that had read it before."""
+    with open(f'{told_file}.lock', 'w') as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def keep(told, told_file):
+    """Whoever asks at the same time reads the old file or the new one."""
+    with open(f'{told_file}.{os.getpid()}', 'w') as stream:
+        json.dump(told, stream)
+    os.replace(f'{told_file}.{os.getpid()}', told_file)
+
+
+def main(arguments, told_file):
+    return play('lfs', arguments, told_file, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), answer)
+
+
+def play(program, arguments, told_file, changing, answer):
+    """The status of a command line of a program, whose commands `changing` keep what they did."""
     with open(f'{told_file}.log', 'a') as stream:
-        stream.write(json.dumps(['lfs', *arguments]) + '\n')
+        stream.write(json.dumps([program, *arguments]) + '\n')
+    if not arguments or arguments[0] not in changing:
+        return answer(arguments, load(told_file), told_file)
+    with alone(told_file):
+        told = load(told_file)
+        status = answer(arguments, told, told_file)
+        keep(told, told_file)
+    return status
+
+
+def answer(arguments, told, told_file):
+    # The next file of that name is another one.
+    told['files'] = {path: layout for path, layout in told['files'].items() if os.path.exists(path)}
     try:
         command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
         if command not in COMMANDS:
             raise Refusal(NOT_PLAYED, f'lfs {command} is not played\n')
         COMMANDS[command](rest, told)
-        status = 0
     except Refusal as refusal:
-        status = say(refusal, told_file)
-    with open(told_file, 'w') as stream:
-        json.dump(told, stream)
-    return status
+        return say(refusal, told_file)
+    return 0
 
 
 def say(refusal, told_file):
@@ -112,6 +151,8 @@ def grammar(usage):
 def parse(command, arguments, told):
     """The options in their order as (name, value), and the operands; refused as getopt_long(3) and lfs do."""
     known = grammar(usage_of(command, told))
+    if command == 'df':
+        known['-v'] = 'none'  # its usage text does not name it (transcripts 310, 311)
     options, operands = [], []
     words = list(arguments)
     while words:
@@ -240,6 +281,9 @@ def setstripe(arguments, told):
         named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
         if any(ost >= told['osts'] for ost in named):  # what it has made by then stays
             raise Refusal(INVALID, f'{error}Invalid argument\n')
+        pinned = {ost for piece in wish['pieces'] for ost in piece.get('osts', ())}
+        if os.path.isfile(path) and pinned & set(told['retired']):  # lod_alloc_ost_list in lod_qos.c
+            raise Refusal(INVALID, f'{error}Invalid argument\n')
         if os.path.isdir(path):
             told['directories'][key] = wish
         elif any(set(piece.get('osts', ())) & set(told['full']) for piece in wish['pieces']):
@@ -271,7 +315,7 @@ def count_and_osts(asked, reached, told):
     if asked.get('osts'):
         return {'count': len(asked['osts']), 'osts': asked['osts'] if reached else []}
     usable = told['pools'][asked['pool']] if asked.get('pool') else list(range(told['osts']))
-    usable = [ost for ost in usable if ost not in told['full']]
+    usable = [ost for ost in usable if ost not in (*told['full'], *told['retired'])]
     if not reached:
         return {'count': asked.get('count') or 1, 'osts': []}
     wanted = asked.get('count') or 1
@@ -312,7 +356,8 @@ def getstripe(arguments, told):
     if key not in told['files']:
         wish = default_wish(os.path.dirname(key), told) or {'pieces': [{}], 'mirrors': 1}
         told['files'][key] = allocate(wish, os.path.getsize(path), told)
-    sys.stdout.write(shown(told['files'][key]))
+    on_mdt = 'stripe_offset' if before_217(told) else 'mdt_index'
+    sys.stdout.write(shown(told['files'][key], on_mdt))
 
 
 def shown_default(wish):
@@ -327,10 +372,13 @@ def shown_default(wish):
     return '\n'.join(lines) + '\n'
 
 
-def shown(layout):
-    """As lfs getstripe -y shows it (transcripts 039, 043, 047, 052, 054)."""
+def shown(layout, on_mdt='mdt_index'):
+    """As lfs getstripe -y shows it (transcripts 039, 043, 047, 052, 054).
+
+    on_mdt: what says where a piece on the MDT lies; stripe_offset up to 2.16 (lov_dump_user_lmm_header)
+    """
     if not layout['composite']:
-        return shown_piece(layout['pieces'][0], '', '      ')
+        return shown_piece(layout['pieces'][0], '', '      ', on_mdt)
     mirrors = max(piece['mirror'] for piece in layout['pieces']) + 1
     text = f'lcm_layout_gen:    3\nlcm_mirror_count:  {mirrors}\n'
     text += f'lcm_entry_count:   {len(layout["pieces"])}\ncomponents:\n'
@@ -340,18 +388,19 @@ def shown(layout):
         text += f'  - lcme_id:             {(mirror << 16) + place + 1}\n    lcme_mirror_id:      {mirror}\n'
         text += f'    lcme_flags:          {"init" if piece.get("mdt") or piece["osts"] else 0}\n'
         text += f'    lcme_extent.e_start: {piece["start"]}\n    lcme_extent.e_end:   {end}\n    sub_layout:\n'
-        text += shown_piece(piece, '      ', '      ')
+        text += shown_piece(piece, '      ', '      ', on_mdt)
     return text
 
 
-def shown_piece(piece, indent, dash):
+def shown_piece(piece, indent, dash, on_mdt):
     pattern = 'mdt' if piece.get('mdt') else 'raid0'
     osts = piece.get('osts', [])
     if len(set(osts)) < len(osts):
         pattern += ',overstriped'
     lines = [f'lmm_stripe_count:  {piece.get("count", 0)}', f'lmm_stripe_size:   {piece["size"]}']
     lines += [f'lmm_pattern:       {pattern}', 'lmm_layout_gen:    0']
-    lines += ['lmm_mdt_index:     0' if piece.get('mdt') else f'lmm_stripe_offset: {osts[0] if osts else -1}']
+    where = on_mdt if piece.get('mdt') else 'stripe_offset'
+    lines += [f'{f"lmm_{where}:":<18} {0 if piece.get("mdt") else osts[0] if osts else -1}']
     lines += [f'lmm_pool:          {piece["pool"]}'] if piece.get('pool') else []
     lines += ['lmm_objects:'] if osts else []
     text = ''.join(f'{indent}{line}\n' for line in lines)
@@ -378,11 +427,43 @@ def mkdir(arguments, told):
     told['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
 
 
+def setdirstripe(arguments, told):
+    """Of an existing directory's default alone (transcript 063)."""
+    options, operands = parse('setdirstripe', arguments, told)
+    known = {'-c': 'count', '-i': 'first', '-X': 'levels'}
+    if ('-D', None) not in options or len(operands) != 1 or any(name not in ('-D', *known) for name, _ in options):
+        raise Refusal(NOT_PLAYED, f'lfs setdirstripe {arguments} is not played\n')
+    wish = {known[name]: int(value) for name, value in options if name != '-D'}
+    striped = wish.get('count', 1) != 1
+    wish.setdefault('levels', 3 if striped else -1)
+    if striped and wish['levels'] == -1:  # it says so and does it (lfs.c)
+        words = f'unrecommended max-inherit=-1 when default stripe-count={wish["count"]}'
+        sys.stderr.write(f'lfs setdirstripe: {words}\n')
+    told['defaults'][os.path.realpath(operands[0])] = wish
+
+
+def lies_on(path, told):
+    """The count of shards and the first MDT of a directory: its own, or what the nearest one above it hands down."""
+    mount, levels = os.path.realpath(told['mount']), 0
+    start = path
+    while path not in told['shards'] and path != mount:
+        path, levels = os.path.dirname(path), levels + 1
+        default = told['defaults'].get(path)
+        if default is not None and (default['levels'] == -1 or levels <= default['levels']):
+            wanted = default.get('count', 1)
+            count = told['mdts'] if wanted == -1 else min(wanted, told['mdts'])
+            return [0 if wanted == 1 else count, default.get('first', 0)]
+    count, first = told['shards'].get(path, [0, 0])
+    if levels and told.get('spread'):  # the default of the root: -i -1, with -X above the depth
+        return [0, (first + 1) % told['mdts']]
+    return [count if path == start else 0, first]  # what mkdir(2) makes lies on the MDT of its parent
+
+
 def getdirstripe(arguments, told):
     options, operands = parse('getdirstripe', arguments, told)
     if options or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
-    count, first = told['shards'].get(os.path.realpath(operands[0]), [0, 0])
+    count, first = lies_on(os.path.realpath(operands[0]), told)
     kind = 'fnv_1a_64' if count else 'none'
     sys.stdout.write(f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n')
     if count:
@@ -395,16 +476,20 @@ def getdirstripe(arguments, told):
 def df(arguments, told):
     options, operands = parse('df', arguments, told)
     names = [name for name, _ in options]
-    if names not in ([], ['-i']) or len(operands) != 1 or not inside(told, operands[0]):
+    if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(told, operands[0]):
         raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
-    text = transcript(told, told['df_i' if names else 'df'])[0]
+    text = transcript(told, told['df_i' if names == ['-i'] else 'df'])[0]
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
         if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in told['away']):
             sys.stdout.flush()  # here the genuine one blocked
             time.sleep(3600)
         if index is None or int(index.group(1)) not in told['inactive']:
-            sys.stdout.write(line.replace(GENUINE_MOUNT, told['mount']))
+            flash = '-v' in names and index is not None and int(index.group(1)) in told.get('flash', ())
+            mark = (' f' if line.rstrip().endswith(']') else 'f') if flash else ''
+            sys.stdout.write(f'{line.replace(GENUINE_MOUNT, told["mount"])[:-1]}{mark}\n')
+        elif '-v' in names:
+            print(f'{line.split()[0]:<20}: inactive device')
         if line.startswith('filesystem_summary'):
             print()
             return
@@ -458,6 +543,12 @@ def pool_list(arguments, told):
 
 def quota(arguments, told):
     options, operands = parse('quota', arguments, told)
+    if options == [('-p', str(told['project'][0]))] and operands == [told['mount']]:
+        block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', transcript(told, '118')[0], re.M).group(0)
+        number, limit = told['project']
+        block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
+        sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, told['mount']))
+        return
     if options or operands != [told['mount']]:
         raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
     text = transcript(told, told['quota'])[0]
@@ -469,10 +560,19 @@ def quota(arguments, told):
     sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, told['mount']))
 
 
+def project(arguments, told):
+    """As lfs_project.c prints it; the mount's root hands its project down."""
+    if len(arguments) != 2 or arguments[0] != '-d' or not inside(told, arguments[1]):
+        raise Refusal(NOT_PLAYED, f'lfs project {arguments} is not played\n')
+    number = told['project'][0]
+    print(f'{number:5} {"P" if number else "-"} {arguments[1]}')
+
+
 def getname(arguments, told):
-    if arguments:  # 016 shows it with options too, but no usage text of it was captured
+    """Of one path, as lfs.c prints it: 2.12 to 2.16 with the path behind the name."""
+    if len(arguments) != 1 or arguments[0].startswith('-') or not inside(told, arguments[0]):
         raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
-    print(f'lustre-{INSTANCE} {told["mount"]}')
+    print(f'lustre-{INSTANCE} {arguments[0]}' if before_217(told) else f'lustre-{INSTANCE}')
 
 
 def help_of(arguments, told):
@@ -482,7 +582,11 @@ def help_of(arguments, told):
 
 
 def version(arguments, told):
-    print(f'lfs {told.get("version", "2.17.0")}')
+    print(f'lfs {told["version"]}')
+
+
+def before_217(told):
+    return [int(number) for number in told['version'].split('.')[:2]] < [2, 17]
 
 
 COMMANDS = {
@@ -490,12 +594,14 @@ COMMANDS = {
     'getstripe': getstripe,
     'mkdir': mkdir,
     'getdirstripe': getdirstripe,
+    'setdirstripe': setdirstripe,
     'df': df,
     'osts': osts,
     'mdts': mdts,
     'check': check,
     'pool_list': pool_list,
     'quota': quota,
+    'project': project,
     'getname': getname,
     'help': help_of,
     '--version': version,

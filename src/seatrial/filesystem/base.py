@@ -3,11 +3,14 @@
 Nothing here may hang: whatever asks a file system that may be dead asks through probe.ask, with a deadline.
 """
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.layout import Layout
+from seatrial.model.record import TargetRow
+from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0
+AS_IT_IS = Layout()
 
 
 class Capacity(NamedTuple):
@@ -15,6 +18,14 @@ class Capacity(NamedTuple):
 
     bytes: Optional[int]
     inodes: Optional[int]
+
+
+class Capability(NamedTuple):
+    """Something that this version or this user may lack. detail: why it is missing, or empty."""
+
+    name: str
+    available: bool
+    detail: str
 
 
 class Cold(NamedTuple):
@@ -35,12 +46,18 @@ class Cold(NamedTuple):
         return not self.why_not
 
 
-class Change(NamedTuple):
-    """A setting that is not the same at two times; None where one of the two has no such key."""
+class Meter(NamedTuple):
+    """This node's counters of its traffic with a file system: found once, looked at often, cleared never.
 
-    key: str
-    before: Optional[str]
-    after: Optional[str]
+    what:    whose traffic they count, in words, for a caption; empty where nothing can be counted
+    why_not: why not, as a sentence; empty where it can be
+    look:    given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never
+             raises, and gives nothing if they do not answer in that time
+    """
+
+    what: str
+    why_not: str
+    look: Callable[[float], Dict[str, int]]
 
 
 class FileSystem:
@@ -56,9 +73,39 @@ class FileSystem:
     def __init__(self, type: str) -> None:
         self.type = type
 
-    def capacity(self, path: str) -> Capacity:
-        """Free bytes and inodes, before the quota. Raises OSError."""
+    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+        """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""
         raise NotImplementedError
+
+    def narrowest(self, path: str, layout: Layout, files: int) -> str:
+        """The target that limits what so many files of a layout find, as a clause; empty where none does."""
+        return ''
+
+    def targets(self, path: str) -> Tuple[TargetRow, ...]:
+        """The targets that files can be put on, with room and faults; none where the type has none. Never raises."""
+        return ()
+
+    def servers(self, path: str) -> Dict[str, str]:
+        """The server of each target that this node is connected to, by the target's name (model.layout.target_name).
+
+        Empty where the type has no targets, or where they cannot be seen. Never raises.
+        """
+        return {}
+
+    def connections(self, path: str) -> Any:
+        """How this node is connected to its servers, for `lost` to compare with a later look. Never raises."""
+        return None
+
+    def lost(self, before: Any, after: Any) -> str:
+        """The connections that were lost between two looks, as a clause; empty if none, or if it cannot be seen."""
+        return ''
+
+    def unseen(self, before: Any, after: Any) -> Optional[str]:
+        """Why it is not known whether a connection was lost between two looks, as a clause; empty if it is known.
+
+        None where the type tells nothing of its connections, ever.
+        """
+        return None
 
     def quota(self, path: str) -> Capacity:
         """What the user's own quota leaves; None where there is none or it cannot be asked."""
@@ -89,6 +136,23 @@ class FileSystem:
         """How the layout that the file has differs from the one that was asked for, both said; or None."""
         return self.layout_fault(layout)
 
+    def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
+        """The OSTs that the end of a file of this size may lie on; None where all of them, () if it is not known."""
+        return None
+
+    def granted(self, file: str, layout: Layout) -> str:
+        """How many targets a file has that asks for all of them, if they are fewer: 'all = 7 of 8 OSTs'; else ''."""
+        return ''
+
+    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
+        """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""
+        return self.layout_fault(layout)
+
+    def capabilities(self, path: str) -> Tuple[Capability, ...]:
+        """What this version and this user can do of what Seatrial makes use of. Never raises."""
+        cold = self.cold(path)
+        return (Capability('emptying the cache of this client', cold.possible, cold.why_not),)
+
     def cold(self, path: str) -> Cold:
         """Whether and how this user can empty this node's caches of files under the path. Changes nothing.
 
@@ -108,6 +172,10 @@ class FileSystem:
         """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell."""
         raise NotImplementedError
 
+    def close_can_fail(self, path: str) -> bool:
+        """Whether a write that was taken may be refused when the file is closed, as by a server or its client."""
+        return True
+
     def reads_are_counted(self, path: str) -> bool:
         """Whether the kernel counts a process's reads from storage for files under this path (rule P2)."""
         raise NotImplementedError
@@ -119,11 +187,19 @@ class FileSystem:
         """
         return None
 
+    def meter(self, path: str) -> Meter:
+        """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""
+        return no_meter(f'it is not known what a client of type {self.type} counts')
 
-def changes(before: Dict[str, str], after: Dict[str, str]) -> List[Change]:
-    """What two states of one file system do not have in common, by key."""
-    return [
-        Change(key, before.get(key), after.get(key))
-        for key in sorted(set(before) | set(after))
-        if before.get(key) != after.get(key)
-    ]
+    def rpc_sizes(self, path: str, when: str) -> RpcSizes:
+        """How large all requests of this node have been so far; when: 'before' or 'after' the case. Never raises."""
+        return RpcSizes(when, (), f'a client of type {self.type} shows no sizes of its requests')
+
+    def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
+        """What servers count of a Slurm job, by the output of a site's command; and why that is not understood."""
+        return (), ''
+
+
+def no_meter(why_not: str) -> Meter:
+    """Where nothing can be counted."""
+    return Meter('', why_not, lambda deadline_s: {})

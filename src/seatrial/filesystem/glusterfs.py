@@ -13,11 +13,12 @@ import re
 import time
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.base import EMPTYING_S, Cold
+from seatrial.filesystem.base import EMPTYING_S, Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix, kernel_cold, look
 from seatrial.filesystem.probe import ask
 from seatrial.filesystem.settings import unknown
+from seatrial.model.telemetry import READ, WRITTEN
 
 ANSWER_S = 10.0
 FORGOTTEN_S = 10.0  # at most, for the client to work off what the kernel tells it to forget
@@ -35,6 +36,9 @@ _OPTIONS = '$(grep -lE "^(%s)" */type | sed "s,type$,options/*,") */options/remo
 _STATE = _PRINT % f'../../version ../../cmdline */type */private {_OPTIONS}'
 _CONNECTIONS = _PRINT % '*/private'
 _INODES = _PRINT % '*-dht/meminfo'
+# One process that ends at once: it is asked every second. glusterd names the translators to the bricks so.
+_TRAFFIC = 'exec cat "$0"/.meta/graphs/active/*-client-*/private'
+_MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
 
 
 class Connection(NamedTuple):
@@ -78,6 +82,21 @@ class GlusterFS(Posix):
         found = connections_of(_meta(mount, _CONNECTIONS)) if mount else []
         return sum(each.received for each in found) if found else None
 
+    def meter(self, path: str) -> Meter:
+        """What the client has exchanged with all bricks; a connection that is made anew begins at 0."""
+        mount, why_not = look(path)
+        if mount is None:
+            return no_meter(why_not)
+        argv = ['sh', '-c', _TRAFFIC, mount.point]
+
+        def look_at(deadline_s: float) -> Dict[str, int]:
+            answer = ask(argv, deadline_s)
+            return {} if answer is None or answer.exit_status != 0 else traffic_of(answer.stdout)
+
+        if not look_at(ANSWER_S):
+            return no_meter(f'the client shows no counters below {mount.point}/.meta')
+        return Meter(f"this node's GlusterFS client of {mount.source}, names and attributes included", '', look_at)
+
 
 def state_of(files: Dict[str, str]) -> Dict[str, str]:
     """The settings in these files of .meta: version, command line, connections, translators with their options."""
@@ -109,6 +128,15 @@ def connections_of(files: Dict[str, str]) -> List[Connection]:
         if 'xlator.protocol.client' in text and received.isdigit():
             found.append(Connection(name[: -len('/private')], values.get('connected') == '1', int(received)))
     return found
+
+
+def traffic_of(text: str) -> Dict[str, int]:
+    """The bytes in what the protocol/client translators show of themselves, summed; empty where none shows any."""
+    moved: Dict[str, int] = {}
+    for way, number in _MOVED.findall(text):
+        name = READ if way == 'read' else WRITTEN
+        moved[name] = moved.get(name, 0) + int(number)
+    return moved if len(moved) == 2 else {}
 
 
 def inodes_of(files: Dict[str, str]) -> Optional[int]:

@@ -5,6 +5,7 @@ asked with a deadline, because `lfs df` blocks at a target that is away; what it
 takes up to half a second: none belongs into a timed region.
 """
 
+import contextlib
 import os
 import re
 import shutil
@@ -12,17 +13,21 @@ import stat
 import time
 from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from seatrial.filesystem import lustre_counters as counters
 from seatrial.filesystem import lustre_layout as layouts
 from seatrial.filesystem import lustre_params as params
 from seatrial.filesystem import lustre_targets as targets
-from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Meter, no_meter
 from seatrial.filesystem.lustre_text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix, look
 from seatrial.filesystem.probe import Answer, ask
 from seatrial.filesystem.settings import unknown
-from seatrial.model.layout import Layout
+from seatrial.model.layout import ALL, Layout, target_name
 from seatrial.model.quoting import shell_line
+from seatrial.model.record import TargetRow
+from seatrial.model.telemetry import RpcSizes, Served
+from seatrial.model.units import approximate_size
 
 ANSWER_S = 10.0
 DF_S = 20.0
@@ -51,33 +56,16 @@ CLIENT_PARAMETERS = (
 )
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
 
-AS_IT_IS = Layout()
-
 IN_ORDER = ('FULL', 'IDLE')
 """States of an import that need no attention: connected, or disconnected for want of work."""
 
 
+NO_CONNECTION = '<none>'
+"""What an import shows in place of the server that it is not connected to (lprocfs_import_seq_show)."""
+
+
 class Refused(Exception):
     """lfs or lctl is not installed, did not answer in time, or refused; the message is a sentence."""
-
-
-class TargetRow(NamedTuple):
-    """One target: sizes in bytes, None where it did not tell; flags in words; fault is why it cannot be used.
-
-    takes_objects: whether new objects can be made on it; None is not known
-    """
-
-    kind: str
-    number: int
-    name: str
-    active: bool
-    bytes_total: Optional[int] = None
-    bytes_free: Optional[int] = None
-    inodes_total: Optional[int] = None
-    inodes_free: Optional[int] = None
-    flags: Tuple[str, ...] = ()
-    fault: str = ''
-    takes_objects: Optional[bool] = None
 
 
 class Connections(NamedTuple):
@@ -85,14 +73,6 @@ class Connections(NamedTuple):
 
     states: Dict[str, params.States]
     unknown: str = ''
-
-
-class Capability(NamedTuple):
-    """Something that this version or this user may lack. detail: why it is missing, or empty."""
-
-    name: str
-    available: bool
-    detail: str
 
 
 class Lustre(Posix):
@@ -114,15 +94,24 @@ class Lustre(Posix):
             return whole
         return whole if room is None or whole.bytes is None else whole._replace(bytes=min(whole.bytes, room))
 
+    def narrowest(self, path: str, layout: Layout, files: int) -> str:
+        """By the fullest of the object targets that these files may come to lie on."""
+        try:
+            wished = layout if layout.places_file else _default_of(path).layout
+            used = targets.in_use(wished, files, _spaces(path).of('OST'), _inventory(path, wished))
+        except (Refused, NotUnderstood):
+            return ''
+        return f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
+
     def quota(self, path: str) -> Capacity:
-        """From `lfs quota` of the user and the primary group. Root has none."""
+        """From `lfs quota` of the user, the primary group and the project of the directory. Root has none."""
         if _is_root():
             return Capacity(None, None)
-        try:
-            answer = _ended(['lfs', 'quota', _mounted(path).path])
-            return Capacity(*targets.left(targets.parse_quota(answer.stdout)))
-        except (Refused, NotUnderstood):
-            return Capacity(None, None)
+        rows: List[targets.QuotaRow] = []
+        for ask_for in (_own_quota, _project_quota):
+            with contextlib.suppress(Refused, NotUnderstood):
+                rows += ask_for(path)
+        return Capacity(*targets.left(rows))
 
     def targets(self, path: str) -> Tuple[TargetRow, ...]:
         """All metadata and object targets, as far as lfs tells them; empty where it tells nothing. Never raises."""
@@ -130,6 +119,20 @@ class Lustre(Posix):
             return _target_rows(path)
         except (Refused, NotUnderstood):
             return ()
+
+    def servers(self, path: str) -> Dict[str, str]:
+        """By the connections of this mount's imports: after a failover the node that serves in the other's place."""
+        try:
+            instance = _mounted(path).instance
+            values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])
+            known = [params.parse_import(param.value) for param in values]
+        except (Refused, NotUnderstood):
+            return {}
+        return {
+            target_name(target[:3], int(target[3:], 16)): each.connection
+            for each, target in ((each, _target(each.name)) for each in known)
+            if _TARGET.match(target) and each.connection not in ('', NO_CONNECTION)
+        }
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """Versions, default layout, targets with what is wrong with them, and the parameters of this mount."""
@@ -157,7 +160,27 @@ class Lustre(Posix):
             states = {_device(param.name): params.parse_states(param.value) for param in found}
         except (Refused, NotUnderstood) as error:
             return Connections({}, str(error))
-        return Connections(states, '' if states else _why_none(errors))
+        return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
+
+    def lost(self, before: Connections, after: Connections) -> str:
+        """Imports that went to DISCONN or EVICTED meanwhile, and those whose history no longer reaches back."""
+        if before.unknown or after.unknown:  # against nothing every loss since the mount would be one of meanwhile
+            return ''
+        found = [
+            f'{each.device} was {each.state} at {time.strftime("%H:%M:%S", time.localtime(each.time_s))}'
+            for each in params.incidents(before.states, after.states)
+        ]
+        forgotten = params.turned_over(before.states, after.states)
+        found += [f'{device} changed its state so often that it is not known how' for device in forgotten]
+        return '; '.join(found)
+
+    def unseen(self, before: Connections, after: Connections) -> Optional[str]:
+        """By the looks that told nothing, and the devices that have gone: with them went their history."""
+        why = before.unknown or after.unknown
+        if why:
+            return why
+        gone = sorted(set(before.states) - set(after.states))
+        return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there' if gone else ''
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do, found by asking and not by the version's number."""
@@ -195,7 +218,10 @@ class Lustre(Posix):
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """With lfs setstripe; for metadata targets of its own an empty directory is made anew with lfs mkdir."""
+        """With lfs setstripe; for metadata targets of its own an empty directory is made anew with lfs mkdir.
+
+        Directories that an engine makes in it get the same metadata targets (lfs setdirstripe -D).
+        """
         if layout.is_default:
             return None
         try:
@@ -209,6 +235,7 @@ class Lustre(Posix):
                 difference = _directory_difference(directory, layout)
                 if difference is not None:
                     return difference
+                _hand_down(directory, layout)
             if layout.places_file:
                 _set_striping(directory, layout, mode)
         except OSError as error:
@@ -221,14 +248,35 @@ class Lustre(Posix):
         """By lfs getstripe -y of the file, and lfs getdirstripe of the directory that it lies in."""
         if layout.is_default:
             return None
+        difference = None
         try:
-            got = layouts.parse_getstripe(_output(['lfs', 'getstripe', '-y', file]))
-            difference = layouts.difference(layout, got, _inventory(file, layout))
+            if layout.places_file:
+                difference = layouts.difference(layout, _striping_of(file), _inventory(file, layout))
             if difference is None and layout.places_directory:
                 difference = _directory_difference(os.path.dirname(file), layout)
         except (Refused, NotUnderstood) as error:
             return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
         return difference
+
+    def granted(self, file: str, layout: Layout) -> str:
+        """By the objects of the file and the list of the targets; nothing is asked where the layout has no ALL."""
+        if not any(piece.stripe_count == ALL for piece in layout.pieces):
+            return ''
+        try:
+            return layouts.granted(layout, _striping_of(file), _inventory(file, layout))
+        except (Refused, NotUnderstood) as error:
+            return f'all = an unknown number of OSTs ({error})'
+
+    def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
+        """By pool or OSTs of the piece in which the file ends; where none is asked for, of the directory's own."""
+        try:
+            wished = layout if layout.places_file else _default_of(path).layout
+            piece = next(each for each in wished.pieces if each.end is None or size <= each.end)
+            if piece.osts or piece.on_mdt:
+                return piece.osts
+            return None if piece.pool is None else _inventory(path, wished).reach(piece.pool)
+        except (Refused, NotUnderstood, StopIteration):
+            return ()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
         """Make an empty file with the layout, as one pinned to an OST; what went wrong, or None.
@@ -292,6 +340,43 @@ class Lustre(Posix):
             return None
         return sum(each['read_bytes'].total for each in counted if 'read_bytes' in each)
 
+    def meter(self, path: str) -> Meter:
+        """Of this mount: osc and mdc, and what llite tells beside; whichever of them this user may read."""
+        try:
+            instance = _mounted(path).instance
+            patterns = [f'{kind}.*-{instance}.stats' for kind in ('llite', 'osc', 'mdc')]
+            found, errors = _params(patterns)
+        except (Refused, NotUnderstood) as error:
+            return no_meter(str(error))
+        kinds = {param.name.partition('.')[0] for param in found}
+        if not kinds & {'osc', 'llite'}:
+            return no_meter(_why_none(errors))
+        whose = 'with its servers' if 'osc' in kinds else 'with its programs, what the cache answers included'
+
+        def look_at(deadline_s: float) -> Dict[str, int]:
+            try:
+                return counters.traffic(_params(patterns, deadline_s)[0])
+            except (Refused, NotUnderstood):
+                return {}
+
+        return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at)
+
+    def rpc_sizes(self, path: str, when: str) -> RpcSizes:
+        """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
+        try:
+            found, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
+            sizes = counters.rpc_sizes(found)
+        except (Refused, NotUnderstood) as error:
+            return RpcSizes(when, (), str(error))
+        return RpcSizes(when, sizes, '' if found else _why_none(errors))
+
+    def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
+        """From obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
+        try:
+            return counters.served(text, job), ''
+        except NotUnderstood as error:
+            return (), str(error)
+
 
 _OPTIONS = (
     ('setstripe', '--component-end', 'layouts with components (PFL)'),
@@ -346,9 +431,9 @@ def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
     return answer.stdout
 
 
-def _params(patterns: List[str]) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
+def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """The parameters that could be read, and the errors of the others."""
-    answer = _ended(['lctl', 'get_param', *patterns])
+    answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
     return params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
 
 
@@ -364,14 +449,24 @@ def _told(question: Callable[[], str]) -> str:
 
 
 def _mounted(path: str) -> targets.Mounted:
-    """The mount that the path lies on, with its instance, by which its devices are called."""
+    """The mount that the path lies on, with its instance, by which its devices are called.
+
+    By the path itself: without one lfs opens the root of every mount, and one may hang or be closed to this user.
+    """
     mount, why_not = look(path)
     if mount is None:
         raise Refused(why_not)
-    for mounted in targets.parse_mounted(_output(['lfs', 'getname'])):
-        if mounted.path == mount.point:
-            return mounted
-    raise Refused(f'lfs knows no mount at {mount.point}')
+    return targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
+
+
+def _own_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
+    return targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
+
+
+def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
+    project = targets.parse_project(_output(['lfs', 'project', '-d', path]))
+    asked = ['lfs', 'quota', '-p', str(project), _mounted(path).path]
+    return targets.parse_quota(_ended(asked).stdout) if project else ()
 
 
 def _spaces(path: str, *options: str) -> targets.Spaces:
@@ -382,6 +477,16 @@ def _spaces(path: str, *options: str) -> targets.Spaces:
 def _default_of(path: str) -> layouts.Striping:
     """The layout that new files in this directory get if nothing is asked for."""
     return layouts.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
+
+
+def _striping_of(file: str) -> layouts.Striping:
+    return layouts.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
+
+
+def _asked_again(argv: List[str]) -> str:
+    """As _output, with patience: a metadata server that is busy with the launch before has no fault."""
+    answer = _answer(argv, ANSWER_S)
+    return answer.stdout if answer.exit_status == 0 else _output(argv, SETTING_S)
 
 
 def _inventory(path: str, layout: Layout) -> layouts.Inventory:
@@ -436,6 +541,12 @@ def _make_directory(directory: str, layout: Layout, mode: int) -> None:
     os.chmod(directory, mode)
 
 
+def _hand_down(directory: str, layout: Layout) -> None:
+    """Have new directories in this one lie as it does. Of plain ones every version goes down all levels."""
+    deep = layout.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
+    _output(layouts.setdirstripe_argv(layout, directory, deep), SETTING_S)
+
+
 def _set_striping(directory: str, layout: Layout, mode: int) -> None:
     """Where the administrator has restricted setstripe, lfs 2.16 and later remove what they cannot set it on."""
     try:
@@ -449,7 +560,7 @@ def _set_striping(directory: str, layout: Layout, mode: int) -> None:
 
 
 def _directory_difference(directory: str, layout: Layout) -> Optional[str]:
-    got = layouts.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
+    got = layouts.parse_getdirstripe(_asked_again(['lfs', 'getdirstripe', directory]))
     return layouts.directory_difference(layout, got, _inventory(directory, layout))
 
 
@@ -467,8 +578,11 @@ def _clear_argv(instance: str) -> List[str]:
 
 
 def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
-    """By lfs mdts, lfs osts and lfs df, which blocks at the first target that is away."""
-    spaces = _spaces(path)
+    """By lfs mdts, lfs osts and lfs df, which blocks at the first target that is away.
+
+    Which targets are flash it tells with -v alone (print_os_state in lfs.c).
+    """
+    spaces = _spaces(path, '-v')
     files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
     rows: List[TargetRow] = []
     away = ''
@@ -476,10 +590,10 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
         for listed in targets.parse_targets(_output(['lfs', command, path])):
             row = TargetRow(kind, listed.number, listed.uuid.replace('_UUID', ''), listed.active)
             space = _of(listed, spaces.of(kind))
-            if space is not None:
-                row = _measured(row, space, _of(listed, files.of(kind)))
-            elif not listed.active:
+            if not listed.active and (space is None or space.fault):
                 row = row._replace(takes_objects=False)
+            elif space is not None:
+                row = _measured(row, space, _of(listed, files.of(kind)))
             elif away:
                 row = row._replace(fault=f'not seen, because lfs df waits for {away}')
             elif not spaces.complete:
@@ -495,7 +609,8 @@ def _of(listed: targets.TargetState, spaces: Tuple[targets.Space, ...]) -> Optio
 
 def _measured(row: TargetRow, space: targets.Space, files: Optional[targets.Space]) -> TargetRow:
     if not space.fault:
-        row = row._replace(bytes_total=space.total, bytes_free=space.free, takes_objects=space.takes_objects)
+        row = row._replace(bytes_total=space.total, bytes_free=space.free)
+    row = row._replace(takes_objects=space.takes_objects)
     if files is not None and not files.fault:
         row = row._replace(inodes_total=files.total, inodes_free=files.free)
     return row._replace(flags=tuple(targets.FLAGS.get(flag, flag) for flag in space.flags), fault=space.fault)

@@ -1,7 +1,8 @@
 """Layouts on Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
 
 Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17; the forms of the
-outputs are those of a genuine 2.17 (tests/transcripts/lustre). Sizes and ends in bytes.
+outputs are those of a genuine 2.17 (tests/transcripts/lustre), and what 2.12 to 2.16 print otherwise is read by their
+sources. Sizes and ends in bytes.
 """
 
 import re
@@ -126,12 +127,19 @@ def setstripe_argv(layout: Layout, path: str) -> List[str]:
 
 def mkdir_argv(layout: Layout, directory: str) -> List[str]:
     """The command that makes a directory on the metadata targets that the layout asks for."""
-    argv = ['lfs', 'mkdir']
-    if layout.mdt_count is not None:
-        argv += ['-c', str(layout.mdt_count)]
-    if layout.mdt_index is not None:
-        argv += ['-i', str(layout.mdt_index)]
-    return [*argv, directory]
+    return ['lfs', 'mkdir', *_directory_options(layout), directory]
+
+
+def setdirstripe_argv(layout: Layout, directory: str, every_level: bool) -> List[str]:
+    """The command that has the directories made in this one, and in them, lie as it does itself (transcript 063).
+
+    Without it they are plain, or lie where the default of the root has them spread (2.15 and later).
+
+    every_level: of striped ones, where lfs has -X; it else goes three levels deep (LMV_INHERIT_DEFAULT_STRIPED)
+    """
+    asked = layout._replace(mdt_count=1 if layout.mdt_count is None else layout.mdt_count)
+    deep = ['-X', '-1'] if every_level else []
+    return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
 
 
 def form_fault(layout: Layout) -> Optional[Tuple[str, str]]:
@@ -235,12 +243,26 @@ def difference(asked: Layout, got: Striping, there: Inventory) -> Optional[str]:
     """How the layout of a file differs from the one that was asked for, with both in it; or None.
 
     What was not asked for is not compared. A piece that no write has reached yet has no objects: of it the numbers
-    are compared, and not the targets.
+    are compared, and not the targets. Where all targets were asked for any number of them is right (granted).
     """
     found = _differences(asked, got, there)
     if not found:
         return None
     return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(found)}'
+
+
+def granted(asked: Layout, got: Striping, there: Inventory) -> str:
+    """How many targets a file was given that asks for all, where they are fewer: 'all = 7 of 8 OSTs'; else ''.
+
+    The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
+    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client is told of that.
+    """
+    found = []
+    for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
+        every = len(there.reach(wish.pool))
+        if wish.stripe_count == ALL and not wish.osts and 0 < len(piece.osts) < every:
+            found.append(f'all = {len(piece.osts)} of {_many(every, "OST")}')
+    return '; '.join(dict.fromkeys(found))
 
 
 def directory_difference(asked: Layout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
@@ -268,6 +290,11 @@ def spelled(indices: Sequence[int]) -> str:
             words.append(str(low) if low == high else f'{low}-{high}')
             first = place + 1
     return ', '.join(words) or 'none'
+
+
+def _directory_options(layout: Layout) -> List[str]:
+    offered = (('-c', layout.mdt_count), ('-i', layout.mdt_index))
+    return [word for option, value in offered if value is not None for word in (option, str(value))]
 
 
 def _striping_options(piece: Component) -> List[str]:
@@ -395,7 +422,9 @@ def _piece(keys: Dict[str, str], osts: List[int]) -> Piece:
     pattern = tuple(_take(keys, f'{prefix}pattern').split(','))
     count = number(_take(keys, f'{prefix}stripe_count'), shown)
     size = number(_take(keys, f'{prefix}stripe_size'), shown)
-    _take(keys, f'{prefix}mdt_index' if 'mdt' in pattern else f'{prefix}stripe_offset')
+    # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.
+    if 'mdt' not in pattern or f'{prefix}mdt_index' not in keys:
+        _take(keys, f'{prefix}stripe_offset')
     whole = (
         {} if 'lcme_id' in keys else {'lcme_flags': 'init', 'lcme_extent.e_start': '0', 'lcme_extent.e_end': 'EOF'}
     )
@@ -442,10 +471,12 @@ def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[
     if wish.on_mdt:
         return found
     reach = there.reach(wish.pool)
-    count = _wished_count(wish, reach)
-    if count == 0:
+    count = _wished_count(wish)
+    if count == ALL and not reach:
         found.append('it is not known how many OSTs all of them are')
-    elif count is not None and piece.stripe_count not in ((count,) if piece.osts else (count, wish.stripe_count)):
+    elif count == ALL and not _may_be_all(piece, len(reach)):
+        found.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
+    elif count not in (None, ALL, piece.stripe_count):
         found.append(f'stripe count {piece.stripe_count} instead of {count}')
     if wish.stripe_size is not None and piece.stripe_size != wish.stripe_size:
         found.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
@@ -464,12 +495,17 @@ def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[
     return found
 
 
-def _wished_count(wish: Component, reach: Tuple[int, ...]) -> Optional[int]:
+def _may_be_all(piece: Piece, most: int) -> bool:
+    """Without objects the servers have not decided yet."""
+    return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
+
+
+def _wished_count(wish: Component) -> Optional[int]:
     if wish.osts:
         return len(wish.osts)
     if wish.overstripe_count is not None:
         return wish.overstripe_count
-    return min(len(reach), MOST_STRIPES) if wish.stripe_count == ALL else wish.stripe_count
+    return wish.stripe_count
 
 
 def _in_order(osts: Tuple[int, ...]) -> str:

@@ -330,12 +330,14 @@ def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Inci
 
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
-    """The imports that changed so often between two looks that earlier changes are forgotten, or that are new."""
+    """The imports that changed so often between two looks that earlier changes are forgotten.
+
+    What is new has all of its history from meanwhile, as long as that is not full.
+    """
     found = []
     for device, states in after.items():
         known = before[device].changes if device in before else ()
-        full = len(states.changes) >= HISTORY_MOST
-        if device not in before or (full and not set(known) & set(states.changes)):
+        if len(states.changes) >= HISTORY_MOST and not set(known) & set(states.changes):
             found.append(device)
     return tuple(found)
 

@@ -1,7 +1,7 @@
 """The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota.
 
 Each parser takes the text of one command and returns all that it said, or raises NotUnderstood. The forms are those
-of a genuine 2.17 (tests/transcripts/lustre); lfs.c of 2.12 to 2.16 prints the same ones.
+of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c of 2.12 to 2.17 print beside them.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre_layout import Inventory
 from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
-from seatrial.model.layout import ALL, Layout
+from seatrial.model.layout import ALL, Component, Layout
 
 FLAGS = {
     'D': 'degraded',
@@ -25,6 +25,12 @@ FLAGS = {
 TAKES_NO_OBJECTS = frozenset('RNSI')
 """The flags with which a target takes no new objects; a degraded one takes some where no other is left."""
 
+UNEQUAL = 0.17
+"""Where the free space of targets differs by more, the emptier ones are preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)."""
+
+RARELY = 0.01
+"""A target on which a file of the case comes to lie with no more than this chance does not limit the others."""
+
 KIB = 1024
 
 _UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
@@ -34,16 +40,18 @@ _DF_ROW = re.compile(
     r'(?:\s+(?P<flags>\S+))?\s*\Z'
 )
 _DF_FAULT = re.compile(r'(?P<uuid>\S+)\s*: (?P<fault>.+)\Z')
+_NAMELESS = re.compile(r'(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})\Z')  # what mntdf in lfs.c prints without a UUID
 _DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
 _TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
-_ACTIVE = re.compile(r'(\S+) active\.\Z')
+_ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
 _DEVICE = re.compile(r'\s*(\d+) ([A-Z]{2}) (\S+) (\S+) (\S+) (\d+)(?: (\S+))?\Z')
 _QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) (.+) \([ugp]id (\d+)\):\Z')
 _QUOTA_FIELDS = 8
+_PROJECT = re.compile(r' *(\d+) ([P-]) /')
 _VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
 _OPTION = re.compile(r'(?<![\w-])(--[a-z][\w-]*|-[A-Za-z])(?![\w-])')
-_INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16}) (\S.*)\Z')
+_INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16})(?: (\S.*))?\Z')
 
 
 class Space(NamedTuple):
@@ -94,7 +102,7 @@ class TargetState(NamedTuple):
 
 
 class Connection(NamedTuple):
-    """One device of `lfs check`; fault is the error with its number: 'Transport endpoint is not connected (107)'."""
+    """One device of `lfs check`; fault is 'inactive', or the error: 'Transport endpoint is not connected (107)'."""
 
     device: str
     fault: str = ''
@@ -132,7 +140,7 @@ class QuotaRow(NamedTuple):
 
 
 class Mounted(NamedTuple):
-    """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre."""
+    """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre, or at '' if not told."""
 
     fsname: str
     instance: str
@@ -177,13 +185,16 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
 
 
 def parse_check(stdout: str, stderr: str) -> Tuple[Connection, ...]:
-    """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr only."""
+    """`lfs check`: it exits with 0 whatever it finds, and tells what is wrong on stderr.
+
+    But of what is not connected it says 'inactive' on stdout (do_target_check of liblustreapi.c, for ENOTCONN).
+    """
     found = []
     for line in whole_lines(stdout):
         match = _ACTIVE.match(line)
         if match is None:
             raise NotUnderstood('not a connection', line)
-        found.append(Connection(match.group(1)))
+        found.append(Connection(match.group(1), 'inactive' if match.group(2) else ''))
     for line in whole_lines(stderr):
         match = _CHECK_ERROR.match(line)
         if match is None:
@@ -254,14 +265,26 @@ def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
     return tuple(found)
 
 
+def parse_project(text: str) -> int:
+    """`lfs project -d DIRECTORY`: the project of the files that are made in it (P), or 0 (lfs_project.c)."""
+    lines = whole_lines(text)
+    match = _PROJECT.match(lines[0]) if len(lines) == 1 else None
+    if match is None:
+        raise NotUnderstood('not the project of a directory', text)
+    return int(match.group(1)) if match.group(2) == 'P' else 0
+
+
 def parse_mounted(text: str) -> Tuple[Mounted, ...]:
-    """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given."""
+    """`lfs getname`: the Lustre mounts of this node, or the one of the path that was given.
+
+    Of one path 2.17 prints the name alone, as 2.12 to 2.16 do not (print_instance and lfs_getname in lfs.c).
+    """
     found = []
     for line in whole_lines(text):
         match = _INSTANCE.match(line)
         if match is None:
             raise NotUnderstood('not the name of a mount', line)
-        found.append(Mounted(*match.groups()))
+        found.append(Mounted(match.group(1), match.group(2), match.group(3) or ''))
     if not found:
         raise NotUnderstood('no mount is shown', text)
     return tuple(found)
@@ -307,14 +330,35 @@ def room(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) 
     last one counts, which holds most of a large file. Every mirror takes the same again.
     """
     last = layout.pieces[-1]
-    reach = set(last.osts or there.reach(last.pool))
-    usable = [row.free for row in spaces if row.kind == 'OST' and row.number in reach and row.takes_objects]
-    if not usable or (last.osts and len(usable) < len(last.osts)):
+    used = in_use(layout, files, spaces, there)
+    if not used or (last.osts and len(used) < len(last.osts)):
         return None if not spaces else 0
-    width = len(usable) if last.osts or last.stripe_count == ALL else last.overstripe_count or last.stripe_count or 1
     if last.start_ost is not None:
         files = 1  # all of them begin on the same target
-    return min(usable) * min(len(usable), files * width) // layout.mirrors
+    return used[0].free * min(len(used), files * _width(last, len(used))) // layout.mirrors
+
+
+def in_use(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
+    """The object targets on which so many files of this layout may come to lie, the fullest first.
+
+    Where the layout leaves the choice and needs half of them at most, those are left out that are so full beside the
+    others that hardly any stripe falls to them: the servers choose by chance, weighted with the free bytes
+    (lod_ost_alloc_qos in lod_qos.c, lu_tgt_qos_weight_calc in lu_tgt_descs.c).
+    """
+    last = layout.pieces[-1]
+    reach = set(last.osts or there.reach(last.pool))
+    usable = [row for row in spaces if row.kind == 'OST' and row.number in reach and row.takes_objects]
+    usable.sort(key=lambda row: row.free)
+    if last.osts or last.start_ost is not None or not usable or usable[0].free > (1 - UNEQUAL) * usable[-1].free:
+        return tuple(usable)
+    width = _width(last, len(usable))
+    stripes, whole, full, passed = files * width * layout.mirrors, sum(row.free for row in usable), 0, 0
+    for row in usable:
+        full += row.free
+        if 2 * width > len(usable) - passed - 1 or stripes * full > RARELY * (whole - full):
+            break
+        passed += 1
+    return tuple(usable[passed:])
 
 
 def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
@@ -328,6 +372,12 @@ def left(rows: Iterable[QuotaRow]) -> Tuple[Optional[int], Optional[int]]:
     return min(of_bytes) if of_bytes else None, min(of_inodes) if of_inodes else None
 
 
+def _width(piece: Component, targets: int) -> int:
+    if piece.osts or piece.stripe_count == ALL:
+        return targets
+    return piece.overstripe_count or piece.stripe_count or 1
+
+
 def _space(line: str, unit: int) -> Space:
     match = _DF_ROW.match(line)
     if match is not None:
@@ -335,7 +385,7 @@ def _space(line: str, unit: int) -> Space:
         kind, index = match.group('kind'), int(match.group('index'))
         return Space(match.group('uuid'), kind, index, total, used, free, match.group('flags') or '')
     match = _DF_FAULT.match(line)
-    name = _UUID.match(match.group('uuid')) if match else None
+    name = (_UUID.match(match.group('uuid')) or _NAMELESS.match(match.group('uuid'))) if match else None
     if match is None or name is None:
         raise NotUnderstood('not a target of lfs df', line)
     return Space(match.group('uuid'), name.group('kind'), int(name.group('index'), 16), fault=match.group('fault'))

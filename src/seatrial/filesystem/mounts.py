@@ -1,7 +1,7 @@
 """What is mounted where (proc(5), mountinfo), and whether it is what the site says."""
 
 import re
-from typing import Iterable, NamedTuple, Optional
+from typing import FrozenSet, Iterable, NamedTuple, Optional, Tuple
 
 MOUNTINFO = '/proc/self/mountinfo'
 KERNEL_TYPES = {
@@ -11,6 +11,7 @@ KERNEL_TYPES = {
     'nfs': ('nfs', 'nfs4'),
     'glusterfs': ('fuse.glusterfs', 'glusterfs'),
 }
+_NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 
@@ -76,13 +77,26 @@ def type_of(mount: Mount) -> Optional[str]:
 
 
 def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
-    """Whether two mounts have one source: the same device, or for NFS the same server."""
+    """Whether two mounts have one source: a device, for NFS a server, for Lustre a file system."""
     if one is None or other is None or one.type != other.type:
         return False
     if one.type in KERNEL_TYPES['nfs']:
         return one.source.partition(':/')[0] == other.source.partition(':/')[0]
+    if one.type == 'lustre':
+        (servers, fsname), (others, other_fsname) = _lustre(one.source), _lustre(other.source)
+        return fsname == other_fsname and bool(servers & others)
     named = one.source.startswith('/') or ':' in one.source  # tmpfs and its like all have one source
     return named and one.source == other.source
+
+
+def _lustre(source: str) -> Tuple[FrozenSet[str], str]:
+    """Where its MGS is found, by any of the NIDs, and the file system's name, without the directory of a fileset.
+
+    mount.lustre(8): "10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home"; a network without a number is number 0.
+    """
+    nids, _, path = source.partition(':/')
+    found = _NID.findall(nids)
+    return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
 
 
 def _unescaped(text: str) -> str:

@@ -8,13 +8,15 @@ drop_caches empties them, except for a cache on a local disk (mount option fsc).
 import re
 from typing import Dict, Optional
 
-from seatrial.filesystem.base import Cold
+from seatrial.filesystem.base import Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
+from seatrial.model.telemetry import READ, WRITTEN
 
 MOUNTSTATS = '/proc/self/mountstats'
 SERVER_READ = 4  # the fifth of the numbers after 'bytes:': what READ calls brought from the server
+SERVER_WRITTEN = 5  # the next: what WRITE calls sent to it
 RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
 
 
@@ -45,6 +47,17 @@ class Nfs(Posix):
         mount, _ = look(path)
         return read_bytes(section_of(_mountstats(), mount.point)) if mount else None
 
+    def meter(self, path: str) -> Meter:
+        """Of all mounts of this export, by mountstats, which asks no server."""
+        mount, why_not = look(path)
+        if mount is None:
+            return no_meter(why_not)
+        point = mount.point
+        if not traffic(section_of(_mountstats(), point)):
+            return no_meter(f'{MOUNTSTATS} has no counters of {point}')
+        what = f"this node's NFS client, of all mounts of {mount.source}"
+        return Meter(what, '', lambda deadline_s: traffic(section_of(_mountstats(), point)))
+
 
 def section_of(text: str, mount_point: str) -> str:
     """What mountstats says of this mount; '' if nothing. Its escapes are those of mountinfo."""
@@ -55,8 +68,24 @@ def section_of(text: str, mount_point: str) -> str:
 
 def read_bytes(section: str) -> Optional[int]:
     """Bytes that came from the server by READ calls."""
+    return traffic(section).get(READ)
+
+
+def traffic(section: str) -> Dict[str, int]:
+    """Bytes by READ and WRITE calls, and how many calls those were; empty where the bytes are not shown.
+
+    The first number of a call's own line is how many were made (nfsiostat(8) reads it so too).
+    """
     match = re.search(r'^\s*bytes:((?:\s+\d+){8})\s*$', section, flags=re.MULTILINE)
-    return int(match.group(1).split()[SERVER_READ]) if match else None
+    if match is None:
+        return {}
+    moved = match.group(1).split()
+    found = {READ: int(moved[SERVER_READ]), WRITTEN: int(moved[SERVER_WRITTEN])}
+    for call, name in (('READ', 'read_rpcs'), ('WRITE', 'write_rpcs')):
+        made = re.search(rf'^\s*{call}:\s+(\d+)\s', section, flags=re.MULTILINE)
+        if made:
+            found[name] = int(made.group(1))
+    return found
 
 
 def _mountstats() -> str:

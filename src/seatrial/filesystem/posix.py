@@ -5,13 +5,16 @@ The drivers of the types build on it, each with what it knows better.
 
 import os
 import stat
+import time
 from typing import Dict, List, Optional, Tuple
 
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold, FileSystem
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capacity, Cold, FileSystem, Meter, no_meter
 from seatrial.filesystem.mounts import Mount, mount_of, type_of
 from seatrial.filesystem.probe import ask, mute
 from seatrial.filesystem.settings import read_settings, unknown
+from seatrial.model.layout import Layout
+from seatrial.model.telemetry import READ, WRITTEN
 
 QUOTA_DEADLINE_S = 10.0
 QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
@@ -21,6 +24,9 @@ KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2'
 
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
 """Kernel types whose pages are the files."""
+
+BLOCK_DEVICES = '/sys/dev/block'
+SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
@@ -32,7 +38,7 @@ class Posix(FileSystem):
     tried = 'ext4, xfs and tmpfs, Linux 6.18, one node'
     no_layout = 'no layout: it has none that a user could set'
 
-    def capacity(self, path: str) -> Capacity:
+    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """From statvfs(3): f_bavail and f_favail; a file system that counts no inodes (f_files 0) has no limit."""
         seen = os.statvfs(path)
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else None)
@@ -88,9 +94,30 @@ class Posix(FileSystem):
         """With drop_caches, where cold() says that this is all."""
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
+    def close_can_fail(self, path: str) -> bool:
+        """By the kernel's type of the mount: one that writes by itself gives close(2) nothing to tell."""
+        mount, _ = look(path)
+        return mount is None or mount.type not in (*KERNEL_CACHED, *IN_MEMORY)
+
     def reads_are_counted(self, path: str) -> bool:
         """True on a block device, by getrusage(2) ru_inblock; network file systems have an anonymous one, major 0."""
         return os.major(os.stat(path).st_dev) != 0
+
+    def meter(self, path: str) -> Meter:
+        """Of the block device that the files lie on, by sysfs: reading it asks no file system."""
+        mount, why_not = look(path)
+        if mount is None:
+            return no_meter(why_not)
+        if mount.type in IN_MEMORY:
+            return no_meter(f'{mount.type} keeps its files in memory, and no counter sees them move')
+        try:
+            place = _block_device(path, mount)
+        except OSError as error:
+            return no_meter(f'{path}: {error.strerror}')
+        if place is None or not _device_counters(place):
+            return no_meter(f'{mount.source} is no block device whose traffic the kernel counts')
+        name = os.path.basename(os.path.realpath(place))
+        return Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
 
     def forget(self, path: str) -> None:
         """posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go."""
@@ -120,21 +147,53 @@ def parse_quota(text: str) -> Capacity:
     """What is left by the rows of `quota -u -w -p`: the hard limits, or the soft ones where no hard one is set.
 
     A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit and an asterisk
-    marks a limit that is exceeded. Anything else is not a row.
+    marks a limit that is exceeded. Anything else is not a row. grace: when it ends, in seconds since 1970; 0 is no
+    grace. Past that a soft limit is a hard one: nothing more is written (quotactl(2), dqb_btime).
     """
     for line in text.splitlines():
         fields = line.split()
         numbers = [field.rstrip('*') for field in fields[1:]]
         if len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
-            return Capacity(_left(values[:3], QUOTA_BLOCK), _left(values[4:7], 1))
+            now = time.time()
+            return Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now))
     return Capacity(None, None)
 
 
-def _left(row: List[int], unit: int) -> Optional[int]:
-    used, soft, hard = row
+def _left(row: List[int], unit: int, now: float) -> Optional[int]:
+    used, soft, hard, grace_ends = row
+    if soft and used > soft and 0 < grace_ends <= now:
+        return 0
     limit = hard or soft
     return max(0, limit - used) * unit if limit else None
+
+
+def parse_device_counters(text: str) -> Dict[str, int]:
+    """The file `stat` of a block device (Documentation/block/stat.rst); empty where it has another form."""
+    fields = text.split()
+    if len(fields) < 11 or not all(field.isdigit() for field in fields):
+        return {}
+    reads, _, read, _, writes, _, written = (int(field) for field in fields[:7])
+    return {READ: read * SECTOR, WRITTEN: written * SECTOR, 'reads': reads, 'writes': writes}
+
+
+def _device_counters(place: str) -> Dict[str, int]:
+    try:
+        with open(os.path.join(place, 'stat')) as stream:
+            return parse_device_counters(stream.read())
+    except (OSError, ValueError):
+        return {}
+
+
+def _block_device(path: str, mount: Mount) -> Optional[str]:
+    """The folder of the files' device in sysfs, or where that is an anonymous one (btrfs), of the mount's source."""
+    device = os.stat(path).st_dev
+    if os.major(device) == 0:
+        source = os.stat(mount.source) if mount.source.startswith('/dev/') else None
+        if source is None or not stat.S_ISBLK(source.st_mode):
+            return None
+        device = source.st_rdev
+    return os.path.join(BLOCK_DEVICES, f'{os.major(device)}:{os.minor(device)}')
 
 
 def _device_state(path: str, mount: Mount) -> Dict[str, str]:

@@ -81,6 +81,13 @@ class Layout(NamedTuple):
         return tuple(found)
 
     @property
+    def targets_needed(self) -> int:
+        """How many OSTs there must be, at least, for the layout to be what it says."""
+        counts = [piece.stripe_count for piece in self.pieces if piece.stripe_count]
+        numbers = [ost + 1 for piece in self.pieces for ost in piece.osts]
+        return max([1, self.mirrors, *counts, *numbers])
+
+    @property
     def canonical(self) -> str:
         """What is asked, in one string that is safe in a file's name: 'c4.S1M', 'E1M.Lmdt.E-1.c-1', 'mdt1.c2.S4M'.
 
@@ -100,6 +107,11 @@ class Layout(NamedTuple):
             words += _striping_words(piece)
         words += _striping_words(Component(None, False, *self[1:7]))
         return '.'.join(words) or 'default'
+
+
+def target_name(kind: str, number: int) -> str:
+    """A target as points and records call it, of kind 'OST' or 'MDT': 'ost0003'."""
+    return f'{kind.lower()}{number:04d}'
 
 
 def binary(size: int) -> str:

@@ -1,0 +1,60 @@
+"""Striping: what the sources set, and how far it matters."""
+
+import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.literature import FERMILAB_2011
+from seatrial.judge.expectations import MARGIN_5, Insensitive, PointBetween
+from seatrial.model.layout import ALL, Layout
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.model.workload import AccessPattern, over_layouts
+
+SOURCES = (
+    Layout(),
+    Layout('c1', 1),
+    Layout('c4-64KiB', 4, 64 * KIB),  # Boito et al. 2009, from a random target
+    Layout('c3-4MiB', 3, 4 * MIB),  # Fermilab 2011
+    Layout('c2-1MiB', 2, MIB),  # Fermilab 2011
+    Layout('all-1MiB', ALL, MIB),  # Dai, Gatla and Zheng (LFSCK)
+)
+NO_EFFECT = (
+    Insensitive(
+        to='layout',
+        margin=MARGIN_5,  # 5 %, and as much again for the precision of two means
+        id='FN-05',
+        words='striping has an effect of at most 5 %',
+        source=FERMILAB_2011,
+    ),
+)
+
+
+@trial
+class StripingMultipleFiles(AccessPatternCheck):
+    """MFWA in the layouts of the sources: every client its own file (Fermilab 2011)."""
+
+    pattern = AccessPattern(files='multiple', extent='whole')
+    sweep = over_layouts(SOURCES, bytes_per_client=2 * GIB, transfer_size=MIB)
+    max_relative_error = 0.05
+    expectations = (
+        *NO_EFFECT,
+        PointBetween(
+            metric='read',
+            at='c3-4MiB',
+            than='c1',
+            lowest=1.0,
+            highest=1.06,  # 4.4 and 5.3 % there
+            id='FN-09',
+            words='reading files in 4 MiB stripes on 3 targets is about 5 % faster than on one',
+            source=FERMILAB_2011,
+        ),
+    )
+
+
+@trial
+class StripingSharedFile(AccessPatternCheck):
+    """SFSA contiguous in the layouts of the sources: every client its segment of one file (Fermilab 2011)."""
+
+    pattern = AccessPattern(files='single', extent='segment')
+    sweep = over_layouts(SOURCES, bytes_per_client=2 * GIB, transfer_size=MIB)
+    max_relative_error = 0.05
+    expectations = NO_EFFECT

@@ -1,0 +1,83 @@
+"""What the counters of a Lustre client and of its servers say: bytes, requests and their sizes, shares of a job."""
+
+from typing import Dict, Iterable, List, Tuple
+
+from seatrial.filesystem import lustre_params as params
+from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
+
+RPC_SIZES = 'pages per rpc'
+JOB_STATS = '.job_stats'
+
+WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
+"""Of osc.*.stats, and of mdc.*.stats for data on MDTs: what was brought from servers and sent to them."""
+
+REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
+"""Of the same: how many requests that were; the last is all of them, also of metadata."""
+
+CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
+"""Of llite.*.stats: what programs have read and written, from the cache too."""
+
+
+def traffic(found: Iterable[params.Param]) -> Dict[str, int]:
+    """The counters in these parameters, summed over targets: those of osc and mdc, and what llite tells beside.
+
+    Lustre shows no counter before its first event: what is not shown is 0, as long as the parameter is there at all.
+    Where osc cannot be read, the bytes are those of llite. Raises NotUnderstood.
+    """
+    wire: Dict[str, int] = {}
+    calls: Dict[str, int] = {}
+    for param in found:
+        counters = params.parse_stats(param.value).counters
+        if param.name.startswith('llite.'):
+            _add(calls, CALLS, counters, 'total')
+        elif param.name.startswith(('osc.', 'mdc.')):
+            _add(wire, WIRE, counters, 'total')
+            _add(wire, REQUESTS, counters, 'samples')
+    if not wire and calls:
+        return {READ: calls['called_read_bytes'], WRITTEN: calls['called_write_bytes']}
+    return dict(calls, **wire)
+
+
+def _add(sums: Dict[str, int], names: Dict[str, str], counters: Dict[str, params.Counter], field: str) -> None:
+    for name, own in names.items():
+        seen = int(getattr(counters[name], field)) if name in counters else 0
+        sums[own] = sums.get(own, 0) + seen
+
+
+def rpc_sizes(found: Iterable[params.Param]) -> Tuple[RpcSize, ...]:
+    """The sizes of the requests in these osc.*.rpc_stats, summed over targets. Raises NotUnderstood."""
+    order: List[str] = []
+    reads: Dict[str, int] = {}
+    writes: Dict[str, int] = {}
+    for param in found:
+        for table in params.parse_histograms(param.value).tables:
+            for bucket in table.buckets if table.title == RPC_SIZES else ():
+                if bucket.label not in reads:
+                    order.append(bucket.label)
+                reads[bucket.label] = reads.get(bucket.label, 0) + bucket.reads
+                writes[bucket.label] = writes.get(bucket.label, 0) + bucket.writes
+    return tuple(RpcSize(label, reads[label], writes[label]) for label in order)
+
+
+def served(text: str, job: str) -> Tuple[Served, ...]:
+    """What the servers count of this job, in the job_stats of an output of `lctl get_param`.
+
+    What stands before them is passed over. Raises NotUnderstood.
+    """
+    lines = text.split('\n')
+    begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
+    if begin is None:
+        return ()
+    found = []
+    for param in params.parse_params('\n'.join(lines[begin:])):
+        if not param.name.endswith(JOB_STATS):
+            continue
+        target = param.name[: -len(JOB_STATS)].rpartition('.')[2]
+        for each in params.parse_job_stats(param.value):
+            if each.id == job:
+                found += [
+                    Served(target, name, counter.samples, counter.total, counter.unit)
+                    for name, counter in each.counters.items()
+                    if counter.samples
+                ]
+    return tuple(found)

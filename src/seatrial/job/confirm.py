@@ -1,0 +1,103 @@
+"""The second measurement of an isolation sweep: what seemed slow is measured again, beside others than before.
+
+A figure that is far from its equals once can be chance, of which thousands of nodes have some every night, or the
+doing of its neighbours. Only what is slow again beside others is named.
+"""
+
+import random
+from typing import List, Mapping, NamedTuple, Sequence, Tuple
+
+from seatrial.model.plan import TrialPlan
+from seatrial.model.work import Place
+from seatrial.model.workload import Geometry, Point, group_size
+from seatrial.rules.outliers import CONTROLS
+from seatrial.rules.places import NO_KINDS, short
+
+LARGEST_GROUP = 32
+"""Nodes. A suspect and 31 others show what is usual, and are cheap."""
+
+
+class Again(NamedTuple):
+    """What is measured again. nodes: in the order that Point.first_node counts in, some perhaps twice."""
+
+    nodes: Tuple[str, ...]
+    points: Tuple[Place, ...]
+
+
+def measured_again(
+    plan: TrialPlan,
+    suspects: Sequence[str],
+    nodes: Sequence[str],
+    dice: random.Random,
+    kinds: Mapping[str, str] = NO_KINDS,
+) -> Again:
+    """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
+
+    nodes: of the allocation; for a sweep over targets it stays as it is. kinds: of targets, by their names, where
+    there are several; the equals are those of one kind
+    """
+    if plan.axis == 'group':
+        return _groups(plan, suspects, nodes, dice)
+    chosen = set(suspects)
+    for kind in sorted({kinds.get(name, '') for name in suspects}):
+        own = [name for name in suspects if kinds.get(name, '') == kind]
+        labels = [point.label for point in plan.points]
+        equals = [label for label in labels if label not in suspects and kinds.get(label, '') == kind]
+        chosen.update(dice.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
+    return Again(tuple(nodes), tuple(point for point in plan.points if point.label in chosen))
+
+
+def repetitions(plan: TrialPlan) -> int:
+    """How often, suspects and controls alike: as few as a verdict is made of."""
+    return plan.stopping.least + plan.stopping.extra
+
+
+def regrouped(suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> List[List[str]]:
+    """The nodes of each new group: suspects with nodes of other groups first, then controls by themselves.
+
+    At most half of a group are suspects. Groups without any are added until there are CONTROLS, or no nodes.
+    """
+    size = max(2, min(LARGEST_GROUP, len(nodes) // 2))
+    old = {node: place // group_size(len(nodes)) for place, node in enumerate(nodes)}
+    slow = [node for node in nodes if short(node) in set(suspects)]
+    healthy = [node for node in nodes if node not in set(slow)]
+    dice.shuffle(healthy)
+    spare, groups = list(healthy), []
+    for at in range(0, len(slow), size // 2):
+        own = slow[at : at + size // 2]
+        neighbours = {old[node] for node in own}
+        # Sorted is stable: the order stays random among those of other groups, and those of the same come last.
+        spare.sort(key=lambda node: old[node] in neighbours)
+        groups.append(own + _taken(spare, healthy, size - len(own)))
+    used = len(healthy) - len(spare)
+    while spare and used < CONTROLS:
+        used += min(len(spare), size)
+        groups.append(_taken(spare, healthy, size))
+    return groups
+
+
+def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
+    """So many of the spare ones, which are then spare no more; where they do not suffice, others once again."""
+    own = spare[:count]
+    del spare[:count]
+    more = [node for node in healthy if node not in own]
+    return own + more[: count - len(own)]
+
+
+def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> Again:
+    like = plan.points[0]
+    assert isinstance(like, Point)
+    order: List[str] = []
+    points: List[Place] = []
+    for number, group in enumerate(regrouped(suspects, nodes, dice), 1):
+        placed = Geometry(len(group), like.tasks_per_node)
+        points.append(
+            like._replace(
+                label=f'again{number:02d}',
+                nodes=placed.nodes,
+                tasks=placed.nodes * placed.tasks_per_node,
+                first_node=len(order),
+            )
+        )
+        order += group
+    return Again(tuple(order), tuple(points))

@@ -1,0 +1,248 @@
+"""Throughput over time from the counters of the node, and where it stood still while a launch was being timed.
+
+It explains figures and decides none: the counters may hold the traffic of others.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from seatrial.model.record import Measurement, Sample
+from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize, Served, Telemetry
+from seatrial.model.units import MIB
+
+STALL_S, EARLY_S = 2.0, 0.1
+"""A stall is at least so long: between three looks a second apart, so that one that came late makes none. By so much
+the last of the three may come early."""
+
+STALL_SHARE = 0.1
+"""Of the usual rate: below it hardly anything moves; slow phases of caches and disks that work stay above it."""
+
+GAP_INTERVALS = 2.5
+"""Looks further apart than so many of their intervals have missed one: on a busy node one comes late, not two."""
+
+STALL, GAP = 'stall', 'gap'
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Between two looks. Times are Unix times, rates MiB/s."""
+
+    start: float
+    end: float
+    read: float
+    write: float
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Seconds of a launch in which nothing moved, or nothing was seen.
+
+    kind: 'stall' or 'gap'; rate, usual: MiB/s in it, and of the launch as a rule; 0 for a gap
+    """
+
+    kind: str
+    start: float
+    end: float
+    sample: Sample
+    rate: float = 0.0
+    usual: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long it was."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What the counters say of the measured launches of one operation at one point.
+
+    seen:   of how many launches the timed region is long enough for a stall to be seen in it
+    median: of their usual rates, MiB/s; None where none was seen, or nothing moved
+    """
+
+    operation: str
+    point: str
+    launches: int
+    seen: int
+    median: float | None
+    pauses: Sequence[Pause]
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Throughput over time. pieces: in order, with holes where nothing is known; flows: in that of the launches."""
+
+    pieces: Sequence[Piece]
+    flows: Sequence[Flow]
+
+    @property
+    def pauses(self) -> list[Pause]:
+        """Those of all launches, in order."""
+        return sorted((pause for flow in self.flows for pause in flow.pauses), key=lambda pause: pause.start)
+
+
+def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
+    """The throughput that was counted, and the pauses of the measured launches of a case that moves bytes."""
+    found = pieces(telemetry)
+    by_metric: dict[tuple[str, str], list[Sample]] = {}
+    for sample in samples:
+        if sample.stage == 'measured':
+            by_metric.setdefault((sample.operation, sample.point), []).append(sample)
+    return Traffic(found, [_flow(found, operation, own) for (operation, _), own in by_metric.items()])
+
+
+def pieces(telemetry: Telemetry) -> list[Piece]:
+    """Between every two looks that follow each other; none over a gap, nor where a counter has begun anew."""
+    return [
+        piece
+        for before, after in pairwise(telemetry.looks)
+        if not _apart(telemetry, before, after) and (piece := _piece(before, after))
+    ]
+
+
+def _apart(telemetry: Telemetry, before: Look, after: Look) -> bool:
+    if any(before.clock_s < gap.clock_s < after.clock_s for gap in telemetry.gaps):
+        return True
+    paces = [pace.interval_s for pace in telemetry.paces if pace.time <= after.time]
+    interval_s = max([telemetry.watch.interval_s if telemetry.watch else 0.0, *paces])
+    return after.clock_s - before.clock_s > GAP_INTERVALS * interval_s
+
+
+def _piece(before: Look, after: Look) -> Piece | None:
+    seconds = after.clock_s - before.clock_s
+    if seconds <= 0 or after.time <= before.time:
+        return None
+    moved = []
+    for name in (READ, WRITTEN):
+        one, other = before.counters.get(name), after.counters.get(name)
+        if one is None or other is None or other < one:
+            return None
+        moved.append((other - one) / MIB / seconds)
+    return Piece(before.time, after.time, *moved)
+
+
+def certain(sample: Sample) -> tuple[float, float] | None:
+    """Unix times between which the launch was certainly being timed, or None.
+
+    When its clock ran is not known, but how long, and that this lies within the launch: so what lies in the middle,
+    away from both ends by the time that was not timed, is inside. Of one that failed all counts: it should have been.
+    """
+    if sample.measurement is None:
+        return sample.started, sample.started + sample.elapsed_s
+    seconds = min(sample.measurement.seconds, sample.elapsed_s)
+    start, end = sample.started + sample.elapsed_s - seconds, sample.started + seconds
+    return (start, end) if start < end else None
+
+
+def _flow(found: Sequence[Piece], operation: str, samples: Sequence[Sample]) -> Flow:
+    pauses: list[Pause] = []
+    rates, seen = [], 0
+    for sample in samples:
+        inside = certain(sample)
+        if inside is None or inside[1] - inside[0] < STALL_S:
+            continue
+        seen += 1
+        parts = list(_clipped(found, operation, *inside))
+        usual = usual_rate(parts)
+        rates += [usual] * (usual > 0)
+        # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
+        found_stalls = [] if sample.cache == 'cached' else stalls(parts, _fills_memory(sample))
+        pauses += [Pause(STALL, *each, sample, _rate(parts, *each), usual) for each in found_stalls]
+        pauses += [Pause(GAP, *each, sample) for each in gaps(parts, *inside)]
+    median = sorted(rates)[len(rates) // 2] if rates else None
+    return Flow(operation, samples[0].point, len(samples), seen, median, sorted(pauses, key=lambda each: each.start))
+
+
+def _fills_memory(sample: Sample) -> bool:
+    return sample.operation == 'write' and not (
+        isinstance(sample.measurement, Measurement) and sample.measurement.direct
+    )
+
+
+Part = tuple[float, float, float]
+"""Unix times and the rate between them, MiB/s."""
+
+
+def _clipped(found: Sequence[Piece], operation: str, start: float, end: float) -> Iterator[Part]:
+    for piece in found:
+        if piece.end > start and piece.start < end:
+            rate = piece.read if operation == 'read' else piece.write
+            yield max(start, piece.start), min(end, piece.end), rate
+
+
+def usual_rate(parts: Sequence[Part]) -> float:
+    """The greater of the median and the mean over time, MiB/s: 0 where there is nothing.
+
+    The median alone would be that of the stall where this lasts for more than half of the launch.
+    """
+    total = sum(end - start for start, end, _ in parts)
+    if not total:
+        return 0.0
+    mean = sum((end - start) * rate for start, end, rate in parts) / total
+    median, passed = 0.0, 0.0
+    for start, end, rate in sorted(parts, key=lambda part: part[2]):
+        median, passed = rate, passed + end - start
+        if passed >= total / 2:
+            break
+    return max(median, mean)
+
+
+def stalls(parts: Sequence[Part], fills_memory: bool) -> list[tuple[float, float]]:
+    """Where the rate is below STALL_SHARE of the usual one for STALL_S or longer, as Unix times.
+
+    fills_memory: whether nothing need move at first, as of a write that this node keeps: it stands still only later
+    """
+    low = usual_rate(parts) * STALL_SHARE
+    slow = [part for part in parts if part[2] < low]
+    if fills_memory:
+        moving = next((part[0] for part in parts if part[2] >= low), float('inf'))
+        slow = [part for part in slow if part[0] > moving]
+    runs: list[tuple[float, float]] = []
+    for start, end, _ in slow:
+        if runs and start <= runs[-1][1]:
+            runs[-1] = runs[-1][0], end
+        else:
+            runs.append((start, end))
+    return [run for run in runs if run[1] - run[0] >= STALL_S - EARLY_S]
+
+
+def gaps(parts: Sequence[Part], start: float, end: float) -> list[tuple[float, float]]:
+    """Where nothing is known for STALL_S or longer between these times."""
+    edges = [(start, start), *((one, other) for one, other, _ in parts), (end, end)]
+    holes = [(before[1], after[0]) for before, after in pairwise(edges)]
+    return [hole for hole in holes if hole[1] - hole[0] >= STALL_S - EARLY_S]
+
+
+def _rate(parts: Sequence[Part], start: float, end: float) -> float:
+    """The mean rate between two times that are edges of parts."""
+    own = [part for part in parts if start <= part[0] and part[1] <= end]
+    return sum((part[1] - part[0]) * part[2] for part in own) / (end - start)
+
+
+def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
+    """The requests of the case by their size: after it less before it. Empty where one is unknown, or was cleared."""
+    known = {each.when: each.sizes for each in telemetry.rpc_sizes if not each.why_not}
+    if set(known) != {BEFORE, AFTER}:
+        return []
+    before = {each.pages: each for each in known[BEFORE]}
+    found = []
+    for each in known[AFTER]:
+        was = before.get(each.pages, RpcSize(each.pages, 0, 0))
+        found.append(RpcSize(each.pages, each.reads - was.reads, each.writes - was.writes))
+    return found if all(each.reads >= 0 and each.writes >= 0 for each in found) else []
+
+
+def served(telemetry: Telemetry) -> list[Served]:
+    """What servers count of the job in this case: after it less before it; without what was cleared meanwhile."""
+    known = {each.when: each.own for each in telemetry.servers if not each.why_not}
+    if set(known) != {BEFORE, AFTER}:
+        return []
+    before = {(each.target, each.name): each for each in known[BEFORE]}
+    found = []
+    for each in known[AFTER]:
+        was = before.get((each.target, each.name), each._replace(samples=0, total=0))
+        own = each._replace(samples=each.samples - was.samples, total=each.total - was.total)
+        found += [own] * (own.samples > 0 and own.total >= 0)
+    return found

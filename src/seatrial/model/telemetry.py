@@ -1,0 +1,158 @@
+"""What was counted while a case ran: telemetry.jsonl, beside the record. It explains figures; no verdict rests on it.
+
+Every counter only grows; what passed between two looks is their difference. Nobody clears them: others read them too.
+"""
+
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+
+from seatrial.model import lines
+
+TELEMETRY = 'telemetry.jsonl'
+
+READ, WRITTEN = 'read_bytes', 'write_bytes'
+"""The counters from which a throughput is reckoned; every type that has others gives them names of its own."""
+
+BEFORE, AFTER = 'before', 'after'
+
+
+class Watch(NamedTuple):
+    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two looks.
+
+    what:    whose traffic they count, in words; empty where nothing can be counted
+    why_not: why not, as a sentence; empty where it can be
+    """
+
+    time: float
+    host: str
+    what: str
+    why_not: str
+    interval_s: float
+
+
+class Look(NamedTuple):
+    """The counters at a time.
+
+    time:    in Unix time, in the middle of the look; clock_s: the same by a clock that is never set
+    cost_s:  how long the look took
+    """
+
+    time: float
+    clock_s: float
+    cost_s: float
+    counters: Dict[str, int]
+
+
+class Gap(NamedTuple):
+    """A look that gave nothing, and why; times as of a Look."""
+
+    time: float
+    clock_s: float
+    cost_s: float
+    why: str
+
+
+class Pace(NamedTuple):
+    """From now on the looks are so far apart, and why."""
+
+    time: float
+    interval_s: float
+    why: str
+
+
+class RpcSize(NamedTuple):
+    """How many requests to servers had up to so many pages, in the file system's own words ('256', '1K')."""
+
+    pages: str
+    reads: int
+    writes: int
+
+
+class RpcSizes(NamedTuple):
+    """The sizes of all requests so far, before or after the case; why_not: why they are not known."""
+
+    when: str
+    sizes: Tuple[RpcSize, ...]
+    why_not: str = ''
+
+
+class Served(NamedTuple):
+    """What a server counts of one job, or of all jobs together: number of events, and their sum in the unit, if any.
+
+    target: what the counter is of ('lustre-OST0001'); name: of the counter ('write_bytes')
+    """
+
+    target: str
+    name: str
+    samples: int
+    total: int
+    unit: str
+
+
+class Servers(NamedTuple):
+    """What the site's command to the servers said before or after the case.
+
+    exit_status: None where it did not end in time, or could not be started; raw: the name of its output in raw/
+    job:         the Slurm job that `own` is of, empty where there is none; own: what the servers count of it
+    why_not:     what went wrong with the command or its output, or empty
+    """
+
+    when: str
+    time: float
+    exit_status: Optional[int]
+    raw: str
+    job: str
+    own: Tuple[Served, ...]
+    why_not: str = ''
+
+
+class Ended(NamedTuple):
+    """The last look has been taken."""
+
+    time: float
+
+
+KINDS = {
+    'watch': Watch,
+    'look': Look,
+    'gap': Gap,
+    'pace': Pace,
+    'rpc_sizes': RpcSizes,
+    'servers': Servers,
+    'ended': Ended,
+}
+
+
+class Telemetry(NamedTuple):
+    """All that was counted in one case. torn: how many lines were cut short or are not of this form."""
+
+    watch: Optional[Watch]
+    looks: List[Look]
+    gaps: List[Gap]
+    paces: List[Pace]
+    rpc_sizes: List[RpcSizes]
+    servers: List[Servers]
+    ended: Optional[Ended]
+    torn: int
+
+
+def line_of(value: Any) -> str:
+    """The line of telemetry.jsonl that says this."""
+    return lines.line_of(value, KINDS)
+
+
+def read_telemetry(written: Iterable[str]) -> Telemetry:
+    """What these lines say."""
+    values, torn = lines.values_in(written, KINDS)
+    found: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
+    for value in values:
+        found[type(value)].append(value)
+    return Telemetry(
+        watch=found[Watch][-1] if found[Watch] else None,
+        looks=found[Look],
+        gaps=found[Gap],
+        paces=found[Pace],
+        rpc_sizes=found[RpcSizes],
+        servers=found[Servers],
+        ended=found[Ended][-1] if found[Ended] else None,
+        torn=torn,
+    )

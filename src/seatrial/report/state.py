@@ -1,0 +1,86 @@
+"""The file systems under test as the nodes saw them: settings and what changed, the targets with their room."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatrial.model.record import TargetRow
+from seatrial.model.state import Change, changes
+from seatrial.report.evidence import CaseEvidence
+
+FULL_SHARE = 0.8
+"""Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9)."""
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A target at the start. share: of its bytes that are used, None where it did not tell; note: in words."""
+
+    row: TargetRow
+    share: float | None
+    note: str
+
+
+@dataclass(frozen=True)
+class State:
+    """One file system over the session.
+
+    settings: at its first look; changed: until its last one, and between cases: each key once, first and last value
+    targets:  at the first look; missing: how many that the site has are not among them, in words, or empty
+    """
+
+    name: str
+    settings: dict[str, str]
+    changed: Sequence[Change]
+    targets: Sequence[Filled]
+    missing: str
+
+
+def states(cases: Sequence[CaseEvidence]) -> list[State]:
+    """Of every file system that a node has looked at, in the order of the cases."""
+    found = []
+    for name in dict.fromkeys(case.plan.target.name for case in cases):
+        own = [case for case in cases if case.plan.target.name == name and case.records.start]
+        own.sort(key=lambda case: case.records.start.started if case.records.start else 0.0)
+        looks = [look for case in own for look in _looks(case) if look]
+        if looks:
+            targets = own[0].records.start.targets if own[0].records.start else ()
+            found.append(
+                State(name, looks[0], _changed(looks), [_filled(row) for row in targets], _missing(own[0], targets))
+            )
+    return found
+
+
+def _looks(case: CaseEvidence) -> list[dict[str, str]]:
+    start, end = case.records.start, case.records.end
+    return [dict(start.state) if start else {}, dict(end.state) if end else {}]
+
+
+def _changed(looks: Sequence[dict[str, str]]) -> list[Change]:
+    """Every key that had several values, with the first and the first other one."""
+    found: dict[str, Change] = {}
+    for look in looks[1:]:
+        for change in changes(looks[0], look):
+            found.setdefault(change.key, change)
+    return [found[key] for key in sorted(found)]
+
+
+def _filled(row: TargetRow) -> Filled:
+    share = None
+    if row.bytes_total and row.bytes_free is not None:
+        share = 1 - row.bytes_free / row.bytes_total
+    words = [row.fault] if row.fault else []
+    words += [flag for flag in row.flags if flag not in row.fault]
+    words += ['inactive'] if not row.active and not row.fault else []
+    words += ['takes no new objects'] if row.takes_objects is False and not row.fault else []
+    words += ['nearly full: figures on it are lower'] if share is not None and share >= FULL_SHARE else []
+    return Filled(row, share, ', '.join(words))
+
+
+def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
+    said = []
+    for kind, wanted in (('OST', case.plan.target.osts), ('MDT', case.plan.target.mdts)):
+        there = sum(row.kind == kind for row in targets)
+        listed = kind.lower() in case.plan.target.listed  # those to be tested, of perhaps more
+        if targets and wanted is not None and wanted != there and not listed:
+            said.append(f'the site has {wanted} {kind}s, and {there} are seen')
+    return '; '.join(said)

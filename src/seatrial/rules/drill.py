@@ -1,0 +1,206 @@
+"""Which targets make a case slow: groups of them are measured against each other, and the slow ones divided further.
+
+Servers come first, because what is slow is more often a server or its network than one of its disks; then halves. A
+file that is striped over a group is as slow as the slowest target in it, so a group that is as fast as the others
+clears all of its members. From the second round on some that were cleared are measured beside the suspects: where all
+parts of a suspect are slow against them, it is slow as a whole.
+
+All groups of a round have one size, since a file over more targets is faster. What this decides is evidence and never
+a figure: it names a component, the verdict stands without it.
+"""
+
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.model.plan import metric
+from seatrial.rules.outliers import again, alike, standings
+from seatrial.rules.servers import Component, components
+from seatrial.rules.stopping import t_interval
+
+REPETITIONS = 4
+"""Of each group in a round: the least with which a difference of twice the least effect is seen through 5 % noise."""
+
+MOST_PARTS = 8
+MOST_SUSPECTS = 2
+"""Into how many groups a suspect is divided at most, and how many suspects are divided in one round: the slowest."""
+
+LISTED = 8
+"""Targets of one group that a sentence names."""
+
+Members = Tuple[str, ...]
+
+
+class Breach(NamedTuple):
+    """A metric whose interval lies below its bound, in the unit of the metric. high: the interval's upper end."""
+
+    operation: str
+    point: str
+    bound: float
+    high: float
+
+
+class Group(NamedTuple):
+    """Targets to be measured together. is_control: they are known to be as fast as others."""
+
+    label: str
+    targets: Members
+    is_control: bool
+
+
+class Search(NamedTuple):
+    """What is known so far.
+
+    suspects: groups that are to be divided, each with the share that it is slower; of all targets, 0 at the beginning
+    cleared:  targets that were in a group as fast as others
+    found:    what was found slow and cannot be divided, with the share that it is slower
+    lost:     suspects of which no part was slow again
+    unfollowed: groups that were slow, and more than are divided in one round
+    alike:    whether the first groups are surely less than the least effect apart
+    """
+
+    servers: Mapping[str, str]
+    suspects: Tuple[Tuple[Members, float], ...]
+    cleared: Members = ()
+    found: Tuple[Tuple[Members, float], ...] = ()
+    lost: Tuple[Members, ...] = ()
+    rounds: int = 0
+    unfollowed: int = 0
+    alike: bool = False
+
+
+def breach(
+    values: Mapping[str, Mapping[str, Sequence[float]]], floors: Mapping[str, float], confidence: float
+) -> Optional[Breach]:
+    """The metric that lies furthest below its bound, or None where all may meet theirs.
+
+    values: by point and metric. At least two of them make an interval.
+    """
+    found = [
+        Breach(name, point, floors[metric(name, point)], t_interval(own, confidence).high)
+        for point, by_name in values.items()
+        for name, own in by_name.items()
+        if len(own) > 1 and metric(name, point) in floors
+    ]
+    below = [each for each in found if each.high < each.bound]
+    return min(below, key=lambda each: each.high / each.bound) if below else None
+
+
+def begin(targets: Sequence[str], servers: Mapping[str, str]) -> Search:
+    """Before the first round; targets: those that take new files."""
+    ordered = sorted(targets, key=lambda name: (servers.get(name, ''), name))
+    return Search(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else ())
+
+
+def groups(search: Search) -> Tuple[Group, ...]:
+    """What to measure in the next round; none where nothing is left to be divided."""
+    parts = [part for suspect, _ in search.suspects for part in _parts(suspect, search.servers)]
+    if not parts:
+        return ()
+    size = min(map(len, parts))
+    covered = list(dict.fromkeys(chunk for part in parts for chunk in _chunks(part, size)))
+    control = search.cleared[:size]
+    found = [Group(_label(place), part, False) for place, part in enumerate(covered)]
+    if len(control) == size:
+        found.append(Group('control', control, True))
+    return tuple(found)
+
+
+def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Sequence[float]]) -> Search:
+    """What is known after a round: figures of each group by its label, none where it could not be measured."""
+    usable = {label: own for label, own in figures.items() if own}
+    suspected = [each.label for each in measured if not each.is_control]
+    by_control = any(each.is_control and each.label in usable for each in measured)
+    standing = again(suspected, usable) if by_control else standings(usable)
+    slow = {each.name: each.effect for each in standing if each.slow}
+    as_fast = {each.name for each in standing if not each.slow}
+    fast = {name for each in measured if each.label in as_fast for name in each.targets}
+    next_: Dict[Members, float] = {}
+    found, lost = list(search.found), list(search.lost)
+    for suspect, _ in search.suspects:
+        own = [each for each in measured if not each.is_control and set(each.targets) <= set(suspect)]
+        bad = [each for each in own if each.label in slow]
+        if by_control and bad == own:
+            found.append((suspect, min(slow[each.label] for each in own)))
+            continue
+        if not bad and search.rounds:
+            lost.append(suspect)
+        for each in bad:
+            if len(each.targets) == 1:
+                found.append((each.targets, slow[each.label]))
+            else:
+                next_[each.targets] = slow[each.label]
+    slowest = sorted(next_.items(), key=lambda item: -item[1])
+    return Search(
+        search.servers,
+        tuple(slowest[:MOST_SUSPECTS]),
+        tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
+        tuple(dict.fromkeys(found)),
+        tuple(lost),
+        search.rounds + 1,
+        search.unfollowed + len(slowest[MOST_SUSPECTS:]),
+        search.alike if search.rounds else alike(usable),
+    )
+
+
+def slow_components(search: Search, targets: Sequence[str]) -> Tuple[Component, ...]:
+    """What was found slow, as servers where all targets of one were."""
+    slow: Dict[str, float] = {}
+    for members, effect in search.found:
+        for name in members:
+            slow[name] = min(effect, slow.get(name, effect))
+    return components(slow, targets, search.servers)
+
+
+def conclusion(search: Search, targets: Sequence[str], out_of_time: bool) -> str:
+    """What the search comes to, as a sentence without its end mark."""
+    said = [each.words for each in slow_components(search, targets)]
+    if search.rounds:
+        said += [
+            f'one or more of {_listed(members)} are {100 * effect:.0f} % slower'
+            for members, effect in search.suspects
+        ]
+    if search.unfollowed:
+        said.append(f'and {search.unfollowed} more slow group{"s" if search.unfollowed > 1 else ""} not followed')
+    if out_of_time:
+        return '; '.join([*said, 'the time budget ended before more could be told'])
+    if said:
+        return '; '.join(said)
+    if search.lost:
+        return 'a group of targets seemed slow, and none of its parts did: nothing is named'
+    if not search.rounds:
+        return 'there are no targets to be told apart'
+    if not search.cleared:
+        return 'the groups of targets could not be compared, because too few launches on them are valid'
+    if not search.alike:
+        return (
+            'nothing can be told apart: no group of targets is slower than most, and they are not shown to be alike'
+        )
+    return 'no group of targets is slower than the others: look elsewhere, as at the network or at all of them'
+
+
+def _parts(suspect: Members, servers: Mapping[str, str]) -> List[Members]:
+    """By server where it has several, else in halves; at most MOST_PARTS."""
+    by_server: Dict[str, List[str]] = {}
+    for name in suspect:
+        by_server.setdefault(servers.get(name, ''), []).append(name)
+    parts = [tuple(own) for own in by_server.values()]
+    if len(parts) > 1:
+        size = min(map(len, parts))
+        if sum(len(_chunks(part, size)) for part in parts) <= MOST_PARTS:
+            return parts
+        return _chunks(suspect, -(-len(suspect) // MOST_PARTS))
+    return _chunks(suspect, max(1, len(suspect) // 2))
+
+
+def _chunks(members: Members, size: int) -> List[Members]:
+    """Groups of this size that hold all members; the last shares some with the one before if they do not divide."""
+    starts = [*range(0, len(members) - size, size), len(members) - size]
+    return [members[start : start + size] for start in starts]
+
+
+def _listed(members: Members) -> str:
+    more = len(members) - LISTED
+    return ', '.join(members[:LISTED]) + (f' and {more} more' if more > 0 else '')
+
+
+def _label(place: int) -> str:
+    return chr(ord('a') + place) if place < 26 else f'{_label(place // 26 - 1)}{_label(place % 26)}'

@@ -1,0 +1,54 @@
+"""Slow targets by the servers that they hang on: where all of a server's are slow, the server is, or its network."""
+
+import statistics
+from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
+
+FEWEST = 2
+"""Targets of a server that must all be slow before it is named in their place; one alone says nothing of it."""
+
+
+class Component(NamedTuple):
+    """What is slow: a server with all of its targets that were tested, or one target.
+
+    server: empty where it is not known
+    effect: share that it is slower than its equals; of a server the median of its targets
+    """
+
+    server: str
+    targets: Tuple[str, ...]
+    effect: float
+
+    @property
+    def is_server(self) -> bool:
+        """Whether it is the server as a whole."""
+        return len(self.targets) >= FEWEST
+
+    @property
+    def words(self) -> str:
+        """For people: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower', 'ost0003 of 10.0.0.5@o2ib is 35 % slower'."""
+        of = f' of {self.server}' if self.server else ''
+        if self.is_server:
+            every = 'both' if len(self.targets) == FEWEST else f'all {len(self.targets)}'
+            return f'{every} {self.targets[0][:3].upper()}s{of} are {100 * self.effect:.0f} % slower'
+        return f'{self.targets[0]}{of} is {100 * self.effect:.0f} % slower'
+
+
+def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
+    """What is slow, the slowest first.
+
+    slow:    the share by which each slow target is slower, by its name
+    tested:  the names of all targets that were measured
+    servers: of each target, as far as it is known. Of the only server there is nothing is said: it has no equals.
+    """
+    by_server: Dict[str, List[str]] = {}
+    for name in tested:
+        if servers.get(name):
+            by_server.setdefault(servers[name], []).append(name)
+    found: List[Component] = []
+    named: List[str] = []
+    for server, own in by_server.items():
+        if len(by_server) > 1 and len(own) >= FEWEST and all(name in slow for name in own):
+            found.append(Component(server, tuple(own), statistics.median(slow[name] for name in own)))
+            named += own
+    found += [Component(servers.get(name, ''), (name,), effect) for name, effect in slow.items() if name not in named]
+    return tuple(sorted(found, key=lambda each: -each.effect))

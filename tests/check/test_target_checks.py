@@ -1,0 +1,147 @@
+"""The check files of layouts and of isolation: what they ask for is possible, and not applicable without layouts."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from seatrial.check.declared import load
+from seatrial.check.planning import cases_of, not_applicable, plan_of, points_of
+from seatrial.check.session import Session
+from seatrial.filesystem.lustre_layout import Inventory, form_fault, impossible
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.namespace import Trees
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
+from seatrial.site.references import Reference
+
+TRIAL = """
+version: 1
+state: state
+file_systems:
+  disk: {type: posix, path: /srv/disk, limits: {bytes: 64GiB, inodes: 1000000}}
+  scratch: {type: lustre, path: /lustre/x, mount: /lustre, limits: {bytes: 64TiB, inodes: 1000000}, osts: 4, mdts: 2}
+partitions:
+  lab:io: {launcher: local, tasks_per_node: 4}
+trials:
+  - {checks: [layouts, OstBandwidth, MdtRates], partitions: [lab:io], file_systems: [disk, scratch], nodes: [1]}
+"""
+THERE = Inventory((0, 1, 2, 3), (0, 1), {})
+TARGETS = ('OstBandwidth', 'MdtRates')
+
+
+@pytest.fixture(scope='module')
+def checks(repository):
+    found = load(repository / 'checks')
+    return {name: each for name, each in found.items() if each.family == 'layouts' or name in TARGETS}
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory, repository):
+    folder = tmp_path_factory.mktemp('lab')
+    (folder / 'trial.yaml').write_text(TRIAL)
+    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
+    partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': 'io'}"
+    (folder / 'settings.py').write_text(
+        f"{settings}\nsite_configuration['systems'][0].update(name='lab', partitions=[{partition}])\n"
+    )
+    site = load_site(folder)
+    return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['paper'], site.engine_choices())
+
+
+def on(name, file_system='scratch'):
+    return Case(name, 'lab:io', file_system, 'default', 1)
+
+
+def test_there_are_the_sources_layouts_a_map_and_what_the_version_may_have(checks):
+    assert len(checks) == 11
+    assert {each.sweep.axis for each in checks.values() if each.family == 'layouts'} == {'layout'}
+
+
+def test_where_no_layout_can_be_set_they_are_shown_as_not_applicable(session, checks):
+    for name, declared in checks.items():
+        assert cases_of(session, declared) == [on(name)]
+        assert [(case, why[:9]) for case, why in not_applicable(session, declared).items()] == [
+            (on(name, 'disk'), 'no layout')
+        ]
+
+
+def test_every_layout_has_a_name_that_a_metric_can_carry_and_is_in_its_check_once(checks):
+    for declared in checks.values():
+        names = [layout.name for layout in declared.sweep.layouts]
+        assert len(names) == len(set(names))
+        assert all(re.fullmatch(r'[A-Za-z0-9_.-]+', name) for name in names)
+
+
+def test_every_layout_is_one_that_lustre_can_have(checks):
+    for declared in checks.values():
+        assert [form_fault(layout) for layout in declared.sweep.layouts if form_fault(layout)] == []
+
+
+def test_what_is_planned_is_possible_on_as_many_targets_as_the_site_has(session, checks):
+    for name, declared in checks.items():
+        layouts = [point.layout for point in points_of(session, declared, on(name))]
+        assert layouts and [impossible(layout, THERE) for layout in layouts if impossible(layout, THERE)] == []
+
+
+def test_every_layout_check_measures_the_default_in_every_profile(session, checks):
+    for name, declared in checks.items():
+        for profile in PROFILES.values() if declared.family == 'layouts' else ():
+            points = points_of(replace(session, profile=profile), declared, on(name))
+            assert points[0].layout.is_default and len(points) >= 3
+
+
+def test_the_map_has_every_count_by_every_size(session, checks):
+    points = points_of(session, checks['StripeMapSharedFile'], on('StripeMapSharedFile'))
+    asked = {(point.layout.stripe_count, point.layout.stripe_size) for point in points[1:]}
+    counts, sizes = {count for count, _ in asked}, {size for _, size in asked}
+    assert counts == {1, 2, 4, -1}  # 8 are more than there are
+    assert len(asked) == len(counts) * len(sizes) == 16
+    assert len(plan_of(session, checks['StripeMapSharedFile'], on('StripeMapSharedFile')).left_out) == 4
+
+
+@pytest.mark.parametrize(('name', 'labels'), [('OstBandwidth', 4), ('MdtRates', 2)])
+def test_each_target_has_a_point(session, checks, name, labels):
+    plan = plan_of(session, checks[name], on(name))
+    kind = name[:3].lower()
+    assert [point.label for point in plan.points] == [f'{kind}{n:04d}' for n in range(labels)]
+
+
+def test_a_plan_with_layouts_comes_back_from_its_json(session, checks):
+    for name, declared in checks.items():
+        plan = plan_of(session, declared, on(name))._replace(floors={'write@default': 1.5})
+        assert from_json(TrialPlan, to_json(plan)) == plan
+
+
+def test_small_files_fit_on_the_metadata_target(checks):
+    for name in ('DataOnMdtSmallFiles', 'DataOnMdtFullFiles'):
+        sweep = checks[name].sweep
+        assert isinstance(sweep, Trees)
+        dom = next(layout for layout in sweep.layouts if layout.components)
+        assert all(tree.bytes_per_file <= dom.components[0].end for _, tree in sweep.trees)
+
+
+# What a plan says of the references
+
+
+def reference(metric, low, profile='nightly', case=None):
+    case = case or on('StripingSharedFile')
+    return Reference(profile, case, metric, 1000.0, low, None, 'MiB/s', 'baseline', '2026-11-01', '')
+
+
+def test_a_plan_carries_the_lower_bounds_of_its_own_references(session, checks):
+    references = (
+        reference('write@c1', -0.1),
+        reference('read@c1', None),
+        reference('write@default', -0.2, 'acceptance'),
+        reference('write@c1', -0.5, case=on('StripingSharedFile')._replace(nodes=2)),
+    )
+    nightly = replace(session, profile=PROFILES['nightly'], references=references)
+    plan = plan_of(nightly, checks['StripingSharedFile'], on('StripingSharedFile'))
+    assert plan.floors == {'write@c1': pytest.approx(900.0)}
+
+
+def test_a_smoke_test_has_no_bounds(session, checks):
+    smoke = replace(session, profile=PROFILES['smoke'], references=(reference('write@c1', -0.1, 'smoke'),))
+    assert plan_of(smoke, checks['StripingSharedFile'], on('StripingSharedFile')).floors == {}

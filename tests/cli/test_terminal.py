@@ -1,0 +1,49 @@
+"""What is printed where nobody hears it."""
+
+import errno
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seatrial.cli import terminal
+
+
+class Deaf(io.StringIO):
+    """Fails as a pipe without a reader, a terminal that is gone or a full disk does."""
+
+    number = 0
+
+    def write(self, text):
+        raise OSError(self.number, 'x')
+
+    def flush(self):
+        raise OSError(self.number, 'x')
+
+
+@pytest.mark.parametrize('number', [errno.EPIPE, errno.EIO, errno.ENOSPC])
+def test_output_that_fails_is_lost_and_raises_nothing(monkeypatch, number):
+    deaf = Deaf()
+    deaf.number = number
+    monkeypatch.setattr(sys, 'stdout', deaf)
+    terminal.console().print('x')
+
+
+def test_what_is_heard_is_printed(capsys):
+    terminal.console().print('x' * 150, 'y')
+    assert capsys.readouterr().out == 'x' * 150 + ' y\n'
+
+
+def test_an_output_that_was_closed_is_none(monkeypatch):
+    monkeypatch.setattr(sys, 'stdout', None)
+    terminal.console().print('x')
+
+
+def test_the_last_lines_that_nobody_hears_do_not_change_the_exit_code():
+    code = 'import sys; from seatrial.cli.terminal import drop_unwritten; sys.stdout.write("x"); drop_unwritten()'
+    buffered = {**os.environ, 'PYTHONUNBUFFERED': ''}
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([sys.executable, '-c', code], env=buffered, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b'')

@@ -1,0 +1,145 @@
+"""What a node counts of its traffic, by the type of the file system. Lustre's is in test_lustre.py."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem import nfs, posix
+from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.glusterfs import connections_of, parse_files, traffic_of
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.nfs import traffic
+from seatrial.filesystem.posix import parse_device_counters
+from seatrial.model.telemetry import BEFORE, READ, WRITTEN
+
+TRANSCRIPTS = Path(__file__).resolve().parent.parent / 'transcripts'
+STAT = '  132072    18472 48723970   104688    38741    92797 48055456   396568        0    35696   505830    10369\n'
+NFS = """device filer:/home mounted on /home with fstype nfs4 statvers=1.1
+\tbytes:\t100 200 300 400 5120 600 7 8
+\tper-op statistics
+\t        READ: 5 5 0 1120 5720 0 12 13 0
+\t       WRITE: 3 4 0 980 520 0 40 44 0
+"""
+
+
+class TestBlockDevices:
+    def test_sectors_are_counted_in_units_of_512_bytes(self):
+        assert parse_device_counters(STAT) == {
+            READ: 48723970 * 512,
+            WRITTEN: 48055456 * 512,
+            'reads': 132072,
+            'writes': 38741,
+        }
+
+    @given(st.text())
+    def test_any_other_text_gives_nothing(self, text):
+        assert parse_device_counters(text) == {} or len(text.split()) >= 11
+
+    @given(st.integers(0, STAT.index('505830')))
+    def test_a_file_cut_short_gives_nothing(self, length):
+        assert parse_device_counters(STAT[:length]) == {}
+
+    def test_the_device_is_that_of_the_files(self, tmp_path, monkeypatch):
+        seen = os.stat(tmp_path).st_dev
+        place = tmp_path / f'{os.major(seen)}:{os.minor(seen)}'
+        place.mkdir()
+        (place / 'stat').write_text(STAT)
+        monkeypatch.setattr(posix, 'BLOCK_DEVICES', str(tmp_path))
+        monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', 'ext4', '/dev/vda', 'rw'), ''))
+        if os.major(seen) == 0:
+            pytest.skip('the temporary files lie on no block device')
+        meter = by_type('posix').meter(str(tmp_path))
+        assert meter.why_not == '' and 'block device' in meter.what
+        assert meter.look(1.0)[READ] == 48723970 * 512
+        (place / 'stat').unlink()
+        assert meter.look(1.0) == {}
+
+    def test_what_is_written_and_synced_is_counted(self, tmp_path):
+        meter = by_type('posix').meter(str(tmp_path))
+        if meter.why_not:
+            pytest.skip(meter.why_not)
+        before = meter.look(1.0)
+        with (tmp_path / 'file').open('wb') as stream:
+            stream.write(os.urandom(1 << 20))
+            stream.flush()
+            os.fsync(stream.fileno())
+        assert meter.look(1.0)[WRITTEN] - before[WRITTEN] >= 1 << 20
+
+    @pytest.mark.parametrize('kind', ['tmpfs', 'ramfs'])
+    def test_files_in_memory_have_no_counters(self, kind, tmp_path, monkeypatch):
+        monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', kind, kind, 'rw'), ''))
+        meter = by_type('posix').meter(str(tmp_path))
+        assert 'memory' in meter.why_not and (meter.what, meter.look(1.0)) == ('', {})
+
+    def test_a_source_that_is_no_device_has_no_counters(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', 'zfs', 'pool/home', 'rw'), ''))
+        monkeypatch.setattr(posix, 'BLOCK_DEVICES', str(tmp_path / 'none'))
+        assert 'pool/home is no block device' in by_type('posix').meter(str(tmp_path)).why_not
+
+
+class TestNfs:
+    def test_bytes_and_calls_are_those_with_the_server(self):
+        assert traffic(NFS) == {READ: 5120, WRITTEN: 600, 'read_rpcs': 5, 'write_rpcs': 3}
+
+    @given(st.integers(0, len(NFS)))
+    def test_cut_short_anywhere_it_has_both_bytes_or_none(self, length):
+        found = traffic(NFS[:length])
+        assert found == {} or (found[READ], found[WRITTEN]) == (5120, 600)
+
+    def test_they_are_read_anew_at_every_look(self, tmp_path, monkeypatch):
+        file = tmp_path / 'mountstats'
+        file.write_text(NFS)
+        monkeypatch.setattr(nfs, 'MOUNTSTATS', str(file))
+        monkeypatch.setattr(nfs, 'look', lambda path: (Mount('/home', 'nfs4', 'filer:/home', 'rw'), ''))
+        meter = by_type('nfs').meter('/home')
+        assert meter.why_not == '' and 'filer:/home' in meter.what
+        file.write_text(NFS.replace('5120', '9000'))
+        assert meter.look(1.0)[READ] == 9000
+        file.unlink()
+        assert meter.look(1.0) == {}
+        assert 'no counters of /home' in by_type('nfs').meter('/home').why_not
+
+
+class TestGlusterFs:
+    @pytest.mark.parametrize('name', ['state-default', 'state-tuned', 'state-brick-down'])
+    def test_the_bytes_are_those_of_all_connections(self, name):
+        text = (TRANSCRIPTS / 'glusterfs' / f'{name}.txt').read_text()
+        assert traffic_of(text)[READ] == sum(each.received for each in connections_of(parse_files(text)))
+        assert traffic_of(text)[WRITTEN] > 0
+
+    @given(st.text())
+    def test_any_other_text_gives_nothing(self, text):
+        assert traffic_of(text) == {}
+
+    def test_a_real_client_counts_what_it_writes_and_reads(self, gluster_mount):
+        meter = by_type('glusterfs').meter(str(gluster_mount))
+        assert meter.why_not == ''
+        before = meter.look(10.0)
+        with (gluster_mount / 'counted').open('wb') as stream:
+            stream.write(os.urandom(1 << 20))
+            stream.flush()
+            os.fsync(stream.fileno())
+        assert meter.look(10.0)[WRITTEN] - before[WRITTEN] >= 1 << 20
+
+
+@pytest.mark.parametrize('type', [each for each in TYPES if each != 'lustre'])
+def test_a_type_without_sizes_of_requests_says_so(type, tmp_path):
+    found = by_type(type).rpc_sizes(str(tmp_path), BEFORE)
+    assert (found.when, found.sizes) == (BEFORE, ()) and type in found.why_not
+
+
+def test_a_type_that_nobody_has_taught_to_count_says_so():
+    meter = FileSystem('newfs').meter('/newfs')
+    assert 'newfs' in meter.why_not and meter.look(1.0) == {}
+
+
+@pytest.mark.parametrize('type', TYPES)
+def test_where_the_file_system_does_not_answer_nothing_is_counted(type, monkeypatch, tmp_path):
+    for module in ('posix', 'nfs', 'glusterfs', 'lustre'):
+        monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (None, 'it does not answer'))
+    meter = by_type(type).meter(str(tmp_path))
+    assert meter.why_not == 'it does not answer' and meter.look(1.0) == {}

@@ -1,0 +1,46 @@
+"""Which server each target hangs on, as this node's imports tell (a genuine one, and others made from it)."""
+
+import pytest
+
+from lustre_stand import TRANSCRIPTS, imports, standing
+from seatrial.filesystem import lustre
+from seatrial.filesystem.catalogue import TYPES, by_type
+
+DRIVER = lustre.Lustre('lustre')
+
+
+@pytest.fixture
+def stand(tmp_path, monkeypatch):
+    with standing(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def test_each_target_has_the_server_that_it_is_connected_to(stand):
+    stand.now(params=imports({'OST0000': '10.0.0.1@o2ib', 'OST000a': '10.0.0.2@o2ib', 'MDT0000': '10.0.0.3@o2ib'}))
+    assert DRIVER.servers(str(stand.mount)) == {
+        'ost0000': '10.0.0.1@o2ib',
+        'ost0010': '10.0.0.2@o2ib',
+        'mdt0000': '10.0.0.3@o2ib',
+    }
+
+
+def test_the_genuine_transcript_is_understood(stand):
+    assert (TRANSCRIPTS / '108_import.txt').is_file()
+    assert DRIVER.servers(str(stand.mount)) == {'ost0000': '0@lo', 'mdt0000': '0@lo'}
+
+
+def test_a_target_that_is_not_connected_has_no_server(stand):
+    stand.now(params=imports({'OST0000': '<none>', 'OST0001': '10.0.0.1@o2ib', 'MDT0000': ''}))
+    assert DRIVER.servers(str(stand.mount)) == {'ost0001': '10.0.0.1@o2ib'}
+
+
+@pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'mute': True}], ids=str)
+def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, told):
+    monkeypatch.setattr(lustre._ended, '__defaults__', (1.0,))
+    stand.now(**told)
+    assert DRIVER.servers(str(stand.mount)) == {}
+
+
+@pytest.mark.parametrize('type', [each for each in TYPES if each != 'lustre'])
+def test_other_types_know_no_servers(type, tmp_path):
+    assert by_type(type).servers(str(tmp_path)) == {}

@@ -1,0 +1,170 @@
+"""Node sweeps on a real Slurm: every launch where it is meant to be, and exactly the node that is slow is named.
+
+Two of them side by side, each on four nodes of the lab: a healthy system, and one with a node that is slowed.
+"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.staging import job_lines, write_plan, write_runner
+from seatrial.job.nodes import expanded
+from seatrial.job.recorder import records_in
+from seatrial.judge.outliers import SLOW, USUAL
+from seatrial.judge.verdict import Verdict, judge_case
+from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule
+from seatrial.model.record import NotTested
+from seatrial.model.units import GIB, MIB
+from sweeps import node_plan
+
+pytestmark = pytest.mark.needs('slurmctld', 'munged', 'fio')
+
+LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-slurm'
+UNAVAILABLE, CANNOT = 69, 71
+HEALTHY, ILL, SLOW_NODE = ('n1', 'n2', 'n3', 'n4'), ('n5', 'n6', 'n7', 'n8'), 'n7'
+SIZE, RATE, SLOW_RATE = 64 * MIB, 16, 10  # a client's bytes, and MiB/s: four seconds on a healthy node
+DEADLINE_S = 1800.0
+WRAPPER = """#!/bin/sh
+# Nodes share one machine here, so their speed is set.
+[ "$1" = --version ] && exec {fio} --version
+rate={rate}m; [ "$(uname -n)" = {slow} ] && rate={slow_rate}m
+exec {fio} --rate=$rate "$@"
+"""
+
+
+@pytest.fixture(scope='module')
+def slurm():
+    """The environment of a Slurm of nine nodes, one of which is drained."""
+    place = Path(tempfile.mkdtemp(prefix='seatrial-sweep-'))  # not below pytest's own folder: too long for sockets
+    lab = [str(LAB), 'up', f'--dir={place / "lab"}', '--nodes=9']
+    try:
+        up = subprocess.run(lab, capture_output=True, text=True, timeout=180)
+        if up.returncode in (UNAVAILABLE, CANNOT):
+            pytest.skip(up.stderr.strip())
+        assert up.returncode == 0, up.stderr
+        environment = {**os.environ, 'SLURM_CONF': str(place / 'lab' / 'etc' / 'slurm.conf')}
+        drain = ['scontrol', 'update', 'nodename=n9', 'state=drain', 'reason=bad disk']
+        subprocess.run(drain, env=environment, check=True, timeout=60)
+        yield environment
+    finally:
+        subprocess.run([str(LAB), 'down', f'--dir={place / "lab"}'], check=True, timeout=120)
+        shutil.rmtree(place)
+
+
+class Sweep:
+    """A node sweep as a job of the lab on these nodes."""
+
+    def __init__(self, environment, folder, fio, target, nodes):
+        self.environment, self.folder = environment, folder
+        (folder / 'state' / 'sessions').mkdir(parents=True)
+        (folder / 'state' / 'locks').mkdir()
+        roomy = node_plan().target.limits._replace(bytes=GIB)
+        self.plan = node_plan(
+            4,
+            target={'path': str(target), 'records_on_target': True, 'limits': roomy},
+            engines=(EngineChoice('fio', str(fio)),),
+            launcher=Launcher('srun', ('--mpi=pmi2',)),
+            records=str(folder / 'records'),
+            state=str(folder / 'state'),
+            sizing=Sizing(SIZE, MIB, 0.0, 0.5, pinned=SIZE),
+            stopping=StoppingRule(0.5, least=3, most=3, extra=0, budget_s=DEADLINE_S),
+        )
+        (folder / 'state' / 'sessions' / self.plan.session).mkdir()
+        file = write_plan(self.plan)
+        lines = job_lines(sys.executable, write_runner(folder / 'records'), file)
+        script = folder / 'job.sh'
+        script.write_text('#!/bin/bash\n' + '\n'.join(lines) + '\n')
+        argv = ['sbatch', '--wait', '--nodes=4', f'--nodelist={",".join(nodes)}', '--exclusive', '--time=40']
+        argv += [f'--output={folder / "job.out"}', str(script)]
+        self._job = subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL)
+
+    def ended(self):
+        """The plan, what was recorded, and the verdict."""
+        assert self._job.wait(DEADLINE_S) == 0, (self.folder / 'job.out').read_text()
+        records = records_in(self.plan.records)
+        return self.plan, records, judge_case(self.plan, records)
+
+
+@pytest.fixture(scope='module')
+def sweeps(slurm, tmp_path_factory):
+    """The healthy sweep and the other one, which have ended."""
+    folder = tmp_path_factory.mktemp('sweeps')
+    fio = folder / 'fio'
+    program = shlex.quote(shutil.which('fio'))
+    fio.write_text(WRAPPER.format(fio=program, slow=SLOW_NODE, slow_rate=SLOW_RATE, rate=RATE))
+    fio.chmod(0o755)
+    targets = [Path(tempfile.mkdtemp(prefix='seatrial-sweep-', dir='/dev/shm')) for _ in range(2)]
+    both = [
+        Sweep(slurm, folder / nodes[0], fio, target, nodes)
+        for target, nodes in zip(targets, (HEALTHY, ILL), strict=True)
+    ]
+    yield [each.ended() for each in both]
+    left = [each for target in targets for each in target.iterdir()]
+    for target in targets:
+        shutil.rmtree(target)
+    assert left == []
+
+
+@pytest.fixture
+def healthy(sweeps):
+    return sweeps[0]
+
+
+@pytest.fixture
+def ill(sweeps):
+    return sweeps[1]
+
+
+def test_a_healthy_system_passes_and_no_node_is_named(healthy):
+    _, _, result = healthy
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert [place.verdict for place in result.isolation.places] == [USUAL] * 4
+
+
+@pytest.mark.parametrize('hostlist', ['n[1-2,07-10],m4', 'rack[0-1]n[01-03]', 'nid[000998-001001]'])
+def test_scontrol_reads_a_list_of_nodes_as_the_runner_does(slurm, hostlist):
+    argv = ['scontrol', 'show', 'hostnames', hostlist]
+    said = subprocess.run(argv, env=slurm, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert tuple(said.split()) == expanded(hostlist)
+
+
+def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
+    plan, records, _ = healthy
+    meant = {point.label: HEALTHY[point.first_node : point.first_node + point.nodes] for point in plan.points}
+    measured = [sample for sample in records.samples if sample.stage == 'measured']
+    assert {sample.point for sample in measured} == {'all', 'group01', 'group02', 'group03', 'group04'}
+    for sample in measured:
+        assert sample.measurement.hosts == meant[sample.point]
+        assert [(node.host, node.tasks) for node in sample.measurement.nodes] == [(n, 1) for n in meant[sample.point]]
+
+
+def test_a_drained_node_is_listed_as_not_tested_with_the_reason(healthy):
+    _, records, result = healthy
+    assert [each.node for each in records.start.not_tested] == [*ILL, 'n9']
+    assert records.start.not_tested[-1] == NotTested('n9', 'drained', 'bad disk')
+    assert any(label.endswith('n9 (drained: bad disk)') for label in result.labels)
+
+
+def test_exactly_the_slow_node_is_named_and_the_case_fails(ill):
+    _, _, result = ill
+    assert result.verdict is Verdict.FAIL
+    assert {place.name: place.verdict for place in result.isolation.places} == {
+        **dict.fromkeys(ILL, USUAL),
+        SLOW_NODE: SLOW,
+    }
+    assert result.reasons[0].startswith(f'node {SLOW_NODE} is slow: write ')
+
+
+def test_it_was_measured_again_beside_another_node_as_often_as_the_controls(ill):
+    _, records, _ = ill
+    again = [sample for sample in records.samples if sample.stage == 'confirm']
+    assert sorted(sample.point for sample in again) == ['again01'] * 3 + ['again02'] * 3
+    together = {sample.measurement.hosts for sample in again}
+    assert {len(hosts) for hosts in together} == {2}
+    assert sorted(host for hosts in together for host in hosts) == list(ILL)

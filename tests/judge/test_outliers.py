@@ -1,0 +1,454 @@
+"""Which places are named slow, and what the case comes to."""
+
+import random
+import re
+
+import pytest
+
+from builders import SIZE, moved, plan_of, records_of, sample_of
+from seatrial.job.confirm import measured_again
+from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, isolation
+from seatrial.judge.references import Reference
+from seatrial.judge.verdict import Criteria, Verdict, judge_case
+from seatrial.model.plan import StoppingRule
+from seatrial.model.record import Finding, NotTested, TargetRow
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
+from seatrial.rules.places import CONFIRM, all_of, kinds, suspected
+from sweeps import launched, night, node_plan
+
+BOTH = AccessPattern('multiple', 'whole')
+
+
+def rates(factors=None, seed=1):
+    """Noise of 1 %; factors: by node, or by (node, operation)."""
+    dice, own = random.Random(seed), factors or {}
+    return lambda node, operation: dice.gauss(100.0, 1.0) * own.get(node, own.get((node, operation), 1.0))
+
+
+def judged(plan, *args, **more):
+    return judge_case(plan, night(plan, *args, **more))
+
+
+def by_verdict(result):
+    return {place.name: place.verdict for place in result.isolation.places}
+
+
+def test_a_healthy_system_passes_and_names_nobody():
+    result = judged(node_plan(4, workload=BOTH), rates())
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert set(by_verdict(result).values()) == {USUAL}
+    assert result.isolation.sentences == ()
+
+
+def test_a_node_that_is_slow_twice_fails_the_case_and_is_named_with_both_measurements():
+    result = judged(node_plan(4), rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
+    assert result.verdict is Verdict.FAIL
+    assert by_verdict(result) == {'n3': SLOW, 'n1': USUAL, 'n2': USUAL, 'n4': USUAL}
+    (reason,) = result.reasons
+    assert reason.startswith('node n3 is slow: write ')
+    assert re.search(r'write (59|60|61)\S* MiB/s against (99|100|101)\S*, (39|40|41) % less \(', reason)
+    assert 'measured again in other company' in reason
+
+
+def test_a_node_that_is_slow_once_is_cleared_and_said():
+    result = judged(node_plan(4), rates({'n3': 0.6}), rates(seed=2))
+    assert result.verdict is Verdict.PASS
+    assert by_verdict(result)['n3'] == CLEARED
+    assert any(label.startswith('node n3 was slow only once: write') for label in result.labels)
+
+
+def test_a_node_that_is_slower_again_within_the_scatter_of_the_others_is_not_cleared():
+    dice = random.Random(3)
+    noisy = lambda node, _: (86.0 if node == 'n3' else 100.0) * dice.gauss(1, 0.06)  # noqa: E731
+    result = judged(node_plan(4), rates({'n3': 0.7}), noisy)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert by_verdict(result)['n3'] == SUSPECTED
+    assert 'measured again in other company' in result.reasons[0]
+    assert result.reasons[0].endswith('% less, which may be scatter; run it again')
+
+
+@pytest.mark.parametrize('slow', [3, 5])
+def test_where_most_nodes_are_slow_nothing_is_decided_and_the_groups_are_told(slow):
+    result = judged(node_plan(6, workload=BOTH), rates({f'n{n}': 0.5 for n in range(1, slow + 1)}))
+    assert result.verdict is not Verdict.PASS
+    if slow == 5:
+        assert result.verdict is Verdict.INCONCLUSIVE
+        (reason,) = result.reasons
+        assert re.match(r'(write|read), (all together|in groups): the nodes fall into groups: 5 \(n1, n2, ', reason)
+        assert re.search(r'have \S+ MiB/s, (49|50|51) % less than the \S+ of 1 \(n6\); which is usual', reason)
+        assert 'so it is in ' in reason and reason.endswith('a partition of their own')
+        assert result.isolation.undecided == (reason,)
+
+
+@pytest.mark.parametrize('repeat', [0, 3])
+def test_a_node_that_could_not_be_measured_again_decides_nothing(repeat):
+    again = rates({'n3': 0.6}, 2)
+    result = judged(node_plan(4), rates({'n3': 0.6}), again, repeat=repeat)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert by_verdict(result)['n3'] == SUSPECTED
+    assert result.reasons[0].startswith('node n3 may be slow: write')
+    assert 'no time to measure it again' in result.reasons[0]
+
+
+def test_a_second_measurement_that_cannot_be_believed_decides_nothing_and_is_said():
+    plan = node_plan(4)
+    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
+    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n3')
+    samples = [s._replace(findings=(wrong,)) if s.stage == 'confirm' else s for s in records.samples]
+    result = judge_case(plan, records._replace(samples=samples))
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert 'the second measurement failed: T10: the clients ran on n2' in result.reasons[0]
+
+
+def test_one_slow_metric_suffices_and_the_sentence_is_of_it():
+    factors = {('n2', 'read'): 0.5}
+    result = judged(node_plan(4, workload=BOTH), rates(factors), rates(factors, 2))
+    assert result.verdict is Verdict.FAIL
+    assert result.reasons[0].startswith('node n2 is slow: read ')
+
+
+def test_two_slow_nodes_are_both_named_the_slowest_first():
+    factors = {'n2': 0.7, 'n5': 0.5}
+    result = judged(node_plan(8), rates(factors), rates(factors, 2))
+    assert [place.name for place in result.isolation.of(SLOW)] == ['n5', 'n2']
+    assert [reason.split()[1] for reason in result.reasons] == ['n5', 'n2']
+
+
+def test_a_fast_node_is_not_named():
+    result = judged(node_plan(4), rates({'n3': 2.0}), rates({'n3': 2.0}, 2))
+    assert set(by_verdict(result).values()) == {USUAL}
+
+
+def test_a_launch_on_other_nodes_is_invalid_and_what_the_others_prove_outranks_it():
+    plan = node_plan(4)
+    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
+    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n1')
+    samples = [
+        s._replace(findings=(wrong,)) if s.point == 'group01' and s.stage == 'measured' else s
+        for s in records.samples
+    ]
+    ends = {**records.end.stopped, 'group01': 'invalid'}
+    result = judge_case(plan, records._replace(samples=samples, end=records.end._replace(stopped=ends)))
+    assert Verdict.INVALID in {each.verdict for each in result.metrics}
+    assert result.verdict is Verdict.FAIL  # what the other launches prove outranks it
+
+
+def test_a_smoke_test_compares_and_names_nobody():
+    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, least=4, most=4, extra=0, fixed=True))
+    result = judged(plan, rates({'n3': 0.5}), rates({'n3': 0.5}, 2))
+    assert set(by_verdict(result).values()) == {USUAL}
+    assert result.isolation.unjudged == result.unjudged != ''
+    assert result.verdict is Verdict.PASS
+
+
+def test_an_acceptance_has_its_criterion_and_needs_no_long_regions():
+    result = judged(node_plan(4, profile='acceptance', workload=BOTH), rates())
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+
+
+def test_an_acceptance_says_that_how_fast_all_are_is_no_criterion():
+    said = 'the nodes are held against each other only: how fast they are is no criterion here'
+    accepted = judged(node_plan(4, profile='acceptance'), rates())
+    assert any(label.startswith(said) for label in accepted.labels)
+    assert not any(label.startswith(said) for label in judged(node_plan(4), rates()).labels)
+
+
+@pytest.mark.parametrize('cache', ['cached', 'unknown'])
+def test_reads_that_are_not_cold_accept_no_node(cache):
+    result = judged(node_plan(4, profile='acceptance', workload=BOTH), rates(), cache=cache)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any(f'the reads were {cache}, not cold' in reason for reason in result.reasons)
+    assert {each.verdict for each in result.metrics if each.operation == 'write'} == {Verdict.PASS}
+    assert judged(node_plan(4, workload=BOTH), rates(), cache=cache).verdict is Verdict.PASS  # in a night
+
+
+def test_what_was_not_tested_is_said_beside_the_figures():
+    lost = tuple(NotTested(f'x{n}', 'drained*', 'bad disk' if n == 0 else '') for n in range(10))
+    result = judged(node_plan(2), rates(), not_tested=lost)
+    assert result.isolation.not_tested == lost
+    (label,) = [label for label in result.labels if label.startswith('not tested')]
+    assert label.startswith('not tested: x0 (drained*: bad disk), x1 (drained*), ') and label.endswith(' and 2 more')
+
+
+def test_figures_are_kept_of_every_way_in_which_they_were_compared():
+    result = judged(node_plan(3, workload=BOTH), rates())
+    labels = [column.label for column in result.isolation.columns]
+    assert labels == ['write, all together', 'write, in groups', 'read, all together', 'read, in groups']
+    assert all(len(place.standings) == 4 for place in result.isolation.places)
+
+
+def test_targets_are_judged_alike():
+    sweep = on_targets(over_osts(64 * MIB, MIB), range(4))
+    plan = plan_of(
+        AccessPattern('multiple', 'whole', operations=('write',)),
+        sweep,
+        points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)),
+    )
+    shape = (1.0, 1.01, 0.99, 1.0, 1.01, 0.99)
+    figures = {f'write@ost{n:04d}': [each * (70.0 if n == 2 else 100.0) for each in shape] for n in range(4)}
+    records = records_of(plan, figures)
+    again = [s._replace(stage='confirm') for s in records.samples if s.stage == 'measured']
+    result = judge_case(plan, records._replace(samples=[*records.samples, *again]))
+    assert result.verdict is Verdict.FAIL
+    assert result.reasons[0].startswith('OST ost0002 is slow: write 70 MiB/s against 100, 30 % less;')
+    assert result.isolation.columns == (Column('write', ''),)
+
+
+def test_another_sweep_is_no_isolation(make_plan):
+    plan = make_plan()
+    assert isolation(plan, records_of(plan, 6 * [100.0])) is None
+
+
+def test_the_builder_launches_what_the_plan_asks_for():
+    plan = node_plan(5, 2)
+    point = plan.points[0]
+    measurement = launched(point, ('a', 'b', 'c', 'd', 'e'), [100.0] * 5)
+    assert measurement.bytes_moved == point.bytes_moved
+    assert sum(node.bytes_moved for node in measurement.nodes) == point.bytes_moved
+
+
+# Targets
+
+
+def of_targets(slow=(), again=True, closed=None, servers=None, count=6):
+    """A night over so many OSTs, of which some have 70 % of the usual bandwidth."""
+    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1))
+    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(count)), Geometry(1, 2), SIZE))
+    plan = plan._replace(axis='ost', points=points)
+    dice = random.Random(5)
+
+    def series(label):
+        usual = 100.0 * (0.7 if label in slow else 1.0)
+        return [usual * dice.gauss(1, 0.01) for _ in range(6)]
+
+    figures = {name: series(name.partition('@')[2]) for name in plan.metrics}
+    if closed:
+        figures = {name: own for name, own in figures.items() if not name.endswith(closed)}
+    records = records_of(plan, figures, servers=servers or {})
+    more = [
+        sample_of(plan, point, operation, n, moved(point, figure), CONFIRM)
+        for point in points
+        if point.label != closed
+        for operation in ('write', 'read')
+        for n, figure in enumerate(series(point.label))
+    ]
+    if closed:
+        why = 'P5b', 'incomplete', f'{closed} cannot be tested: it is not active; see what is wrong with it'
+        point = next(each for each in points if each.label == closed)
+        more.insert(0, sample_of(plan, point, 'write', 0, None, findings=[Finding(*why)]))
+        records = records._replace(end=records.end._replace(stopped={**records.end.stopped, closed: 'invalid'}))
+    return judge_case(plan, records._replace(samples=[*records.samples, *(more if again else ())]))
+
+
+def test_targets_that_share_a_server_are_named_as_the_server():
+    servers = {f'ost{n:04d}': f'10.0.0.{n // 2}@o2ib' for n in range(6)}
+    result = of_targets(slow=('ost0002', 'ost0003'), servers=servers)
+    assert result.isolation.servers == ('both OSTs of 10.0.0.1@o2ib are 30 % slower',)
+    assert (result.verdict, result.reasons[0]) == (Verdict.FAIL, result.isolation.servers[0])
+    assert sum(reason.startswith('OST ost000') for reason in result.reasons) == 2
+
+
+def test_one_slow_target_does_not_name_its_server():
+    servers = {f'ost{n:04d}': f'10.0.0.{n // 2}@o2ib' for n in range(6)}
+    result = of_targets(slow=('ost0002',), servers=servers)
+    assert result.isolation.servers == ()
+    assert by_verdict(result)['ost0002'] == SLOW
+
+
+def test_without_a_mapping_the_targets_alone_are_named():
+    assert of_targets(slow=('ost0002', 'ost0003')).isolation.servers == ()
+
+
+def test_a_target_that_is_closed_is_not_tested_and_the_others_are_judged():
+    result = of_targets(slow=('ost0002',), closed='ost0005')
+    assert result.isolation.not_tested == (NotTested('ost0005', 'it is not active; see what is wrong with it', ''),)
+    assert by_verdict(result)['ost0002'] == SLOW and 'ost0005' not in by_verdict(result)
+    verdicts = {each.metric: each.verdict for each in result.metrics if each.point == 'ost0005'}
+    assert verdicts == {'write@ost0005': Verdict.INCOMPLETE, 'read@ost0005': Verdict.INCOMPLETE}
+    assert any('P5b: ost0005 cannot be tested: it is not active' in reason for reason in result.reasons)
+
+
+def test_a_target_that_took_no_warm_up_and_was_measured_is_tested():
+    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1))
+    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(2)), Geometry(1, 2), SIZE))
+    plan = plan._replace(axis='ost', points=points)
+    records = records_of(plan, {name: [100.0, 101.0, 99.0, 100.0, 101.0, 99.0] for name in plan.metrics})
+    why = Finding('P5b', 'incomplete', 'ost0000 cannot be tested: 8 GiB are to be written, and it has 1 GiB free')
+    warm_up = sample_of(plan, points[0], 'write', 0, None, 'warmup', findings=[why])
+    result = judge_case(plan, records._replace(samples=[warm_up, *records.samples]))
+    assert result.isolation.not_tested == ()
+
+
+def test_a_closed_target_among_healthy_ones_makes_the_case_incomplete():
+    assert of_targets(closed='ost0005').verdict is Verdict.INCOMPLETE
+
+
+# Targets that are no equals, and targets that nobody counted
+
+
+def swept(speed=lambda label, operation: 1.0, count=8, cache=lambda label: 'cold', seed=5, **changes):
+    """What two measurements of so many OSTs with these speeds come to; 1 is usual. start: of the start record."""
+    start, criteria = changes.pop('start', {}), changes.pop('criteria', Criteria())
+    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1), **changes)
+    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(count)), Geometry(1, 2), SIZE))
+    plan = plan._replace(axis='ost', points=points)
+    dice = random.Random(seed)
+
+    def figure(label, operation):
+        return 100.0 * speed(label, operation) * dice.gauss(1, 0.01)
+
+    figures = {
+        f'{operation}@{point.label}': [figure(point.label, operation) for _ in range(6)]
+        for point in points
+        for operation in ('write', 'read')
+    }
+    records = records_of(plan, figures, **start)
+    samples = [s._replace(cache=cache(s.point) if s.operation == 'read' else '') for s in records.samples]
+    records = records._replace(samples=samples)
+    again = measured_again(plan, all_of(suspected(plan, records)), (), random.Random(1), kinds(plan, records))
+    more = [
+        sample_of(plan, point, operation, n, moved(point, figure(point.label, operation)), CONFIRM)._replace(
+            cache=cache(point.label) if operation == 'read' else ''
+        )
+        for n in range(6)
+        for point in again.points
+        for operation in ('write', 'read')
+    ]
+    return judge_case(plan, records._replace(samples=[*samples, *more]), criteria)
+
+
+def number(label):
+    return int(label[3:])
+
+
+def rows(count, flash=()):
+    return tuple(
+        TargetRow('OST', n, f'x-OST{n:04x}', True, flags=('flash',) if n in flash else ()) for n in range(count)
+    )
+
+
+def test_healthy_targets_pass():
+    result = swept()
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+
+
+def test_three_of_four_targets_at_a_quarter_of_the_speed_are_no_pass():
+    result = swept(lambda label, _: 0.25 if number(label) < 3 else 1.0, count=4)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    (reason,) = result.reasons
+    assert 'the OSTs fall into groups: 3 (ost0000, ost0001, ost0002) have 25' in reason
+    assert reason.endswith('list those of one kind under osts in trial.yaml')
+
+
+def test_cached_reads_are_not_compared_with_a_cold_one():
+    def speed(label, operation):
+        return 0.3 if (label, operation) == ('ost0003', 'read') else 1.0
+
+    result = swept(speed, cache=lambda label: 'cold' if label == 'ost0003' else 'cached')
+    assert by_verdict(result)['ost0003'] == USUAL
+    assert result.verdict is Verdict.INCONCLUSIVE
+    (reason,) = result.reasons
+    assert reason == 'read: ost0003 could not be compared: only reads of one state of the cache are equals'
+
+
+def test_a_target_that_is_slow_among_cached_reads_is_told_as_such():
+    def speed(label, operation):
+        return 0.3 if (label, operation) == ('ost0003', 'read') else 1.0
+
+    result = swept(speed, cache=lambda label: 'cold' if number(label) > 5 else 'cached')
+    assert [column.label for column in result.isolation.columns] == ['write', 'read', 'read (cached)']
+    assert by_verdict(result)['ost0003'] == SLOW
+    assert result.reasons[0].startswith('OST ost0003 is slow: read (cached) 30')
+
+
+@pytest.mark.parametrize('cached', [8, 1])
+def test_cached_reads_of_targets_are_no_acceptance(cached):
+    declared = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
+
+    def cache(label):
+        return 'cached' if number(label) < cached else 'cold'
+
+    result = swept(cache=cache, profile='acceptance', target=declared)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert swept(profile='acceptance', target=declared).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ('declared', 'said'),
+    [
+        ({}, 'server cache possible: its size is not declared'),
+        ({'server_cache_bytes': SIZE * 80, 'fast_tier_bytes': 0}, 'a server may keep '),
+        ({'server_cache_bytes': SIZE * 16, 'fast_tier_bytes': 0}, ''),  # of eight servers, two clients' files each
+    ],
+)
+def test_what_a_server_may_keep_hides_a_slow_target(declared, said):
+    servers = {f'ost{n:04d}': f'10.0.0.{n}@tcp' for n in range(8)}
+    result = swept(profile='acceptance', target=declared, start={'servers': servers})
+    assert result.verdict is (Verdict.INCONCLUSIVE if said else Verdict.PASS)
+    assert len(result.reasons) == (1 if said else 0)  # sixteen metrics, one sentence
+    assert not said or said in result.reasons[0]
+    assert not said or result.reasons[0].startswith('write@ost0000 and 15 others: INCONCLUSIVE: ')
+
+
+def test_a_contract_is_not_met_by_the_short_launches_of_a_sweep_over_targets():
+    reference = Reference('write@ost0000', 50.0, 0.0, None, 'MiB/s', 'contract', '2026-11-01', 'fio')
+    declared = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
+    criteria = Criteria(references=(reference,))
+    assert swept(profile='acceptance', target=declared, criteria=criteria).verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_target_that_takes_files_and_was_not_tested_makes_the_case_incomplete():
+    result = swept(count=2, start={'targets': rows(4)})
+    assert result.verdict is Verdict.INCOMPLETE
+    assert result.reasons[0].startswith('C2: ost0002, ost0003 take files and were not tested; ')
+
+
+def test_what_the_site_leaves_out_by_its_list_is_told_and_no_more():
+    result = swept(count=2, start={'targets': rows(4)}, target={'listed': ('ost',)})
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert any('not tested: ost0002 (not listed under osts), ost0003' in label for label in result.labels)
+
+
+def test_targets_that_take_no_files_need_no_test():
+    closed = (TargetRow('OST', 8, 'x', True, takes_objects=False), TargetRow('OST', 9, 'y', False))
+    result = swept(start={'targets': (*rows(8), *closed, TargetRow('MDT', 5, 'z', True))})
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+
+
+def test_flash_is_compared_with_flash_and_disks_with_disks():
+    def speed(label, _):
+        return 10.0 if number(label) < 4 else 1.0
+
+    result = swept(speed, start={'targets': rows(8, flash=range(4))})
+    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert [column.label for column in result.isolation.columns] == [
+        'write, flash',
+        'write, not flash',
+        'read, flash',
+        'read, not flash',
+    ]
+
+
+@pytest.mark.parametrize(('slow', 'kind'), [('ost0001', 'flash'), ('ost0006', 'not flash')])
+def test_a_slow_one_of_its_kind_is_named(slow, kind):
+    def speed(label, _):
+        return (10.0 if number(label) < 4 else 1.0) * (0.5 if label == slow else 1.0)
+
+    result = swept(speed, start={'targets': rows(8, flash=range(4))})
+    assert (result.verdict, by_verdict(result)[slow]) == (Verdict.FAIL, SLOW)
+    assert [place.name for place in result.isolation.of(SLOW)] == [slow]
+    assert f'50 % less ({kind}); measured again' in result.reasons[0]
+
+
+def test_the_only_one_of_its_kind_is_compared_with_nothing():
+    result = swept(start={'targets': rows(8, flash=[0])})
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert all('ost0000 could not be compared: ' in reason for reason in result.reasons)
+    assert result.reasons[0].endswith('and targets of one kind are equals')
+
+
+def test_kinds_that_nobody_tells_part_into_groups():
+    result = swept(lambda label, _: 10.0 if number(label) < 3 else 1.0)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert 'the OSTs fall into groups: 5 ' in result.reasons[0]

@@ -1,0 +1,113 @@
+"""A node with a Lustre that is a stand-in: lfs and lctl refuse what real ones refuse (tests/stubs/lfs.py)."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from seatrial.filesystem import lustre
+from seatrial.filesystem.mounts import Mount
+
+TESTS = Path(__file__).resolve().parent
+TRANSCRIPTS = TESTS / 'transcripts' / 'lustre'
+MIB = 1 << 20
+INSTANCE = 'ffff888105ab7000'
+OPTIONS = 'rw,checksum,encrypt,flock,lazystatfs,lruresize,nolock'
+PROGRAM = """#!{python} -IS
+import sys
+sys.path.insert(0, {stubs!r})
+import {name}
+sys.exit({name}.main(sys.argv[1:], {told!r}))
+"""
+
+
+class Stand:
+    """The stand-in: what it is told, what it has done, and where it is mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mount = folder / 'mnt'
+        self.file = folder / 'told.json'
+        self.mount.mkdir()
+        self.tell(
+            dict(
+                {'mount': str(self.mount), 'transcripts': str(TRANSCRIPTS), 'osts': 4, 'mdts': 2, 'root': True},
+                version='2.17.0',
+                project=[0, 0],
+                pools={'flash': [0, 1]},
+                dom_limit=MIB,
+                cached_mb=49,
+                next=0,
+                **{key: [] for key in ('full', 'retired', 'away', 'inactive', 'lacks', 'default', 'unreadable')},
+                **{key: {} for key in ('directories', 'files', 'shards', 'defaults', 'params')},
+                df='010',
+                df_i='012',
+                check='014',
+                quota='412',
+            )
+        )
+
+    def tell(self, told: dict[str, object]) -> None:
+        self.file.write_text(json.dumps(told))
+
+    def now(self, **told: object) -> None:
+        """From now on it is so."""
+        self.tell({**json.loads(self.file.read_text()), **told})
+
+    def asked(self) -> list[list[str]]:
+        """The command lines so far."""
+        log = Path(f'{self.file}.log')
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+    def directory(self, name: str = 'data') -> str:
+        path = self.mount / name
+        path.mkdir()
+        return str(path)
+
+    def written(self, directory: str, size: int = 1) -> str:
+        """A file that an engine wrote there."""
+        path = Path(directory) / 'file'
+        with path.open('wb') as stream:
+            stream.truncate(size)
+        return str(path)
+
+
+@contextmanager
+def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
+    """The stand-in is installed, and its user is root. What was asked and is not played fails the test at its end."""
+    made = Stand(folder)
+    programs = folder / 'bin'
+    programs.mkdir()
+    for name in ('lfs', 'lctl'):
+        text = PROGRAM.format(python=sys.executable, stubs=str(TESTS / 'stubs'), name=name, told=str(made.file))
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    mounts = [
+        Mount('/', 'ext4', '/dev/vda', 'rw'),
+        Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS),
+    ]
+    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
+    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
+    monkeypatch.setattr(lustre, 'SBIN', str(programs))
+    monkeypatch.setattr(lustre, '_is_root', lambda: json.loads(made.file.read_text())['root'])
+    yield made
+    unplayed = Path(f'{made.file}.unplayed')
+    assert not unplayed.exists(), f'nothing real is known of this: {unplayed.read_text()}'
+
+
+def imports(servers: dict[str, str]) -> dict[str, str]:
+    """Parameters of the stand-in: a genuine import for each of these targets, connected to the server beside it."""
+    shown = (TRANSCRIPTS / '108_import.txt').read_text()
+    value = shown.partition('osc.lustre-OST0000-osc-ffff888105ab7000.import=\n')[2].partition('\nmdc.')[0]
+    found = {}
+    for target, server in servers.items():
+        kind = {'OST': 'osc', 'MDT': 'mdc'}[target[:3]]
+        device = f'lustre-{target}-{kind}-{INSTANCE}'
+        text = value.replace(f'lustre-OST0000-osc-{INSTANCE}', device).replace('OST0000', target)
+        found[f'{kind}.{device}.import'] = (
+            '\n' + text.replace('current_connection: "0@lo"', f'current_connection: "{server}"') + '\n'
+        )
+    return found

@@ -1,0 +1,69 @@
+"""telemetry.jsonl: what is written is read back, and what was cut short is counted."""
+
+import pytest
+
+from seatrial.model.telemetry import (
+    AFTER,
+    BEFORE,
+    KINDS,
+    Ended,
+    Gap,
+    Look,
+    Pace,
+    RpcSize,
+    RpcSizes,
+    Served,
+    Servers,
+    Watch,
+    line_of,
+    read_telemetry,
+)
+
+ALL = (
+    RpcSizes(BEFORE, (RpcSize('256', 4, 38),)),
+    Servers(BEFORE, 0.5, 0, 'telemetry-before', '4242', (Served('lustre-OST0001', 'write_bytes', 4, 4096, 'bytes'),)),
+    Watch(1.0, 'node1', 'block device vda', '', 1.0),
+    Look(2.0, 100.0, 0.001, {'read_bytes': 1, 'write_bytes': 2}),
+    Gap(3.0, 101.0, 1.0, 'the counters did not answer'),
+    Pace(4.0, 2.5, 'a look takes 0.13 s'),
+    Look(5.0, 103.0, 0.001, {'read_bytes': 3, 'write_bytes': 2}),
+    Ended(6.0),
+    Servers(AFTER, 6.5, None, 'telemetry-after', '', (), 'it did not end within 30 s'),
+)
+TEXT = ''.join(map(line_of, ALL))
+
+
+def test_what_is_written_is_read_back():
+    sizes, before, watch, one, gap, pace, other, ended, after = ALL
+    found = read_telemetry(TEXT.splitlines())
+    assert found == (watch, [one, other], [gap], [pace], [sizes], [before, after], ended, 0)
+
+
+def test_every_kind_of_line_is_tried_here():
+    assert {type(each) for each in ALL} == set(KINDS.values())
+
+
+def test_cut_short_anywhere_only_the_torn_line_is_lost():
+    for length in range(len(TEXT)):
+        lines = TEXT[:length].splitlines()
+        whole = TEXT[: length + 1].count('\n')  # without its newline alone a line is still whole
+        found = read_telemetry(lines)
+        assert found == read_telemetry(map(line_of, ALL[:whole]))._replace(torn=len(lines) - whole)
+
+
+@pytest.mark.parametrize(
+    'line',
+    [
+        '',
+        'null',
+        '[]',
+        '{"record":"look"}',
+        '{"record":"sample","time":1.0}',
+        '{"time":1.0}',
+        '{"record":["look"],"time":1.0}',
+        '{"record":"look","time":1.0,"clock_s":1.0,"cost_s":0.1,"counters":{"read_bytes":"3"}}',
+        '{"record":"ended","time":1.0,"more":2}',
+    ],
+)
+def test_a_foreign_line_is_counted_and_nothing_is_guessed_from_it(line):
+    assert read_telemetry([line, line_of(ALL[3])]) == (None, [ALL[3]], [], [], [], [], None, 1)

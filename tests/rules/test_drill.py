@@ -1,0 +1,189 @@
+"""The search for slow targets, on simulated file systems: it finds what is slow, and names nothing that is not."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seatrial.rules.drill import (
+    MOST_PARTS,
+    MOST_SUSPECTS,
+    REPETITIONS,
+    begin,
+    breach,
+    conclusion,
+    groups,
+    learned,
+    slow_components,
+)
+
+NOISE = 0.03
+
+
+def names(count):
+    return [f'ost{n:04d}' for n in range(count)]
+
+
+def on_servers(count, each):
+    return {name: f'10.0.0.{n // each + 1}@o2ib' for n, name in enumerate(names(count))}
+
+
+def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None):
+    """The search over targets of which some have a speed below 1, to its end or for so many rounds."""
+    dice = random.Random(seed)
+    now, launches, asked = begin(targets, servers), 0, []
+    while (now_groups := groups(now)) and (rounds is None or now.rounds < rounds):
+        asked.append(now_groups)
+        figures = {}
+        for group in now_groups:
+            # A file over several targets waits for the slowest in each of its rounds.
+            speed = len(group.targets) * min(speeds.get(name, 1.0) for name in group.targets)
+            figures[group.label] = [1000 * speed * dice.gauss(1, noise) for _ in range(REPETITIONS)]
+            launches += REPETITIONS
+        now = learned(now, now_groups, figures)
+    return now, launches, asked
+
+
+def found(targets, servers, speeds, **how):
+    now, _, _ = search(targets, servers, speeds, **how)
+    return [each.words for each in slow_components(now, targets)]
+
+
+# What it finds
+
+
+def test_one_slow_target_is_found_among_servers():
+    said = found(names(16), on_servers(16, 4), {'ost0009': 0.6})
+    assert len(said) == 1 and said[0].startswith('ost0009 of 10.0.0.3@o2ib is ')
+
+
+def test_a_slow_server_is_named_as_such():
+    slow = dict.fromkeys(names(16)[4:8], 0.75)
+    said = found(names(16), on_servers(16, 4), slow)
+    assert len(said) == 1 and said[0].startswith('all 4 OSTs of 10.0.0.2@o2ib are ')
+
+
+@pytest.mark.parametrize('count', [2, 3, 5, 7, 8, 31])
+def test_one_slow_target_is_found_by_halves_where_no_server_is_known(count):
+    # Of two alone nobody knows which is usual; the slower one is named, with the share.
+    said = found(names(count), {}, {f'ost{count - 1:04d}': 0.5})
+    assert len(said) == 1 and said[0].startswith(f'ost{count - 1:04d} is ')
+
+
+def test_two_slow_targets_of_different_servers_are_both_found():
+    said = found(names(16), on_servers(16, 4), {'ost0002': 0.5, 'ost0013': 0.6})
+    assert sorted(word.split(' ')[0] for word in said) == ['ost0002', 'ost0013']
+
+
+def test_servers_of_unequal_size_are_compared_over_as_many_targets():
+    servers = {**on_servers(8, 4), 'ost0008': 'small', 'ost0009': 'small'}
+    _, _, asked = search(names(10), servers, {})
+    assert {len(group.targets) for group in asked[0]} == {2}
+    assert {name for group in asked[0] for name in group.targets} == set(names(10))
+    assert found(names(10), servers, {'ost0003': 0.5})[0].startswith('ost0003')
+
+
+def test_a_healthy_system_is_told_so():
+    now, _, asked = search(names(16), on_servers(16, 4), {})
+    assert len(asked) == 1 and slow_components(now, names(16)) == ()
+    assert 'no group of targets is slower' in conclusion(now, names(16), False)
+
+
+@pytest.mark.parametrize('servers', [4, 5, 7])
+def test_where_half_or_more_of_the_servers_are_slow_nothing_is_told_apart(servers):
+    slow = dict.fromkeys(names(32)[: 4 * servers], 0.5)
+    now, _, _ = search(names(32), on_servers(32, 4), slow)
+    said = conclusion(now, names(32), False)
+    assert 'look elsewhere' not in said
+    if servers > 4:
+        assert said.startswith('nothing can be told apart: ')
+
+
+def test_groups_that_scatter_too_much_are_not_said_to_be_alike():
+    now, _, _ = search(names(16), on_servers(16, 4), {}, noise=0.25)
+    assert 'look elsewhere' not in conclusion(now, names(16), False)
+
+
+def test_slow_groups_that_are_not_followed_are_counted():
+    slow = {'ost0000': 0.5, 'ost0009': 0.55, 'ost0018': 0.6}
+    now, _, _ = search(names(32), on_servers(32, 4), slow)
+    said = conclusion(now, names(32), False)
+    assert 'ost0000 of ' in said and 'ost0009 of ' in said
+    assert said.endswith('and 1 more slow group not followed')
+
+
+def test_the_simulated_searches_find_nearly_all_and_name_nothing_healthy():
+    hits = wrong = 0
+    for seed in range(200):
+        slow = f'ost{seed % 32:04d}'
+        said = found(names(32), on_servers(32, 4), {slow: 0.7}, seed=seed, noise=0.05)
+        hits += any(word.startswith(slow) for word in said)
+        wrong += sum(not word.startswith(slow) for word in said)
+        wrong += len(found(names(32), on_servers(32, 4), {}, seed=seed, noise=0.05))
+    assert (hits, wrong) == (200, 0)  # as docs/isolation.md says
+
+
+# How it goes
+
+
+@settings(max_examples=60)
+@given(count=st.integers(2, 300), each=st.integers(1, 9), slow=st.sets(st.integers(0, 299), max_size=4))
+def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, each, slow):
+    speeds = {f'ost{n:04d}': 0.5 for n in slow}
+    now, _, asked = search(names(count), on_servers(count, each), speeds, noise=0.001)
+    assert len(asked) <= 16
+    for measured in asked:
+        assert len({len(group.targets) for group in measured}) == 1
+        assert len(measured) <= MOST_PARTS * MOST_SUSPECTS * 2 + 1
+        assert all(len(set(group.targets)) == len(group.targets) for group in measured)
+    assert not now.suspects
+
+
+def test_the_first_round_holds_every_target():
+    for count, each in ((5, 9), (16, 4), (100, 3), (7, 2)):
+        first = groups(begin(names(count), on_servers(count, each)))
+        assert {name for group in first for name in group.targets} == set(names(count))
+
+
+def test_later_rounds_have_a_control_that_was_cleared():
+    _, _, asked = search(names(16), on_servers(16, 4), {'ost0009': 0.6})
+    assert [sum(group.is_control for group in measured) for measured in asked] == [0, 1, 1]
+    assert not {'ost0009'} & {name for group in asked[1] if group.is_control for name in group.targets}
+
+
+def test_a_group_that_could_not_be_measured_is_neither_cleared_nor_slow():
+    start = begin(names(4), {})
+    after = learned(start, groups(start), {'a': [100.0, 101.0, 99.0], 'b': []})
+    assert after.cleared == () and after.suspects == ()
+
+
+def test_one_target_alone_has_nothing_to_be_compared_with():
+    assert groups(begin(names(1), {})) == ()
+    assert conclusion(begin(names(1), {}), names(1), False) == 'there are no targets to be told apart'
+
+
+def test_a_search_that_runs_out_of_time_says_how_far_it_came():
+    now, _, _ = search(names(16), on_servers(16, 4), {'ost0009': 0.5}, rounds=1)
+    said = conclusion(now, names(16), True)
+    assert said.startswith('one or more of ost0008, ost0009, ost0010, ost0011 are ')
+    assert said.endswith('the time budget ended before more could be told')
+
+
+# Which metric begins it
+
+
+def test_the_metric_that_lies_furthest_below_its_bound_is_taken():
+    values = {'a': {'write': [90.0, 91.0, 89.0], 'read': [50.0, 51.0, 49.0]}, 'b': {'write': [10.0, 10.1, 9.9]}}
+    floors = {'write@a': 100.0, 'read@a': 100.0}
+    worst = breach(values, floors, 0.9)
+    assert worst is not None and (worst.operation, worst.point, worst.bound) == ('read', 'a', 100.0)
+
+
+@pytest.mark.parametrize('values', [[90.0, 120.0, 80.0], [99.0], [], [101.0, 102.0]])
+def test_what_may_meet_its_bound_begins_nothing(values):
+    assert breach({'a': {'write': values}}, {'write@a': 100.0}, 0.9) is None
+
+
+def test_what_has_no_bound_begins_nothing():
+    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None

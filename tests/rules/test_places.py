@@ -1,0 +1,160 @@
+"""What a record says of each node or target, and what it suspects."""
+
+import random
+
+from builders import moved, plan_of, records_of
+from seatrial.filesystem.lustre_targets import FLAGS
+from seatrial.model.record import FLASH, Finding, JobTime, NodeTime, TargetRow
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
+from seatrial.rules.places import (
+    ALONE_WORDS,
+    NO_KINDS,
+    TOGETHER_WORDS,
+    all_of,
+    alone,
+    by_node,
+    controlled,
+    first,
+    kinds,
+    second,
+    suspected,
+)
+from sweeps import names, night, node_plan
+
+BOTH = AccessPattern('multiple', 'whole')
+
+
+def steady(node, operation):
+    return 100.0
+
+
+def slow(node, factor=0.7):
+    dice = random.Random(1)
+    return lambda host, operation: (factor if host == node else 1.0) * dice.gauss(100.0, 1.0)
+
+
+def test_clients_are_reduced_to_one_row_a_node():
+    point = node_plan(2, 3).points[0]
+    seconds = {'a': (1.0, 2.0, 4.0), 'b': (1.0, 1.0, 1.0)}
+    jobs = tuple(
+        JobTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + seconds[host][rank % 3])
+        for rank, host in enumerate('aaabbb')
+    )
+    reduced = by_node(moved(point, 100.0)._replace(jobs=jobs))
+    assert reduced.jobs == ()
+    assert reduced.nodes == (NodeTime('a', 3, 3 * MIB, 2.0, 4.0), NodeTime('b', 3, 3 * MIB, 1.0, 1.0))
+    assert reduced.nodes[0].bandwidth == 0.75
+
+
+def test_the_median_of_an_even_number_of_clients_lies_between_two():
+    jobs = tuple(JobTime(rank, 'a', MIB, 0.0, float(rank + 1)) for rank in range(2))
+    assert by_node(moved(node_plan(2).points[0], 1.0)._replace(jobs=jobs)).nodes[0].median_s == 1.5
+
+
+def test_a_node_sweep_compares_each_operation_together_and_in_groups():
+    plan = node_plan(3, workload=BOTH)
+    found = first(plan, night(plan, steady))
+    assert {(each.metric, each.how) for each in found} == {
+        (operation, how) for operation in ('write', 'read') for how in (TOGETHER_WORDS, ALONE_WORDS)
+    }
+    for each in found:
+        assert {name: len(values) for name, values in each.figures.items()} == {'n1': 6, 'n2': 6, 'n3': 6}
+        assert all(abs(value - 100.0) < 1e-6 for values in each.figures.values() for value in values)
+
+
+def test_a_sweep_over_targets_compares_them_by_their_names():
+    sweep = on_targets(over_osts(64 * MIB, MIB), range(3))
+    plan = plan_of(BOTH, sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    figures = {f'{operation}@ost{n:04d}': [100.0 + n] * 6 for operation in ('write', 'read') for n in range(3)}
+    found = first(plan, records_of(plan, figures))
+    assert [(each.metric, each.how, sorted(each.figures)) for each in found] == [
+        ('write', '', ['ost0000', 'ost0001', 'ost0002']),
+        ('read', '', ['ost0000', 'ost0001', 'ost0002']),
+    ]
+    assert all(abs(value - 102.0) < 1e-6 for value in found[0].figures['ost0002'])
+
+
+def of_osts(count=4, **start):
+    sweep = on_targets(over_osts(64 * MIB, MIB), range(count))
+    plan = plan_of(BOTH, sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    return plan, records_of(plan, [100.0] * 6, **start)
+
+
+def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
+    plan, records = of_osts()
+
+    def cache(sample):
+        return 'cached' if sample.operation == 'read' and sample.point in ('ost0000', 'ost0001') else sample.cache
+
+    mixed = records._replace(samples=[s._replace(cache=cache(s)) for s in records.samples])
+    compared = {each.metric: sorted(each.figures) for each in first(plan, mixed)}
+    assert compared == {
+        'write': ['ost0000', 'ost0001', 'ost0002', 'ost0003'],
+        'read (cached)': ['ost0000', 'ost0001'],
+        'read': ['ost0002', 'ost0003'],
+    }
+    assert alone(plan, first(plan, mixed)) == {}
+    alike = records._replace(samples=[s._replace(cache='cached') for s in records.samples])
+    assert [each.metric for each in first(plan, alike)] == ['write', 'read']
+
+
+def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
+    plan, records = of_osts()
+    at = next(n for n, s in enumerate(records.samples) if s.stage == 'measured' and s.operation == 'read')
+    records.samples[at] = records.samples[at]._replace(cache='cached')
+    assert alone(plan, first(plan, records)) == {}
+
+
+def test_the_only_cold_target_has_no_equals():
+    plan, records = of_osts()
+    samples = [s._replace(cache='cached') if s.cache and s.point != 'ost0003' else s for s in records.samples]
+    assert alone(plan, first(plan, records._replace(samples=samples))) == {'read': ('ost0003',)}
+
+
+def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
+    def told(*flash):
+        rows = [TargetRow('OST', n, f'o{n}', True, flags=(FLASH,) if n in flash else ()) for n in range(4)]
+        return kinds(*of_osts(targets=(*rows, TargetRow('MDT', 0, 'm', True, flags=(FLASH,)))))
+
+    assert told(0, 1) == {'ost0000': 'flash', 'ost0001': 'flash', 'ost0002': 'not flash', 'ost0003': 'not flash'}
+    assert told() == told(0, 1, 2, 3) == kinds(*of_osts()) == NO_KINDS
+    assert FLAGS['f'] == FLASH  # as the driver tells it
+
+
+def test_samples_that_cannot_be_believed_and_those_of_an_earlier_size_compare_nothing():
+    plan = node_plan(2)
+    records = night(plan, steady)
+    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n1')
+    assert first(plan, records._replace(samples=[s._replace(findings=(wrong,)) for s in records.samples])) == ()
+    assert first(plan, records._replace(samples=[s._replace(sizing=2) for s in records.samples])) == ()
+
+
+def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
+    plan = node_plan(4, workload=BOTH)
+    dice = random.Random(1)
+    records = night(plan, slow('n3'))
+    assert suspected(plan, records) == {'write': ('n3',), 'read': ('n3',)}
+    mixed = night(
+        plan,
+        lambda node, operation: (
+            dice.gauss(100.0, 1.0) * {('n1', 'write'): 0.8, ('n2', 'read'): 0.7}.get((node, operation), 1)
+        ),
+    )
+    assert suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}
+    assert all_of(suspected(plan, mixed)) == ('n1', 'n2')
+
+
+def test_a_healthy_night_suspects_nobody_and_has_no_second_measurement():
+    plan = node_plan(4)
+    records = night(plan, slow('nobody'), slow('nobody'))
+    assert suspected(plan, records) == {}
+    assert second(plan, records) == ()
+
+
+def test_what_is_slow_in_another_metric_is_no_control():
+    plan = node_plan(4)
+    (found,) = second(plan, night(plan, slow('n3'), slow('n3')))
+    assert found.how == ''
+    assert set(found.figures) == set(names(4))
+    assert set(controlled(found, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
