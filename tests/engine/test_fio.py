@@ -214,6 +214,22 @@ class TestCommandOnManyNodes:
             {key: value for key, value in job.items() if key not in own} for job in jobs_of_each(pattern, at=at)
         ] == [{key: value for key, value in job.items() if key not in own} for job in here]
 
+    @given(st.integers(1, 4), st.integers(2, 4), st.integers(1, 9), st.sampled_from([MFWA, SFSA, SFSA_STRIDED]))
+    def test_a_client_reads_what_one_of_the_next_node_has_written(self, per_node, nodes, objects, pattern):
+        at = point(tasks=per_node * nodes, objects=objects, nodes=nodes)
+        wrote, read = ([extents_of(job) for job in jobs_of_each(pattern, each, at)] for each in ('write', 'read'))
+        assert read == wrote[per_node:] + wrote[:per_node]
+        assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
+
+    def test_a_file_that_all_read_is_read_by_each_from_its_beginning(self):
+        here = jobs_of(SFWA, 'read', point())
+        there = jobs_of_each(SFWA, 'read', point(tasks=4, nodes=2))
+        assert [extents_of(job) for job in there] == 2 * [extents_of(job) for job in here]
+
+    def test_it_says_where_it_reads_elsewhere(self):
+        assert Fio().reads_elsewhere(MFWA, point(tasks=4, nodes=2))
+        assert not Fio().reads_elsewhere(MFWA, point(tasks=4))
+
     @given(st.integers(0, 2**31))
     def test_no_two_clients_have_the_same_seed(self, seed):
         assert len({job['randseed'] for job in jobs_of_each(seed=seed)}) == 4

@@ -245,6 +245,12 @@ def test_a_read_on_several_nodes_is_shifted_by_one_node():
     assert '-C' in argv_of(MFWA, 'read', point(tasks=4, nodes=2))
 
 
+def test_it_says_where_it_reads_elsewhere():
+    assert Ior().reads_elsewhere(MFWA, point(tasks=4, nodes=2))
+    assert not Ior().reads_elsewhere(MFWA, point(tasks=4))
+    assert not Ior().reads_elsewhere(SFWA, point(tasks=4, nodes=2))
+
+
 @pytest.mark.parametrize(
     ('pattern', 'operation', 'nodes'), [(MFWA, 'read', 1), (MFWA, 'write', 2), (SFWA, 'read', 2)]
 )
@@ -286,6 +292,31 @@ def test_what_ior_leaves_lies_beside_the_records():
 def test_a_path_that_ior_would_cut_short_is_refused(raw):
     with pytest.raises(EngineError, match='P11: IOR cannot be told to write to /a'):
         argv_of(MFWA, 'write', point(), raw)
+
+
+@pytest.mark.parametrize(
+    ('pattern', 'at', 'after'),
+    [
+        (MFWA, point(objects=128, transfer_size=MIB), None),
+        (MFWA, point(objects=129, transfer_size=MIB), '128 MiB'),
+        (SFSA, point(tasks=4, objects=320, transfer_size=MIB), '128 MiB'),
+        (SFSA_STRIDED, point(tasks=4, objects=32, transfer_size=MIB), None),
+        (SFSA_STRIDED, point(tasks=4, objects=33, transfer_size=MIB), '32 MiB'),
+        (MFWA, point(objects=128, transfer_size=3 * MIB), None),
+        (MFWA, point(objects=129, transfer_size=3 * MIB), '384 MiB'),
+    ],
+)
+def test_data_begin_again_where_an_offset_comes_to_the_same_seed(pattern, at, after):
+    said = Ior().repeats(pattern, at)
+    assert (f'begin again after {after}, and' in said) if after else said == ''
+
+
+@given(st.sampled_from([MFWA, SFSA_STRIDED]), st.integers(1, 5), st.sampled_from([MIB, 3 * MIB, 5 * MIB]), st.data())
+def test_up_to_there_no_seed_of_a_client_comes_twice(pattern, tasks, transfer_size, data):
+    at = point(tasks, data.draw(st.integers(1, 300)), transfer_size)
+    step = transfer_size * (tasks if pattern.order == 'strided' else 1)
+    seeds = {number * step % 2**27 for number in range(at.objects)}
+    assert (len(seeds) < at.objects) == bool(Ior().repeats(pattern, at))
 
 
 # What it cannot do
@@ -589,6 +620,44 @@ def test_a_rank_that_took_longer_than_the_whole_is_refused():
     assert refusal('one-mfwa-write', ranks=ranks).rule == 'T1'
 
 
+def timed(seconds, longest_s, lived_s=100.0, nodes=2):
+    """The refusal of a read of 8 MiB in so many seconds, whose longest rank took so long; None if it is believed."""
+    at, name = (MFWA, 'read', point(nodes=nodes)), 'two-nodes-mfwa-read' if nodes == 2 else 'one-mfwa-read'
+    figure = f'{8 / seconds:.4f}'
+    summary = changed(name, bwMiB=figure, bwMeanMIB=figure, totalTime=f'{seconds:.4f}')
+    ranks = re.sub(r'(read,1),[^,]+', rf'\1,{longest_s:.10e}', text(name, 'csv'))
+    seen = outcome(name, summary=summary, ranks=ranks)
+    seen = seen._replace(processes=(ProcessTime('node1', 2.0, 2.0 + lived_s, 0),))
+    try:
+        Ior().measure(*at, Ior().command('ior', *at, '/records/1', 7), seen)
+    except EngineError as error:
+        return error
+    return None
+
+
+def test_a_region_that_only_the_clocks_of_two_nodes_make_long_is_refused():
+    refused = timed(3.47, 0.47)
+    assert refused.rule == 'T1'
+    assert 'claims 3.470 s, and its longest rank took 0.470 s' in refused.sentence
+    assert 'up to 3.000 s apart' in refused.sentence
+
+
+@pytest.mark.parametrize(('seconds', 'longest_s'), [(0.06, 0.03), (0.59, 0.5), (20.0, 18.5)])
+def test_ranks_that_leave_the_barrier_a_little_apart_are_believed(seconds, longest_s):
+    assert timed(seconds, longest_s) is None
+
+
+def test_ranks_of_one_node_have_one_clock_and_can_begin_as_far_apart_as_they_do():
+    assert timed(3.0, 2.0, nodes=1) is None
+
+
+@pytest.mark.parametrize('nodes', [1, 2])
+def test_more_seconds_than_the_launch_lived_are_refused(nodes):
+    refused = timed(3.47, 3.46, lived_s=0.69, nodes=nodes)
+    assert (refused.rule, refused.sentence[:52]) == ('T1', 'IOR claims 3.470 s in a launch of 0.690 s: a clock o')
+    assert timed(3.47, 3.46, lived_s=3.48, nodes=nodes) is None
+
+
 def test_ranks_that_are_there_twice_are_refused():
     ranks = text('one-mfwa-write', 'csv').replace('write,1,', 'write,0,')
     assert refusal('one-mfwa-write', ranks=ranks).rule == 'T9'
@@ -725,7 +794,7 @@ class Ran:
         )
         self.data = data
         self.outcome = Outcome(
-            (ProcessTime('here', 0.0, 1.0, done.returncode),),
+            (ProcessTime('here', 0.0, 600.0, done.returncode),),
             (done.stdout,),
             (done.stderr,),
             tuple(Path(path).read_text() if Path(path).exists() else None for path in self.command.outputs),
@@ -840,7 +909,7 @@ def test_a_file_that_is_too_short_is_not_read_as_if_it_were_whole(tmp_path):
         os.truncate(ran.data / file.name, file.size // 2)
     argv = ['mpiexec', '-n', '2', *ran.command.argvs[0]]
     done = subprocess.run(argv, cwd=ran.data, capture_output=True, text=True, timeout=120)
-    process = ProcessTime('here', 0.0, 1.0, done.returncode)
+    process = ProcessTime('here', 0.0, 600.0, done.returncode)
     left = Outcome(
         (process,), (done.stdout,), (done.stderr,), tuple(Path(o).read_text() for o in ran.command.outputs)
     )

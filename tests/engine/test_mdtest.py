@@ -642,6 +642,31 @@ def test_a_tree_of_other_directories_than_planned_is_refused():
     assert sentence == 'Tree creation: 52.0 directories, not 13 for each rank'
 
 
+def test_more_seconds_than_the_launch_lived_are_refused():
+    name = 'one-shared-create'
+    phase, at = GOOD[name]
+    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
+    longest_s = max(rate.seconds for rate in measure(name).rates)
+    seen = outcome(name)._replace(processes=(ProcessTime('node1', 5.0, 5.0 + longest_s / 2, 0),))
+    with pytest.raises(
+        EngineError, match='T1: mdtest claims .* s in a launch of .* s: a clock of its nodes is wrong'
+    ):
+        Mdtest().measure(TREE, phase, at, command, seen)
+
+
+@pytest.mark.parametrize(('tasks', 'files', 'size', 'said'), [(2, 20, 5, '19 of 40'), (4, 10, 5, '27 of 40')])
+def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, said):
+    at = TreePoint('t', 1, tasks, tasks, MetadataTree(files_per_directory=files, bytes_per_file=size))
+    assert Mdtest().repeats(TREE, at) == f'{said} files have the bytes of one that another rank makes'
+    assert len({number + rank for number in range(files) for rank in range(tasks)}) == files * tasks - int(said[:2])
+
+
+def test_one_rank_and_empty_files_repeat_nothing():
+    at = TreePoint('t', 1, 2, 2, MetadataTree(files_per_directory=9))
+    assert Mdtest().repeats(TREE, at) == ''
+    assert Mdtest().repeats(TREE, at._replace(tasks=1, tree=at.tree._replace(bytes_per_file=5))) == ''
+
+
 def test_ranks_that_are_there_twice_are_refused():
     assert refusal('one-shared-stat', ranks=changed('one-shared-stat', '\n1,', '\n0,', 'csv')).rule == 'T9'
 
@@ -781,7 +806,7 @@ class Ran:
             )
             outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
             ended = Outcome(
-                (ProcessTime('here', 0.0, 1.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
+                (ProcessTime('here', 0.0, 600.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
             )
             self.seen[phase] = Mdtest().measure(TREE, phase, self.at, command, ended)
             self.tables[phase] = done.stdout

@@ -1,5 +1,6 @@
 """The meeting of a launch's clients: both of its sides, with threads and processes as guests, and what ends it."""
 
+import errno
 import json
 import os
 import signal
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +20,7 @@ from seatrial.engine.together import Ran, ran, skew_s, together_argv
 from seatrial.job import meeting as coordinator
 from seatrial.job.meeting import Meeting
 
-SOON_S = 10.0  # what must happen has happened by then, or the test fails
+SOON_S = 120.0  # what must happen has happened by then, or the test fails
 
 
 @pytest.fixture
@@ -50,6 +52,18 @@ def meet(monkeypatch):
         return results
 
     return hold
+
+
+def until(happened):
+    end = time.monotonic() + SOON_S
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def once(happened, act):
+    """Do something beside the test as soon as something has happened."""
+    threading.Thread(target=lambda: (until(happened), act()), daemon=True).start()
 
 
 def stays(met):
@@ -134,10 +148,13 @@ class TestWhatEndsAMeeting:
         assert str(meet(waits, leaves)[0]) == 'client 1 has left, and client 0 on n0 waits for it'
 
     def test_a_client_that_leaves_while_others_wait_already(self, meet):
-        def leaves(met):
-            time.sleep(0.2)
+        meeting = Meeting(2)
 
-        assert str(meet(stays, leaves)[0]) == 'client 1 on n1 has left, and client 0 on n0 waits for it'
+        def leaves(met):
+            until(lambda: meeting._coming)
+
+        said = str(meet(stays, leaves, meeting=meeting)[0])
+        assert said == 'client 1 on n1 has left, and client 0 on n0 waits for it'
 
     def test_clients_that_are_about_to_do_different_things(self, meet):
         errors = meet(lambda met: met.barrier('read'), lambda met: met.barrier('write'))
@@ -166,12 +183,17 @@ class TestWhatEndsAMeeting:
 
     def test_a_client_that_does_not_come(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
-        error = meet(stays, meeting=Meeting(2, patience_s=0.1))[0]
-        assert str(error) == 'client 1 did not come within 0 s'
+        meeting = Meeting(2)
+
+        def waits(met):
+            meeting._patience_s = 0.1
+            met.barrier('begin')
+
+        assert str(meet(waits, meeting=meeting)[0]) == 'client 1 did not come within 0 s'
 
     def test_the_runner_that_says_so(self, meet):
         meeting = Meeting(2)
-        threading.Timer(0.2, lambda: meeting.end('client 1 has failed')).start()
+        once(lambda: meeting._coming, lambda: meeting.end('client 1 has failed'))
         assert str(meet(stays, meeting=meeting)[0]) == 'client 1 has failed'
 
     def test_who_comes_later_is_told_too(self, meet, monkeypatch):
@@ -183,7 +205,7 @@ class TestWhatEndsAMeeting:
 
     def test_only_the_first_reason_counts(self, meet):
         meeting = Meeting(3)
-        threading.Timer(0.1, lambda: (meeting.end('first'), meeting.end('second'))).start()
+        once(lambda: meeting._coming, lambda: (meeting.end('first'), meeting.end('second')))
         assert {str(error) for error in meet(stays, stays, meeting=meeting)} == {'first'}
 
     def test_the_end_of_the_launch(self, monkeypatch):
@@ -235,8 +257,9 @@ class TestStrangers:
                     stranger.sendall(sent)
                     stranger.shutdown(socket.SHUT_WR)
                     assert stranger.recv(100) == b''
-                except ConnectionError:  # it was thrown out before it had finished
-                    pass
+                except OSError as error:
+                    # Thrown out before it had finished; shutdown says ENOTCONN then, which is no ConnectionError.
+                    assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
             return met.exchange('talk', 'fine')
 
         assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
@@ -252,6 +275,18 @@ class TestStrangers:
             return met.exchange('talk', 'fine')
 
         assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+
+    @pytest.mark.parametrize('number', [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
+    def test_who_has_gone_before_being_let_in_changes_nothing(self, meet, number):
+        meeting = AtTheDoor(2, number)
+        assert meet(*[lambda met: met.exchange('talk', 'fine')] * 2, meeting=meeting) == [{0: 'fine', 1: 'fine'}] * 2
+        assert meeting.refused
+
+    @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+    def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
+        errors = meet(stays, stays, meeting=AtTheDoor(2, number))
+        said = f'no more clients can be let in: {os.strerror(number)}'
+        assert [str(error) for error in errors] == [said] * 2
 
     def test_a_wrong_token_is_refused(self, monkeypatch):
         with Meeting(2) as meeting:
@@ -307,13 +342,22 @@ class TestSilence:
             with pytest.raises(MeetingError, match='the coordinator has said nothing for 0 s'):
                 join(0, 2, 'n')
 
-    def test_a_wait_may_last_while_the_coordinator_is_heard(self, meet, monkeypatch):
-        monkeypatch.setattr(guests, 'SILENCE_S', 1.0)
+    def test_while_others_are_waited_for_the_coordinator_is_heard_and_the_wait_goes_on(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'BEAT_S', 0.05)
         monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        beats = []
+        line_in = guests._Connected._line
+
+        def heard(connected):
+            line = line_in(connected)
+            if b'beat' in line:
+                beats.append(line)
+            return line
+
+        monkeypatch.setattr(guests._Connected, '_line', heard)
 
         def late(met):
-            time.sleep(1.5)
+            until(lambda: len(beats) >= 3)
             return met.exchange('talk', 'late')
 
         assert meet(lambda met: met.exchange('talk'), late) == [{1: 'late'}] * 2
@@ -352,6 +396,27 @@ class TestClocks:
         assert all(now < release.at_s < now + SOON_S for release in meet(*[lambda met: met.barrier('begin')] * 2))
 
 
+class AtTheDoor(Meeting):
+    """Its first accept() fails with this error."""
+
+    def __init__(self, clients, number):
+        super().__init__(clients)
+        self.number, self.refused = number, False
+
+    def _admit(self):
+        real = self._listener
+        if not self.refused:
+            self.refused = True
+            self._listener = SimpleNamespace(accept=self._fail)
+        try:
+            super()._admit()
+        finally:
+            self._listener = real
+
+    def _fail(self):
+        raise OSError(self.number, os.strerror(self.number))
+
+
 def start(argvs, **environment):
     """The processes of a launch, with a meeting: their exit statuses and streams, and the coordinator's reports."""
     with Meeting(len(argvs)) as meeting:
@@ -365,7 +430,7 @@ def start(argvs, **environment):
             )
             for argv in argvs
         ]
-        streams = [process.communicate(timeout=30) for process in processes]
+        streams = [process.communicate(timeout=SOON_S) for process in processes]
     return [process.returncode for process in processes], streams, meeting.reports
 
 

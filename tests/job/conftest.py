@@ -21,6 +21,7 @@ from seatrial.model.record import End, Records
 from seatrial.model.units import GIB, KIB
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
 from seatrial.rules import launch as launch_rules
+from seatrial.rules.case import measured
 
 SESSION = '20261121T020638-9f3a1c'
 MFWA = AccessPattern('multiple', 'whole')
@@ -38,6 +39,11 @@ class Ran(NamedTuple):
     @property
     def measured(self):
         return [sample for sample in self.records.samples if sample.stage == 'measured']
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many samples of each metric count."""
+        return {name: len(samples) for name, samples in measured(self.plan, self.records).items()}
 
 
 class Laboratory:

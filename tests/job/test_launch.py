@@ -53,21 +53,62 @@ def written(path):
     return path.exists() and path.read_text().strip().isdigit()
 
 
+@pytest.mark.parametrize(('lines', 'kept'), [(3, [1, 2, 3]), (20, [1, 2, '[99 bytes are left out]', 19, 20])])
+def test_of_a_stream_without_end_its_two_ends_are_looked_at_in_whole_lines(place, monkeypatch, lines, kept):
+    # A line is 'line 00001', eleven bytes; one that is cut is left out.
+    monkeypatch.setattr(launch, 'STREAM_MOST', 60)
+    ran = run(place, f'for n in $(seq {lines}); do printf "line %05d\\n" $n; printf "line %05d\\n" $n >&2; done')
+    wanted = ''.join(f'line {each:05}\n' if isinstance(each, int) else f'{each}\n' for each in kept)
+    wanted = wanted.replace('99 bytes', f'{11 * lines - 60} bytes')
+    assert (ran.outcome.stdouts, ran.outcome.stderrs) == ((wanted,), (wanted,))
+    assert (place / 'raw.out').stat().st_size == 11 * lines
+
+
 # How it is started
 
 
 @pytest.mark.parametrize(
     ('launcher', 'argv'),
     [
-        (Launcher('srun'), 'srun -N2 -n8 --ntasks-per-node=4 ior -w'),
+        (Launcher('srun'), 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 ior -w'),
         (Launcher('hydra'), 'mpiexec -n 8 -ppn 4 ior -w'),
         (Launcher('openmpi'), 'mpirun -n 8 --map-by ppr:4:node ior -w'),
         (Launcher('local'), 'mpiexec -n 8 ior -w'),
-        (Launcher('srun', ('--mpi=pmi2',)), 'srun -N2 -n8 --ntasks-per-node=4 --mpi=pmi2 ior -w'),
+        (
+            Launcher('srun', ('--mpi=pmi2',)),
+            'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --mpi=pmi2 ior -w',
+        ),
     ],
 )
 def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node(launcher, argv):
     assert launch_argv(launcher, POINT, ('ior', '-w')) == argv.split()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'argv'),
+    [
+        ('srun', 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --nodelist=n3,n1 --mpi=pmi2 ior'),
+        ('hydra', 'mpiexec -n 8 -ppn 4 -hosts n3,n1 --mpi=pmi2 ior'),
+        ('openmpi', 'mpirun -n 8 --map-by ppr:4:node --host n3:4,n1:4 --mpi=pmi2 ior'),
+    ],
+)
+def test_a_launch_can_be_pinned_to_nodes(kind, argv):
+    assert launch_argv(Launcher(kind, ('--mpi=pmi2',)), POINT, ('ior',), ('n3', 'n1')) == argv.split()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'head'),
+    [
+        ('srun', 'srun --cpu-bind=none --export=ALL -N1 -n1 --ntasks-per-node=1 --kill-on-bad-exit=1 --nodelist=n3'),
+        ('openmpi', 'mpirun --bind-to none -n 1 --map-by ppr:1:node --host n3:1'),
+        ('hydra', 'mpiexec -n 1 -ppn 1 -hosts n3'),
+    ],
+)
+def test_one_process_for_all_clients_of_another_node_goes_there_and_is_bound_to_no_core(kind, head):
+    alone = POINT._replace(nodes=1, tasks=4)
+    started = processes_of(Command('node', (('fio', 'job'),), {}, ()), Launcher(kind), alone, '/raw', ('n3',))
+    assert [argv[: len(head.split())] for argv in started.argvs] == [head.split()]
+    assert (started.meet, started.ranks, started.nodes) == (1, 1, 2)
 
 
 def test_only_a_program_of_mpi_is_put_under_the_launcher():
@@ -82,7 +123,7 @@ def test_only_a_program_of_mpi_is_put_under_the_launcher():
 def test_clients_on_several_nodes_are_started_by_one_launcher_and_begin_together():
     srun, spread = Launcher('srun', ('--mpi=pmi2',)), POINT._replace(nodes=2, tasks=2, tasks_per_node=1)
     started = processes_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, spread, '/raw')
-    head = ['srun', '--export=ALL', '--kill-on-bad-exit=1', '-N2', '-n2', '--ntasks-per-node=1', '--mpi=pmi2']
+    head = ['srun', '--export=ALL', '-N2', '-n2', '--ntasks-per-node=1', '--kill-on-bad-exit=1', '--mpi=pmi2']
     assert [argv[: len(head)] for argv in started.argvs] == [head]
     assert (started.meet, started.ranks, started.nodes) == (2, 2, 2)
     argvs = json.loads(started.inputs['/raw.ranks.json'])

@@ -1,7 +1,9 @@
 """Run directories that nobody works in any more, and those of which that cannot be said."""
 
+import errno
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ import pytest
 
 from seatrial.job import orphans
 from seatrial.job.lock import STALE_S
-from seatrial.job.orphans import find, heartbeat_of
+from seatrial.job.orphans import find, heartbeat_of, lead, leader_of, led
 from seatrial.job.rundir import MARKER, RunDirectoryError, create, remove
 
 SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
@@ -44,7 +46,7 @@ def made(parent, session=SESSION, **maker):
 
 def beat(state, seconds_ago, session=SESSION):
     path = Path(heartbeat_of(state, session))
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
     os.utime(path, (time.time() - seconds_ago,) * 2)
 
@@ -183,3 +185,101 @@ def test_looking_changes_nothing(parent, state):
     before = sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*')))
     find([parent], state)
     assert sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*'))) == before
+
+
+def leading(state, seconds_ago=0.0, **maker):
+    """The leader of the session, who differs from this process."""
+    lead(state, SESSION).stop()
+    path = Path(leader_of(state, SESSION))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **maker}))
+    os.utime(path, (time.time() - seconds_ago,) * 2)
+
+
+def test_a_session_whose_leader_runs_is_alive(state):
+    leading(state)
+    assert led(state, SESSION) == f'process {os.getpid()} on this host leads its session'
+
+
+def test_a_session_whose_leader_has_ended_is_dead_though_a_job_beats_for_it(state):
+    leading(state, pid=ended_pid())
+    Path(heartbeat_of(state, SESSION)).touch()
+    assert led(state, SESSION) is None
+
+
+def test_a_leader_on_another_host_is_alive_until_it_has_been_silent_for_long(state):
+    leading(state, host='n9')
+    assert 'on n9, which leads its session, was heard of ' in led(state, SESSION)
+    leading(state, STALE_S + 1, host='n9')
+    assert led(state, SESSION) is None
+
+
+ELSEWHERE = {'host': 'nid00001', 'job': '12'}
+
+
+def test_once_its_job_has_left_the_queue_and_its_leader_has_ended_it_is_dead(parent, state):
+    made(parent, **ELSEWHERE)
+    beat(state, 12)
+    leading(state, pid=ended_pid())
+    (orphan,) = find([parent], state, set())
+    assert (orphan.alive, orphan.over) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ('queued', 'maker', 'leader'),
+    [
+        (None, ELSEWHERE, {}),  # nobody could be asked
+        ({SESSION}, ELSEWHERE, {}),
+        (set(), {**ELSEWHERE, 'job': ''}, {}),
+        (set(), ELSEWHERE, {'pid': os.getpid()}),
+        (set(), ELSEWHERE, {'host': 'n9'}),
+    ],
+)
+def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, queued, maker, leader):
+    made(parent, **maker)
+    beat(state, 72)
+    leading(state, **{'pid': ended_pid(), **leader})
+    (orphan,) = find([parent], state, queued)
+    assert orphan.over is not bool(leader)
+    assert re.fullmatch(
+        r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
+    )
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """This host's clock is ahead of that of the server of its files."""
+    monkeypatch.setattr(orphans.time, 'time', lambda now=time.time: now() + 2 * STALE_S)
+
+
+def test_a_clock_that_is_ahead_makes_no_leader_dead(state, ahead, monkeypatch):
+    leading(state, 2 * STALE_S, host='n9')
+    assert 'on n9, which leads its session, was heard of ' in led(state, SESSION)
+    leading(state, 4 * STALE_S, host='n9')
+    assert led(state, SESSION) is None
+    assert os.listdir(os.path.dirname(leader_of(state, SESSION))) == [os.path.basename(leader_of(state, SESSION))]
+
+
+def test_a_clock_that_is_ahead_makes_no_run_directory_removable(parent, state, ahead):
+    made(parent, host='nid00001')
+    beat(state, 2 * STALE_S)
+    assert 'its session was heard of ' in (the_one(parent, state).alive or '')
+
+
+def test_where_no_file_can_be_made_this_hosts_clock_counts(state, monkeypatch):
+    def refuse(**unused):
+        raise OSError(errno.EROFS, 'Read-only file system')
+
+    leading(state, STALE_S + 1, host='n9')
+    monkeypatch.setattr(orphans.tempfile, 'TemporaryFile', refuse)
+    assert led(state, SESSION) is None
+
+
+def test_of_a_session_that_names_no_leader_nothing_is_known(state):
+    assert 'who leads its session is not known' in led(state, SESSION)
+
+
+@pytest.mark.parametrize('text', ['', '{', '[]', '{"pid": 1}', '\xff'])
+def test_a_damaged_leader_is_not_taken_for_dead(state, text):
+    leading(state)
+    Path(leader_of(state, SESSION)).write_text(text, encoding='latin-1')
+    assert 'who leads its session is not known' in led(state, SESSION)

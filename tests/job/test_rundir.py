@@ -347,10 +347,27 @@ def test_nothing_else_is_emptied_when_the_directory_is_moved_away_meanwhile(run,
         os.rename(run.path_of('data'), tmp_path / 'away')
 
     monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
-    removal = run.empty('data')
-    assert (removal.removed_files, len(removal.left)) == (1, 1)
+    with pytest.raises(RunDirectoryError, match='cannot be emptied.*moved while'):
+        run.empty('data')
     run.verify()
     assert (len(os.listdir(tmp_path / 'away')), len(os.listdir(run.path_of('warmup')))) == (9, 10)
+
+
+@pytest.mark.parametrize(('stubborn', 'more'), [(('a',), r'\Z'), (('a', 'b', 'c'), r', and 2 more\Z')])
+def test_what_cannot_be_emptied_is_named_and_all_else_goes(run, monkeypatch, stubborn, more):
+    run.make('data')
+    for name in 'abcd':
+        Path(run.path, 'data', name).touch()
+
+    def unlink(path, dir_fd):
+        if path in stubborn:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        os.unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+    with pytest.raises(RunDirectoryError, match='/data: it cannot be emptied.*; left: data/[abc]: .*permit.*' + more):
+        run.empty('data')
+    assert sorted(os.listdir(run.path_of('data'))) == sorted(stubborn)
 
 
 def test_a_census_of_a_directory_that_is_moved_away_meanwhile_is_an_error(run, tmp_path, monkeypatch):
@@ -459,6 +476,41 @@ def test_nothing_else_can_be_tallied(run, name):
         run.tally(name, True)
 
 
+def test_a_deep_tree_with_many_branches_is_counted_to_its_end(run):
+    # At every level what is counted after the way back must be found again.
+    top, directories = run.make('data'), 0
+    for branch in ('a', 'b'):
+        os.mkdir(f'{top}/{branch}')
+        chain(f'{top}/{branch}', rundir._HELD + 6, sisters=True)
+        directories += 1 + 3 * (rundir._HELD + 6)
+    assert run.tally('data', True) == Tally(directories, 2, {0: 2})
+
+
+def test_a_directory_that_is_moved_away_during_the_tally_is_an_error(run, tmp_path, monkeypatch):
+    for name in ('', '/a', '/a/b'):
+        run.make(f'data{name}')
+
+    def opened(path, *flags, **options):
+        if path == 'b':
+            os.rename(run.path_of('data/a/b'), tmp_path / 'elsewhere')
+        return os.open(path, *flags, **options)
+
+    monkeypatch.setattr(rundir, 'os', Os(open=opened))
+    with pytest.raises(RunDirectoryError, match='no such file'):
+        run.tally('data', False)
+
+
+def test_what_is_mounted_into_the_directory_is_not_tallied(run, monkeypatch):
+    filled(run)
+
+    def mount_of(descriptor):
+        return 'mnt_id: 2' if os.readlink(f'/proc/self/fd/{descriptor}').endswith('/data/a') else 'mnt_id: 1'
+
+    monkeypatch.setattr(rundir, '_mount_of', mount_of)
+    with pytest.raises(RunDirectoryError, match='another file system is mounted there'):
+        run.tally('data', False)
+
+
 def test_nothing_is_tallied_through_a_symbolic_link(run, tmp_path):
     (tmp_path / 'outside').mkdir()
     os.symlink(tmp_path / 'outside', run.path_of('data'))
@@ -477,11 +529,11 @@ def test_the_oldest_python_of_the_nodes_counts_the_same(run, repository):
         pytest.skip('python3.6 is not installed')
     filled(run)
     script = (
-        'import os, sys; from seatrial.job import rundir; descriptor = os.open(sys.argv[1], os.O_RDONLY); '
-        'print(tuple(rundir._tally(descriptor, True)), tuple(rundir._tally(descriptor, False)))'
+        'import os, sys; from seatrial.job import rundir; walk = rundir._Walk(os.open(sys.argv[1], os.O_RDONLY)); '
+        'print(tuple(rundir._tally(walk, "data", True)), tuple(rundir._tally(walk, "data", False)))'
     )
     done = subprocess.run(
-        [old, '-c', script, run.path_of('data')],
+        [old, '-c', script, run.path],
         env={'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/'), 'PYTHONPATH': str(repository / 'src')},
         capture_output=True,
         text=True,
@@ -1006,11 +1058,12 @@ def test_a_directory_that_another_process_removes_meanwhile_is_not_reported(run,
     assert os.listdir(parent) == []
 
 
-def chain(top, depth):
-    """A directory tree of one branch, too deep for any path."""
+def chain(top, depth, sisters=False):
+    """A directory tree of one branch, too deep for any path; at each of its levels two empty directories, or none."""
     descriptor = os.open(top, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir('d', dir_fd=descriptor)
+    for level in range(depth):
+        for name in (f'a{level}', 'd', f'z{level}') if sisters else ('d',):
+            os.mkdir(name, dir_fd=descriptor)
         below = os.open('d', os.O_RDONLY, dir_fd=descriptor)
         os.close(descriptor)
         descriptor = below
@@ -1028,12 +1081,21 @@ def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_removed(run, few_descriptors):
+@pytest.fixture
+def too_deep(run):
+    """How deep the tree in 'data' is. If the test fails it goes all the same: pytest's own removal recurses."""
     depth = sys.getrecursionlimit() + 100
     chain(run.make('data'), depth)
+    yield depth
+    subprocess.run(['rm', '-rf', '--', run.path_of('data')], check=True)
+
+
+def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_removed(run, too_deep, few_descriptors):
     assert list(run.census('data').values()) == [0]
+    assert run.tally('data', True) == Tally(too_deep, 1, {0: 1})
+    assert found_at(run.path).files == 1
     removal = remove(run.path, SESSION)
-    assert (removal.removed_files, removal.removed_directories, removal.left) == (1, depth + 2, ())
+    assert (removal.removed_files, removal.removed_directories, removal.left) == (1, too_deep + 2, ())
 
 
 def test_what_is_left_deep_in_a_tree_is_told_in_few_words(run):
@@ -1077,7 +1139,8 @@ def test_a_removal_gives_its_descriptors_back(run):
     os.mkfifo(run.path_of('data/a/fifo'))
     before = len(os.listdir('/proc/self/fd'))
     remove(run.path, SESSION)
-    run.empty('data')
+    with pytest.raises(RunDirectoryError, match='a/fifo: it is a fifo'):
+        run.empty('data')
     run.census('data')
     found_at(run.path)
     assert len(os.listdir('/proc/self/fd')) == before

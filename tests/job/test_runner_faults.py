@@ -21,9 +21,10 @@ import pytest
 
 from seatrial.check.staging import write_runner
 from seatrial.engine.fio import Fio
+from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job import launch as launching
-from seatrial.job import lock, orphans, rundir, survey
+from seatrial.job import lock, orphans, rundir, stall, start, survey
 from seatrial.job.maker import this_maker
 from seatrial.job.recorder import Recorder
 from seatrial.judge.verdict import Verdict
@@ -196,6 +197,23 @@ def test_a_file_that_vanishes_is_not_read_by_the_other_points_either(lab, stub_f
     ran = lab.run(lab.plan(fio, workload=SFWA))
     assert [sample.findings[-1].rule for sample in ran.measured] == ['T17', 'T17']
     assert len(Path(f'{fio}.log').read_text().splitlines()) == 4
+
+
+def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetition(lab, stub_fio, monkeypatch):
+    class Worm:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def unlink(self, path, dir_fd):
+            if os.readlink(f'/proc/self/fd/{dir_fd}').endswith('/data'):
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+            os.unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(rundir, 'os', Worm())
+    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', said(ran))
+    assert [(sample.operation, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
 
 
 # The engine fails before anything is measured
@@ -659,3 +677,47 @@ def test_the_removal_of_a_killed_job_is_left_to_seatrial_clean(lab, stub_fio, re
     subprocess.run(runner_argv(repository, 'run', lab.write(plan)))
     assert command.main(['remove', lab.write(plan)]) == 13
     assert len(lab.left()) == 1
+
+
+def stalls(monkeypatch, looks):
+    """The file system is silent at these of the looks between launches (0 is the first)."""
+    seen = iter(range(10**6))
+    monkeypatch.setattr(stall, 'mute', lambda path: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
+
+
+def test_a_stall_between_launches_is_waited_for_and_told(lab, stub_fio, monkeypatch):
+    stalls(monkeypatch, range(5, 9))
+    ran = lab.run(lab.plan(stub_fio()))
+    labelled = [sample for sample in ran.records.samples if any(each.rule == 'P17b' for each in sample.findings)]
+    assert ran.end.reason == 'finished' and len(labelled) == 1
+    assert labelled[0].valid and 'it was waited for' in labelled[0].findings[-1].sentence
+
+
+def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):
+    stalls(monkeypatch, range(5, 10**6))
+    monkeypatch.setattr(stall, 'PATIENCE_S', 0.05)
+    ran = lab.run(lab.plan(stub_fio()))
+    assert ran.end.reason == 'refused' and ran.end.why.startswith(f'{lab.target} has not answered for')
+    assert ran.result.verdict is Verdict.INCOMPLETE
+    assert lab.left() and not lab.locks()
+
+
+def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
+    looks = iter(range(10**6))
+    monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
+    monkeypatch.setattr(Posix, 'lost', lambda self, before, after: 'OST0003 was EVICTED' if before == 9 else '')
+    ran = lab.run(lab.plan(stub_fio()))
+    broken = [sample for sample in ran.measured if not sample.valid]
+    assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
+    assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
+
+
+def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, stub_fio, monkeypatch, tmp_path):
+    monkeypatch.setattr(start, 'misplaced', lambda launcher, points: f'{len(points)} geometries are wrong')
+    before = lab.surroundings()
+    plan = lab.plan(stub_fio())
+    ran = lab.run(plan._replace(points=tuple(point._replace(nodes=2, tasks_per_node=1) for point in plan.points)))
+    assert (ran.end.reason, ran.records.samples) == ('refused', [])
+    assert ran.end.why.startswith('2 geometries are wrong')
+    assert lab.surroundings() == before and lab.left() == []

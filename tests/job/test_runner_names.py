@@ -17,13 +17,12 @@ from seatrial.engine.catalogue import Choice
 from seatrial.engine.posix_promises import PROMISES
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
-from seatrial.job import runner, survey
+from seatrial.job import rundir, sampling, sizing, start, survey
 from seatrial.judge.verdict import Verdict
 from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
 from seatrial.model.plan import Limits, Sizing, StoppingRule
 from seatrial.model.tree import Entries, MetadataTree, Rate, TreeMeasurement
 from seatrial.rules.before import peak
-from seatrial.rules.case import measured
 
 PHASES = ('create', 'stat', 'remove')
 MAKING = Namespace('tree', PHASES)
@@ -86,17 +85,13 @@ def shares(ran, stage):
     return [sample.per_client for sample in ran.records.samples if sample.stage == stage]
 
 
-def counts(ran):
-    return {name: len(samples) for name, samples in measured(ran.plan, ran.records).items()}
-
-
 # What is launched
 
 
 def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
     ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20))
     assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.PASS, ())
-    assert counts(ran) == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
+    assert ran.counts == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
 
 
 def test_the_phases_of_a_repetition_follow_each_other_at_one_point(lab):
@@ -117,7 +112,7 @@ def test_the_warm_up_is_of_the_smallest_tree(lab, stand_in):
 def test_files_that_have_bytes_can_be_read_too(lab):
     tree = FULL._replace(phases=TREE.operations)
     ran = lab.run(lab.plan_of_names(TREE, Trees((('full', tree),)), files=20))
-    assert (set(counts(ran)), ran.result.verdict) == (
+    assert (set(ran.counts), ran.result.verdict) == (
         {f'file_{phase}@full' for phase in TREE.operations},
         Verdict.PASS,
     )
@@ -133,7 +128,7 @@ def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
 def test_every_operation_on_a_name_is_measured_in_one_launch(lab):
     ran = lab.run(lab.plan_of_names(OPERATIONS, Trees((('shared', FULL),)), files=0))
     assert [sample.operation for sample in ran.measured] == 2 * ['fileop']
-    assert set(counts(ran)) == {f'{name}@shared' for name in FILEOP}
+    assert set(ran.counts) == {f'{name}@shared' for name in FILEOP}
     assert all(len(each.percentiles_s) == 3 for each in ran.result.metrics)
 
 
@@ -191,7 +186,7 @@ def test_entries_of_somebody_else_make_the_case_invalid(lab, stand_in):
 
     engine = stand_in(Untidy())
     plan = lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), files=20)
-    engine.data = os.path.join(runner.rundir.path_of(str(lab.target), plan.session, plan.case.name), 'data')
+    engine.data = os.path.join(rundir.path_of(str(lab.target), plan.session, plan.case.name), 'data')
     ran = lab.run(plan)
     assert ran.result.verdict is Verdict.INVALID
     assert 'T17a: after create there are 1 files, not 0' in ran.result.reasons[0]
@@ -221,7 +216,7 @@ def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_me
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stand_in):
     stand_in(Engine(faster={'warmup': 1000.0}))
     ran = lab.run(lab.plan_of_names(MAKING, TWO, sizing=FOUND_OUT._replace(first=1)))
-    assert shares(ran, 'warmup')[:6:3] == [1, runner.SIZING_GROWTH]
+    assert shares(ran, 'warmup')[:6:3] == [1, sizing.GROWTH]
 
 
 def test_the_shortest_phase_decides(lab, stand_in):
@@ -259,7 +254,7 @@ def test_a_measured_phase_that_is_too_short_leads_to_more_files(lab, stand_in, p
     ran = lab.run(lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), sizing=FOUND_OUT, target={'limits': limits}))
     # 1.25 x 1000 files x 2 s / 0.25 s
     assert (ran.records.sized.number, ran.records.sized.per_client) == (2, 10_000)
-    assert counts(ran) == dict.fromkeys(ran.plan.metrics, 2)
+    assert ran.counts == dict.fromkeys(ran.plan.metrics, 2)
 
 
 def test_a_phase_in_which_clients_waited_is_no_reason_to_give_the_warm_up_up(lab, stand_in):
@@ -276,7 +271,7 @@ def test_a_point_is_repeated_until_every_metric_of_it_is_known(lab, stand_in):
     stand_in(Engine(seconds={'stat': [1.0, 9.0, *10 * [1.0]]}))
     plan = lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), files=20, stopping=UNTIL_SHORT)
     ran = lab.run(plan)
-    assert set(counts(ran).values()) == {UNTIL_SHORT.most}
+    assert set(ran.counts.values()) == {UNTIL_SHORT.most}
     assert ran.end.stopped == {'empty': 'exhausted'}
     assert [metric.verdict.value for metric in ran.result.metrics] == ['PASS', 'INCONCLUSIVE', 'PASS']
 
@@ -297,7 +292,7 @@ class Cleared(Posix):
 @pytest.mark.parametrize(('allowed', 'cache'), [(True, 'cold'), (False, 'cached')])
 def test_a_look_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in, monkeypatch, allowed, cache):
     stand_in(Engine())
-    monkeypatch.setattr(runner, 'by_type', Cleared)
+    monkeypatch.setattr(start, 'by_type', Cleared)
     ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20, target={'drop_caches': allowed}))
     assert {(sample.operation, sample.cache) for sample in ran.measured} == {
         ('create', ''),
@@ -314,7 +309,7 @@ def test_caches_that_cannot_be_emptied_although_the_site_allows_it_are_said_with
             return Cold('', 'only root may empty them')
 
     stand_in(Engine())
-    monkeypatch.setattr(runner, 'by_type', Shut)
+    monkeypatch.setattr(start, 'by_type', Shut)
     ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20, target={'drop_caches': True}))
     (label,) = [label for label in ran.result.labels if label.startswith('T4')]
     assert 'only root may empty them' in label
@@ -327,8 +322,8 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
         limits.append(arguments[-2])
         return carry_out(*arguments)
 
-    carry_out = runner.carry_out
-    monkeypatch.setattr(runner, 'carry_out', carried)
+    carry_out = sampling.carry_out
+    monkeypatch.setattr(sampling, 'carry_out', carried)
     for check, pauses_s in (('A', ()), ('B', (500.0, 1000.0))):
         stand_in(Engine())
         sweep = Trees((('20', FLAT),), tasks=1, pauses_s=pauses_s)

@@ -74,10 +74,20 @@ class Engine(Generic[Workload, Place, Result]):
     name = ''
     programs: Tuple[str, ...] = ()
     mpi = False  # whether it is started by the site's MPI launcher
+    names_hosts = True  # whether it tells of every client which node it ran on
+    makes_mib_s = 0.0  # how fast a client makes its data in the timed region of a write; 0: not measured
 
     def cannot(self, workload: Workload, point: Place) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""
         raise NotImplementedError
+
+    def reads_elsewhere(self, workload: Workload, point: Place) -> bool:
+        """Whether every client reads what a client of another node has written, of what the workload wrote before."""
+        return False
+
+    def repeats(self, workload: Workload, point: Place) -> str:
+        """What of the data that a point writes is there twice, as a clause; empty where nothing is (rule P4a)."""
+        return ''
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the program say its version."""
@@ -100,7 +110,9 @@ AccessEngine = Engine[AccessPattern, Point, Measurement]
 
 
 class NamespaceEngine(Engine[Namespace, TreePoint, TreeMeasurement]):
-    """An engine of metadata."""
+    """An engine of metadata. heeds_close: whether a close(2) that fails is an error to it."""
+
+    heeds_close = True
 
     def elsewhere(self, workload: Namespace, operation: str, point: TreePoint) -> bool:
         """Whether every client works on entries that no client of its node has made or seen (rule T4)."""

@@ -24,7 +24,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Tuple, Type, TypeV
 
 from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
 from seatrial.model.record import JobTime, Measurement
-from seatrial.model.workload import AccessPattern, Point, file_name
+from seatrial.model.workload import AccessPattern, Point, file_name, writer_of
 
 T = TypeVar('T')
 
@@ -48,7 +48,7 @@ class Region(NamedTuple):
 
 
 def region(pattern: AccessPattern, point: Point, rank: int) -> Region:
-    """The region of a client: LANL's and IOR's offset rule in fio's words."""
+    """The region that a client writes: LANL's and IOR's offset rule in fio's words."""
     own = point.bytes_per_client
     if pattern.files == 'multiple' or pattern.extent == 'whole':
         return Region(0, own, own, 0)
@@ -75,6 +75,10 @@ class Fio(AccessEngine):
             return f'cannot move {point.transfer_size} bytes in one call'
         return None
 
+    def reads_elsewhere(self, pattern: AccessPattern, point: Point) -> bool:
+        """By writer_of, where the clients fill node after node."""
+        return point.nodes > 1
+
     def version_argv(self, program: str) -> List[str]:
         """The command that makes fio say its version."""
         return [program, '--version']
@@ -88,7 +92,8 @@ class Fio(AccessEngine):
     ) -> Command:
         """On one node a process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
 
-        On many a process a client, with raw + '.RANK.fio' and raw + '.RANK.json'.
+        On many a process a client, with raw + '.RANK.fio' and raw + '.RANK.json', and a client reads what one of the
+        next node has written (writer_of), as with IOR's -C: its own node has that in memory.
 
         What is written is a function of `seed` and of the last part of `raw`: other data for every launch and
         every client, and the same again for the same plan (rule P4).
@@ -250,11 +255,12 @@ def _job_file(pattern: AccessPattern, operation: str, point: Point, ranks: Itera
     if point.nodes > 1:
         lines.append('disk_util=0')  # else fio goes through the node's block devices before it starts
     for rank in ranks:
-        offset, size, io_size, skip = region(pattern, point, rank)
+        share = writer_of(point, rank) if operation == 'read' else rank
+        offset, size, io_size, skip = region(pattern, point, share)
         mode = 'rand' + operation if pattern.order == 'random' else operation
         lines += [
             f'[rank{rank}]',
-            f'filename={file_name(pattern, rank)}',
+            f'filename={file_name(pattern, share)}',
             f'offset={offset}',
             f'size={size}',
             f'io_size={io_size}',

@@ -9,25 +9,34 @@ i * transfer in a file a rank: the rule of LANL's mpi_io_test. See `setup_of` fo
 A write unlinks a file of the same name before the clock starts (-E would keep it, and then nothing truncates it),
 so that every launch makes new files, with the layout of their directory.
 
-The data are `-l random`. They differ between ranks, offsets and launches, and they are made inside the timed
-region, at several GiB/s a client: a client that writes 1 GiB/s loses an eighth, so the figure never flatters the
-storage. The other types cost nothing and compress to a fifth or less; `-l incompressible` is one 8-byte word
-repeated.
+The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
+seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
+of glibc gives the same for seeds that far apart (of 1000 pairs 1000 at 128 MiB and none at 64; rule P4a).
+
+They are made inside the timed region, so the figure never flatters the storage: at about 5,000 MiB/s a core (an EPYC:
+5,000 to 6,300). That costs a client a fifth which would write 1,145 MiB/s (one rank on tmpfs, medians of 12 launches:
+918 MiB/s, and 1,145 with `-l timestamp`), and a faster one more (rule P4c). The other types cost nothing and compress
+to a fifth or less; `-l incompressible` is one 8-byte word repeated.
 """
 
 import hashlib
 import json
 import re
 from decimal import Decimal
+from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome
-from seatrial.model.record import JobTime, Measurement
-from seatrial.model.units import MIB
+from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
+from seatrial.model.record import UNNAMED, JobTime, Measurement
+from seatrial.model.units import MIB, approximate_size
 from seatrial.model.workload import AccessPattern, Point, file_name, pattern_fault
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
+LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
+LEFT_APART_SHARE = 0.1
+LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
+SEEDS = 2**27  # of the seed of rand_r(3) in glibc these many values count: it multiplies, and takes bits 16 to 26
 WORD = 8  # IOR's own unit: block and transfer are multiples of it
 MOST_BYTES_A_CALL = 0x7FFFF000  # write(2): "at most 2,147,479,552 bytes"; MPI counts a transfer in an int
 
@@ -156,6 +165,8 @@ class Ior(AccessEngine):
     name = 'ior'
     programs = ('ior',)
     mpi = True
+    names_hosts = False
+    makes_mib_s = 5000.0
 
     def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
         """Why IOR cannot carry the point out exactly, as half a sentence, or None if it can.
@@ -176,6 +187,21 @@ class Ior(AccessEngine):
         if pattern.order == 'random' and point.objects < 2:
             return 'cannot shuffle a single transfer'
         return None
+
+    def reads_elsewhere(self, pattern: AccessPattern, point: Point) -> bool:
+        """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
+        return bool(setup_of(pattern, 'read', point).shifted)
+
+    def repeats(self, pattern: AccessPattern, point: Point) -> str:
+        """After how much of a client's data its offsets come to a seed again, of which 27 bits count."""
+        own = point.bytes_per_client
+        step = point.transfer_size * (point.tasks if pattern.order == 'strided' else 1)
+        after = SEEDS // gcd(SEEDS, step) * point.transfer_size
+        if own <= after:
+            return ''
+        return (
+            f'the data of a client begin again after {approximate_size(after)}, and it writes {approximate_size(own)}'
+        )
 
     def version_argv(self, program: str) -> List[str]:
         """The command that finds the version in the program's own text, for IOR has no option that prints it.
@@ -228,13 +254,14 @@ class Ior(AccessEngine):
 
         E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T13 the summary lacks
         something; T7 the version is too old; T9, T10 it ran with other tasks or nodes than planned; P15 it did
-        something else; T1 it claims other bytes than planned, or figures that contradict each other; T12 it took
-        no time.
+        something else; T1 it claims other bytes than planned, figures that contradict each other, or more time than
+        it had; T12 it took no time.
 
         tool_figure: bwMiB as printed. IOR prints bandwidth and time with four decimals each; seconds are those of
         the bandwidth, inside what the printed time allows. They run from the first open to the last close by the
-        nodes' own clocks, which IOR does not compare: where they differ the region comes out too long, and never
-        shorter than the longest rank's own time.
+        nodes' own clocks, which IOR does not compare (ReduceIterResults): where they differ the region comes out too
+        long, and never shorter than the longest rank's own time. All leave one barrier right before, so by how much
+        it is longer tells how far the clocks are apart.
         hosts: IOR names the first rank's host and counts the nodes; the others are called unnamed-2 and so on.
         jobs: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
         at 0; its host is known only on a single node. That each rank moved its share follows from the total:
@@ -253,13 +280,15 @@ class Ior(AccessEngine):
         seconds = _seconds(result, total, point)
         ranks = parse_ranks(ranks_text)
         _check_ranks(ranks, operation, point, seconds)
+        _check_clocks(ranks, point, seconds)
+        check_life('IOR', seconds, outcome.processes[0])
         host = summary.machine if point.nodes == 1 else ''
         return Measurement(
             tool_figure=str(result.bandwidth),
             bytes_moved=point.bytes_moved,
             seconds=seconds,
             world_size=summary.tests[0].tasks,
-            hosts=(summary.machine,) + tuple(f'unnamed-{node}' for node in range(2, point.nodes + 1)),
+            hosts=(summary.machine,) + tuple(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1)),
             jobs=tuple(JobTime(r.rank, host, point.bytes_per_client, 0.0, r.with_open_s) for r in ranks),
             fsync=bool(summary.tests[0].setup.fsync),
             clock_s=float(PRINTED_S),
@@ -296,6 +325,15 @@ def setup_of(pattern: AccessPattern, operation: str, point: Point) -> Setup:
         block_bytes=point.transfer_size if strided else point.bytes_per_client,
         transfer_bytes=point.transfer_size,
     )
+
+
+def check_life(program: str, seconds: float, process: ProcessTime) -> None:
+    """Raises EngineError T1 if a program claims more seconds than its launch lived: a clock was set meanwhile."""
+    lived_s = process.end_s - process.start_s
+    if seconds > lived_s * LIFE_SLACK + float(PRINTED_S):
+        raise EngineError(
+            'T1', f'{program} claims {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
+        )
 
 
 def distrusted(version: str, figure: str) -> Optional[str]:
@@ -573,3 +611,15 @@ def _check_ranks(ranks: Tuple[RankTime, ...], operation: str, point: Point, seco
     for rank in ranks:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
             raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
+
+
+def _check_clocks(ranks: Tuple[RankTime, ...], point: Point, seconds: float) -> None:
+    """The ranks of one node have one clock, and the region is what it says. Raises EngineError T1."""
+    longest_s = max(rank.with_open_s for rank in ranks)
+    apart_s = seconds - longest_s
+    if point.nodes > 1 and apart_s > max(LEFT_APART_S, LEFT_APART_SHARE * longest_s):
+        raise EngineError(
+            'T1',
+            f'IOR claims {seconds:.3f} s, and its longest rank took {longest_s:.3f} s: the clocks of the nodes are '
+            f'up to {apart_s:.3f} s apart; keep them together (chronyd, ntpd)',
+        )

@@ -23,9 +23,10 @@ from decimal import Decimal
 from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
 from seatrial.engine.base import Command, EngineError, NamespaceEngine, Outcome
-from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, distrusted
+from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, check_life, distrusted
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.namespace import Namespace
+from seatrial.model.record import UNNAMED
 from seatrial.model.tree import Entries, Rate, TreeMeasurement, TreePoint, entries, operations, tree_fault
 
 CLOCK_S = 1e-6  # gettimeofday(2)
@@ -140,6 +141,14 @@ class Mdtest(NamespaceEngine):
             return f'cannot handle paths of {_longest_path(point)} characters'
         return None
 
+    def repeats(self, workload: Namespace, point: TreePoint) -> str:
+        """The seed of a file is its number and its rank together: as many differ as there are sums of the two."""
+        tree, files = point.tree, point.entries.files
+        if not tree.bytes_per_file or point.tasks == 1 or not files:
+            return ''
+        twice = files - (files // point.tasks + point.tasks - 1)
+        return f'{twice} of {files} files have the bytes of one that another rank makes' if twice > 0 else ''
+
     def version_argv(self, program: str) -> List[str]:
         """The command that finds the version in the program's own text, where 4.0.0 and later have IOR's banner.
 
@@ -188,10 +197,12 @@ class Mdtest(NamespaceEngine):
         E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T17 its complaint is that
         entries are not there; T13 something is not where it should be; T7 the version's rates are not to be
         believed; T9, T10 it ran with other tasks or nodes than planned; P15 it did something else, or a phase did
-        not run; T1 it was stopped by a stonewall, or its figures contradict each other; T12 it took no time.
+        not run; T1 it was stopped by a stonewall, its figures contradict each other, or it claims more time than it
+        had; T12 it took no time.
 
         tool_figure: the mean as printed, which of one iteration is the only value. seconds: of the row 'all' in the
-        per-rank file, which has eleven digits where the table has three decimals.
+        per-rank file, which has eleven digits where the table has three decimals. Every time is by one
+        rank's own clock (updateResult), so that it does not matter how far those of the nodes are apart.
         hosts: mdtest counts the nodes and names none.
         """
         said = _complete(outcome)
@@ -200,10 +211,13 @@ class Mdtest(NamespaceEngine):
         _check_shift(said, phase, point)
         _check_command(said, command)
         table = _only_table(said, phase, point)
+        rates = _rates(table, _ranks(command, outcome, point), phase, point)
+        for rate in rates:
+            check_life('mdtest', rate.seconds, outcome.processes[0])
         return TreeMeasurement(
-            rates=_rates(table, _ranks(command, outcome, point), phase, point),
+            rates=rates,
             world_size=said.tasks,
-            hosts=tuple(f'unnamed-{node}' for node in range(1, said.nodes + 1)),
+            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, said.nodes + 1)),
             clock_s=CLOCK_S,
         )
 

@@ -22,6 +22,7 @@ from seatrial.model.work import Place
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
+STREAM_MOST = 8 << 20  # bytes of a stream that are looked at: its two ends
 RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
 
 
@@ -36,19 +37,27 @@ class Finished(NamedTuple):
     read_bytes: int
 
 
-def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...]) -> List[str]:
-    """The argv that starts an MPI program on the point's nodes. Tasks a node are always stated.
+def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
+    """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
 
-    Sources: srun(1) -N, -n, --ntasks-per-node; Hydra mpiexec -n, -ppn; Open MPI mpirun(1) --map-by ppr.
+    Tasks a node are always stated. One rank that dies ends the others, which would wait for it in MPI: srun has to be
+    told so, Hydra and Open MPI do it by themselves. Sources: srun(1) -N, -n, --ntasks-per-node, --nodelist,
+    --kill-on-bad-exit; Hydra mpiexec -n, -ppn, -hosts; Open MPI mpirun(1) --map-by ppr, --host.
     """
     tasks, per_node = str(point.tasks), str(point.tasks_per_node)
     heads = {
         'local': ['mpiexec', '-n', tasks],
-        'srun': ['srun', f'-N{point.nodes}', f'-n{tasks}', f'--ntasks-per-node={per_node}'],
+        'srun': ['srun', f'-N{point.nodes}', f'-n{tasks}', f'--ntasks-per-node={per_node}', '--kill-on-bad-exit=1'],
         'hydra': ['mpiexec', '-n', tasks, '-ppn', per_node],
         'openmpi': ['mpirun', '-n', tasks, '--map-by', f'ppr:{per_node}:node'],
     }
-    return [*heads[launcher.kind], *launcher.arguments, *argv]
+    pins = {
+        'local': [],
+        'srun': [f'--nodelist={",".join(nodes)}'],
+        'hydra': ['-hosts', ','.join(nodes)],
+        'openmpi': ['--host', ','.join(f'{node}:{per_node}' for node in nodes)],
+    }
+    return [*heads[launcher.kind], *(pins[launcher.kind] if nodes else ()), *launcher.arguments, *argv]
 
 
 class Processes(NamedTuple):
@@ -58,7 +67,7 @@ class Processes(NamedTuple):
     inputs: files that must exist before: absolute path -> text
     meet:   how many clients come to the launch's meeting; 0: there is none
     ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
-    nodes:  that they run on
+    nodes:  that they run on, this one counted too
     """
 
     argvs: List[List[str]]
@@ -68,26 +77,34 @@ class Processes(NamedTuple):
     nodes: int = 1
 
 
-def processes_of(command: Command, launcher: Launcher, point: Place, raw: str) -> Processes:
+def processes_of(
+    command: Command, launcher: Launcher, point: Place, raw: str, nodes: Tuple[str, ...] = ()
+) -> Processes:
     """How a command is started: here, under the site's launcher, or one process a client on the point's nodes.
 
     Of the last, ordinary programs are started at the same moment, and tell when that was; `raw` as in carry_out.
+    nodes: by their names, where the point is to run on these and no others
     """
     if command.scope == 'mpi':
-        return Processes([launch_argv(launcher, point, command.argvs[0])], command.inputs)
+        return Processes([launch_argv(launcher, point, command.argvs[0], nodes)], command.inputs)
     argvs = [list(argv) for argv in command.argvs]
-    if point.nodes == 1 or command.scope != 'task':
+    if not nodes and (point.nodes == 1 or command.scope != 'task'):
         return Processes(argvs, command.inputs, len(argvs) if command.meets else 0)
     if not command.meets:
         argvs = [
             list(together_argv(sys.executable, rank, len(argvs), tuple(argv))) for rank, argv in enumerate(argvs)
         ]
-    ranks = f'{raw}.ranks.json'
-    started = launch_argv(launcher, point, module_argv(sys.executable, DISPATCH, (ranks, raw)))
+    ranks, count = f'{raw}.ranks.json', len(argvs)
+    place = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
+    started = launch_argv(launcher, place, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
     if launcher.kind == 'srun':
         # The meeting is in the environment, also where the site has jobs begin with an empty one.
-        started[1:1] = ['--export=ALL', '--kill-on-bad-exit=1']
-    return Processes([started], {**command.inputs, ranks: json.dumps(argvs)}, point.tasks, point.tasks, point.nodes)
+        started[1:1] = ['--export=ALL']
+    if count < point.tasks:
+        # One process makes all clients of its node: it must not be bound to the core of one task.
+        started[1:1] = {'srun': ['--cpu-bind=none'], 'openmpi': ['--bind-to', 'none']}.get(launcher.kind, [])
+    inputs = {**command.inputs, ranks: json.dumps(argvs)}
+    return Processes([started], inputs, count, count, point.nodes + 1 if nodes else point.nodes)
 
 
 DISPATCH = 'seatrial.engine.dispatch'
@@ -135,7 +152,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
     first = min((each.called_s - each.uncertainty_s for each in told.values()), default=0.0)
     times, errs = [], []
     for rank in range(ranks):
-        err = _text(f'{raw}.{rank}.err') or ''
+        err = _stream(f'{raw}.{rank}.err') or ''
         each, status = told.get(rank), launcher.exit_status
         if each is not None:
             # What clocks of two nodes can be apart makes the process longer, never shorter.
@@ -148,7 +165,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
             times.append(launcher)
         # A launcher that fails says why, and the ranks perhaps nothing.
         errs.append(err or (outcome.stderrs[0] if status else ''))
-    outs = tuple(_text(f'{raw}.{rank}.out') or '' for rank in range(ranks))
+    outs = tuple(_stream(f'{raw}.{rank}.out') or '' for rank in range(ranks))
     return outcome._replace(processes=tuple(times), stdouts=outs, stderrs=tuple(errs))
 
 
@@ -182,8 +199,8 @@ def _run(
     times = [ProcessTime(host, running.starts[rank], ended[rank][0], ended[rank][1]) for rank in range(len(ended))]
     outcome = Outcome(
         tuple(times),
-        tuple(_text(path) or '' for path in running.outs),
-        tuple(_text(path) or '' for path in running.errs),
+        tuple(_stream(path) or '' for path in running.outs),
+        tuple(_stream(path) or '' for path in running.errs),
         (),
     )
     if outcome.exit_status and _working_in(place):
@@ -311,11 +328,33 @@ def _kill_all(pids: List[int]) -> None:
 
 
 def _text(path: str) -> Optional[str]:
+    """What an engine has written in full, for its own file is no use otherwise."""
     try:
         with open(path, encoding='utf-8', errors='replace') as stream:
             return stream.read()
     except FileNotFoundError:
         return None
+
+
+def _stream(path: str) -> Optional[str]:
+    """What a process has printed: its beginning and its end, where it has printed more than STREAM_MOST bytes.
+
+    An engine that complains of every transfer prints gigabytes. All of it stays in the file.
+    """
+    try:
+        with open(path, 'rb') as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size <= STREAM_MOST:
+                return stream.read().decode('utf-8', 'replace')
+            half = STREAM_MOST // 2
+            head = stream.read(half).decode('utf-8', 'replace')
+            stream.seek(size - half)
+            tail = stream.read(half).decode('utf-8', 'replace')
+    except FileNotFoundError:
+        return None
+    # Whole lines: half a line can say something else than the line.
+    begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
+    return f'{begun}[{size - STREAM_MOST} bytes are left out]\n{ended}'
 
 
 def _drop_empty(paths: List[str]) -> None:

@@ -6,6 +6,7 @@ instead of waiting for what will not happen.
 """
 
 import contextlib
+import errno
 import hmac
 import json
 import queue
@@ -27,6 +28,19 @@ SEND_S = 10.0
 LOOK_AROUND_S = 1.0
 LAST_WORDS_S = 2.0  # for what clients have sent before they ended
 SPARE_DESCRIPTORS = 256  # for everything else that the runner has open
+GONE_AGAIN = (
+    errno.EAGAIN,
+    errno.ECONNABORTED,
+    errno.EPERM,
+    errno.EPROTO,
+    errno.ENOPROTOOPT,
+    errno.ENETDOWN,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENONET,
+    errno.EOPNOTSUPP,
+)  # one connection failed before it was taken, by itself or a firewall: the next may come (accept(2))
 AHEAD_S, AHEAD_A_CLIENT_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
 
 
@@ -131,9 +145,9 @@ class Meeting:
     def _admit(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except BlockingIOError:  # it has gone again
-            return
         except OSError as error:
+            if error.errno in GONE_AGAIN:
+                return
             self._finish(f'no more clients can be let in: {error.strerror}')
             return
         guest = _Guest(connection)

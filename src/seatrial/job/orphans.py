@@ -1,12 +1,20 @@
-"""Run directories that nobody works in any more: what `seatrial clean` shows before it removes anything."""
+"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
 
+`seatrial clean` shows both before it removes anything.
+"""
+
+import contextlib
+import json
+import math
 import os
+import tempfile
 import time
-from typing import List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.job.lock import STALE_S, Heartbeat
-from seatrial.job.maker import Maker, running, user_name
+from seatrial.job.maker import Maker, running, this_maker, user_name
 from seatrial.job.rundir import PREFIX, RunDirectoryError, found_at
+from seatrial.model.codec import from_json, to_json
 
 
 class Orphan(NamedTuple):
@@ -14,6 +22,7 @@ class Orphan(NamedTuple):
 
     alive:   why its session is taken to be still at work, or None
     foreign: why this user cannot remove it, or None
+    over:    whether nobody leads its session any more: what keeps it alive is only that a job may still run
     """
 
     path: str
@@ -26,6 +35,7 @@ class Orphan(NamedTuple):
     files: int
     alive: Optional[str]
     foreign: Optional[str]
+    over: bool
 
 
 def heartbeat_of(state: str, session: str) -> str:
@@ -42,13 +52,67 @@ def beat(state: str, session: str) -> Heartbeat:
     return Heartbeat(lambda: os.utime(file))
 
 
-def find(parents: Sequence[str], state: str) -> List[Orphan]:
+def leader_of(state: str, session: str) -> str:
+    """The file that names the process that submits the session's jobs; its mtime is the heartbeat of that process."""
+    return os.path.join(state, 'sessions', session, 'leader.json')
+
+
+def lead(state: str, session: str) -> Heartbeat:
+    """Name this process as the session's leader, with a heartbeat until the returned one is stopped. Raises OSError.
+
+    The session's own heartbeat would not do: a job keeps it too, and so outlives its session unnoticed.
+    """
+    file = leader_of(state, session)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    draft = f'{file}~{os.getpid()}'
+    with open(draft, 'w', encoding='ascii') as stream:
+        json.dump(to_json(this_maker(session)), stream)
+    os.replace(draft, file)
+    return Heartbeat(lambda: os.utime(file))
+
+
+def led(state: str, session: str) -> Optional[str]:
+    """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
+    file = leader_of(state, session)
+    try:
+        silent_s = _silent_s(file)
+        with open(file, encoding='ascii') as stream:
+            leader = from_json(Maker, json.load(stream))
+    except (OSError, ValueError) as error:
+        said = getattr(error, 'strerror', None) or 'it cannot be read'
+        return f'who leads its session is not known ({file}: {said})'
+    runs = running(leader)
+    if runs is not None:
+        return f'process {leader.pid} on this host leads its session' if runs else None
+    if silent_s > STALE_S:
+        return None
+    return (
+        f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, silent_s):.0f} s ago'
+    )
+
+
+def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> List[Orphan]:
     """The marked run directories among the direct children of the parents, oldest first.
 
+    queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
     What has no valid marker of its own, or cannot be read, is not listed. RunDirectoryError if a parent cannot be.
     """
-    found = [_orphan(path, state) for path in _candidates(parents)]
+    found = [_orphan(path, state, queued) for path in _candidates(parents)]
     return sorted((orphan for orphan in found if orphan is not None), key=lambda orphan: -orphan.age_s)
+
+
+def _silent_s(file: str) -> float:
+    """Seconds since a file was touched. Raises OSError.
+
+    What seems long is measured again by the clock of the file's own server, where a file can be made there: to a host
+    whose clock is ahead everybody would be dead.
+    """
+    touched = os.stat(file).st_mtime
+    silent_s = time.time() - touched
+    if silent_s > STALE_S:
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:
+            silent_s = os.fstat(new.fileno()).st_mtime - touched
+    return silent_s
 
 
 def _candidates(parents: Sequence[str]) -> List[str]:
@@ -66,12 +130,13 @@ def _candidates(parents: Sequence[str]) -> List[str]:
     return paths
 
 
-def _orphan(path: str, state: str) -> Optional[Orphan]:
+def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Optional[Orphan]:
     try:
         found = found_at(path)
     except RunDirectoryError:
         return None
     maker = found.marker.maker
+    is_over = led(state, maker.session) is None
     return Orphan(
         path=path,
         session=maker.session,
@@ -81,21 +146,28 @@ def _orphan(path: str, state: str) -> Optional[Orphan]:
         age_s=max(0.0, time.time() - maker.time),
         size_bytes=found.size_bytes,
         files=found.files,
-        alive=_alive(maker, state),
+        alive=_alive(maker, state, is_over, queued),
         foreign=None if maker.uid == os.geteuid() else f'it belongs to {user_name(maker.uid)}, who can remove it',
+        over=is_over,
     )
 
 
-def _alive(maker: Maker, state: str) -> Optional[str]:
-    """Why it may be in use: its process runs, or where that cannot be seen, its session was heard of or never was."""
+def _alive(maker: Maker, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
+    """Why it may be in use: its process runs, or where that cannot be seen, its session was heard of or never was.
+
+    Its job tells as much as its process: once it has left the queue, and nobody is there to submit another.
+    """
     runs = running(maker)
     if runs is not None:
         return f'process {maker.pid} on this host works in it' if runs else None
+    if is_over and maker.job and queued is not None and maker.session not in queued:
+        return None
     heartbeat = heartbeat_of(state, maker.session)
     try:
-        silent_s = time.time() - os.stat(heartbeat).st_mtime
+        silent_s = _silent_s(heartbeat)
     except OSError as error:
         return f'process {maker.pid} on {maker.host} cannot be asked, and {heartbeat}: {error.strerror}'
     if silent_s > STALE_S:
         return None
-    return f'its session was heard of {max(0.0, silent_s):.0f} s ago'
+    heard = f'its session was heard of {max(0.0, silent_s):.0f} s ago'
+    return f'{heard}; if it stays silent it counts as dead in {math.ceil((STALE_S - silent_s) / 60)} min'

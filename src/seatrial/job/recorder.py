@@ -2,8 +2,10 @@
 
 import json
 import os
-from typing import Any
+from typing import Any, Tuple
 
+from seatrial.model.codec import FormError, from_json
+from seatrial.model.issued import ISSUED, Testimony, Witnessed
 from seatrial.model.record import SAMPLES, Records, line_of, read_records
 
 JOB = 'job.json'
@@ -48,7 +50,7 @@ def records_in(directory: str) -> Records:
             records = read_records(stream)
     except FileNotFoundError:
         records = read_records(())
-    return records._replace(fate=_fate_in(directory))
+    return records._replace(fate=_fate_in(directory), issued=_issued_in(directory))
 
 
 def write_fate(directory: str, fate: str, job: str) -> None:
@@ -75,3 +77,11 @@ def _fate_in(directory: str) -> str:
             return str(json.load(stream)['fate'])
     except (OSError, ValueError, KeyError, TypeError):
         return ''
+
+
+def _issued_in(directory: str) -> Tuple[Witnessed, ...]:
+    try:
+        with open(os.path.join(directory, ISSUED), encoding='utf-8') as stream:
+            return from_json(Testimony, json.load(stream)).launches
+    except (OSError, FormError, ValueError):
+        return ()

@@ -89,6 +89,19 @@ class RunDirectory(NamedTuple):
             os.mkdir(os.path.basename(name), 0o700, dir_fd=walk.descriptor())
         return self.path_of(name)
 
+    def renew(self, name: str) -> None:
+        """Remove the empty directory and make it again, without whatever attributes it had. RunDirectoryError."""
+        self.verify()
+        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+            os.rmdir(os.path.basename(name), dir_fd=walk.descriptor())
+        self.make(name)
+
+    def any_file(self, name: str) -> Optional[str]:
+        """The path of one of the regular files below the directory, or None if there is none."""
+        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+            found = next((path for path, _ in _files(walk)), None)
+        return None if found is None else os.path.join(self.path_of(name), found)
+
     def census(self, name: str) -> Dict[str, int]:
         """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
         with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
@@ -97,18 +110,27 @@ class RunDirectory(NamedTuple):
     def tally(self, name: str, with_sizes: bool) -> Tally:
         """How many directories and files are below the directory, and the files' sizes if they are asked for.
 
-        Without sizes no entry is asked for its attributes, so that none gets into this node's cache by the counting.
+        Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
         """
-        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
-            return _tally(walk.descriptor(), with_sizes)
+        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+            return _tally(walk, os.path.basename(name), with_sizes)
 
     def empty(self, name: str) -> Removal:
-        """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify."""
+        """Remove everything below the directory, which stays with its layout.
+
+        RunDirectoryError as for verify, and if anything is left: the next launch would find it there.
+        """
         self.verify()
         account = _Account()
         with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
             _empty(walk, account)
-        return account.removal()
+        removal = account.removal()
+        with _explained(self.path_of(name)):
+            if removal.left:
+                raise _Left(
+                    f'it cannot be emptied, and nothing more is launched in it; left: {_listed(removal.left)}'
+                )
+        return removal
 
     def close(self) -> None:
         """Give the descriptors back; the directory stays."""
@@ -284,6 +306,9 @@ class _Level:
         self.kept = False
 
 
+_Listing = Callable[[int], List[str]]
+
+
 class _Walk:
     """A way down from a parent directory, by descriptors. levels[0] is the parent, levels[1] the run directory."""
 
@@ -311,13 +336,18 @@ class _Walk:
         assert found is not None
         return found
 
-    def enter(self, name: str, expected: Optional[os.stat_result] = None) -> None:
-        """Enter a directory, if it is the expected one, and list it. On _Left or OSError the walk stays as it is."""
+    def enter(
+        self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
+    ) -> None:
+        """Enter a directory, if it is the expected one, and list it. On _Left or OSError the walk stays as it is.
+
+        names_in: of a directory's descriptor, the names that are to be done; all of them if it is not given
+        """
         above = self.descriptor()
         status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
         descriptor = self._open(above, name, _identity(status))
         try:
-            names = os.listdir(descriptor)
+            names = (names_in or os.listdir)(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -427,31 +457,44 @@ def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
                 yield '/'.join([level.name for level in walk.levels[base:]] + [name]), status
 
 
-def _tally(descriptor: int, with_sizes: bool) -> Tally:
-    directories, files = 0, 0
-    sizes: Dict[int, int] = {}
-    below = []
-    # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
-    with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                directories += 1
-                below.append(entry.name)
-            elif entry.is_file(follow_symlinks=False):
-                files += 1
-                if with_sizes:
-                    size = os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size
-                    sizes[size] = sizes.get(size, 0) + 1
-    for name in below:
-        inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
-        try:
-            found = _tally(inner, with_sizes)
-        finally:
-            os.close(inner)
-        directories, files = directories + found.directories, files + found.files
-        for size, number in (found.sizes or {}).items():
-            sizes[size] = sizes.get(size, 0) + number
-    return Tally(directories, files, sizes if with_sizes else None)
+def _tally(walk: _Walk, name: str, with_sizes: bool) -> Tally:
+    """Over all that is below an entry of the innermost directory. What cannot be entered is an error."""
+    count = _Count(with_sizes)
+    base = len(walk.levels)
+    walk.enter(name, walk.look(name), count.directories_in)
+    while len(walk.levels) > base:
+        names = walk.levels[-1].names
+        if names:
+            walk.enter(names.pop(), names_in=count.directories_in)
+        else:
+            walk.leave()
+    return Tally(count.directories, count.files, count.sizes if with_sizes else None)
+
+
+class _Count:
+    """Of the entries of the directories that were listed by it."""
+
+    def __init__(self, with_sizes: bool) -> None:
+        self._with_sizes = with_sizes
+        self.directories = 0
+        self.files = 0
+        self.sizes: Dict[int, int] = {}
+
+    def directories_in(self, descriptor: int) -> List[str]:
+        """Count what is in a directory; the names of the directories in it."""
+        below = []
+        # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
+        with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    self.files += 1
+                    if self._with_sizes:
+                        size = os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size
+                        self.sizes[size] = self.sizes.get(size, 0) + 1
+        self.directories += len(below)
+        return below
 
 
 def _empty(walk: _Walk, account: _Account) -> None:
@@ -688,6 +731,11 @@ def _reason(error: BaseException) -> str:
         text = error.strerror or str(error)
         return text[:1].lower() + text[1:]
     return str(error)
+
+
+def _listed(left: Tuple[str, ...]) -> str:
+    more = len(left) - 1
+    return f'{left[0]}, and {more} more' if more else left[0]
 
 
 def _said(text: str) -> str:

@@ -5,16 +5,20 @@ import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import AnyEngine, EngineError
+from seatrial.engine.base import AnyEngine, EngineError, NamespaceEngine
 from seatrial.engine.catalogue import choose
-from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.base import Capacity, FileSystem
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, same_storage, type_fault
 from seatrial.filesystem.probe import ask, mute
 from seatrial.job import orphans, rundir
 from seatrial.job.launch import launch_argv, still_working
+from seatrial.model.layout import Layout
 from seatrial.model.plan import TrialPlan
-from seatrial.model.workload import AccessPattern, Point
+from seatrial.model.tree import TreePoint
+from seatrial.model.units import round_up
+from seatrial.model.work import footprint
+from seatrial.model.workload import PLACES, AccessPattern, Point
 from seatrial.rules.before import Ground, peak
 from seatrial.rules.case import working_set
 
@@ -48,7 +52,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
     mount = mount_of(os.path.realpath(target.path))
-    capacity, quota = driver.capacity(target.path), driver.quota(target.path)
+    (capacity, narrowest), quota = _capacity(plan, driver), driver.quota(target.path)
     chosen, passed_over = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, least_per_client(plan, memory))
@@ -65,13 +69,44 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         needed_inodes=needed['inodes'] + sum(orphan.files for orphan in earlier),
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
-        layout_fault=driver.layout_fault(target.layout, target.path),
+        layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(target.type, mount),
         still_working=still_working(target.path),
+        narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
+        unseen=_unseen(plan, driver),
+        preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         no_engine=None if chosen else f'no engine can measure {plan.workload.name} here ({"; ".join(passed_over)})',
     )
     left = Capacity(_least(capacity.bytes, quota.bytes), capacity.inodes)
     return Survey(ground, chosen, passed_over, memory, left, mount.said() if mount else '')
+
+
+def _layouts(plan: TrialPlan) -> List[Layout]:
+    """Those that must be possible: the case's and its points', unless these are targets, of which one may be dead."""
+    own = () if plan.axis in PLACES else tuple(point.layout for point in plan.points)
+    return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
+
+
+def _layout_fault(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
+    faults = (driver.layout_fault(layout, plan.target.path) for layout in _layouts(plan))
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _unseen(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
+    look = driver.connections(plan.target.path)
+    return driver.unseen(look, look)
+
+
+def _capacity(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
+    """What is free for the case's files in the layout that has the least room, which is told with their number."""
+    files = footprint(plan.workload, plan.points, plan.sizing.first)[1]
+    seen = [(driver.capacity(plan.target.path, layout, files), layout) for layout in _layouts(plan)]
+    least = Capacity(_least(*(each.bytes for each, _ in seen)), _least(*(each.inodes for each, _ in seen)))
+    return least, (next(layout for each, layout in seen if each.bytes == least.bytes), files)
+
+
+def _too_few(offered: Optional[int], needed: int) -> bool:
+    return offered is not None and offered < needed
 
 
 def least_per_client(plan: TrialPlan, memory: int) -> int:
@@ -88,11 +123,6 @@ def least_per_client(plan: TrialPlan, memory: int) -> int:
     return max(sizing.first, round_up(wanted, sizing.granule))
 
 
-def round_up(size: int, granule: int) -> int:
-    """The smallest multiple of granule that is not below size."""
-    return -(-size // granule) * granule
-
-
 def memory_bytes() -> int:
     """This node's memory (MemTotal of /proc/meminfo, proc(5))."""
     with open('/proc/meminfo') as stream:
@@ -107,6 +137,14 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
         passed_over += choice.passed_over
         if choice.engine is None:
             continue
+        if plan.axis == 'group' and not choice.engine.names_hosts:
+            passed_over.append(f'{choice.engine.name}: does not tell which client ran on which node')
+            continue
+        if _loses_errors(plan, choice.engine):
+            passed_over.append(
+                f'{choice.engine.name}: passes over what close(2) says, and a write may fail only then'
+            )
+            continue
         starter = launch_argv(plan.launcher, plan.points[0], ())[0]
         if choice.engine.mpi and shutil.which(starter) is None:
             passed_over.append(f'{choice.engine.name}: its launcher is not installed ({starter})')
@@ -118,6 +156,13 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
         except EngineError as error:
             passed_over.append(f'{choice.engine.name}: {error.sentence}')
     return None, tuple(passed_over)
+
+
+def _loses_errors(plan: TrialPlan, engine: AnyEngine) -> bool:
+    if not isinstance(engine, NamespaceEngine) or engine.heeds_close:
+        return False
+    writes = any(isinstance(point, TreePoint) and point.tree.bytes_per_file for point in plan.points)
+    return writes and by_type(plan.target.type).close_can_fail(plan.target.path)
 
 
 def version_of(engine: AnyEngine, program: str) -> str:

@@ -1,0 +1,38 @@
+"""The process that a launcher starts on every node becomes that of its rank."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seatrial.engine.carried import module_argv
+from seatrial.engine.dispatch import NO_RANK, RANK_VARIABLES
+
+
+def become(folder, **ranks):
+    """Start it among three ranks, with these variables of launchers; what its process writes is in the folder."""
+    argvs = folder / 'argvs.json'
+    argvs.write_text(json.dumps([['/bin/echo', f'rank {rank}'] for rank in range(3)]))
+    environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
+    argv = module_argv(sys.executable, 'seatrial.engine.dispatch', (str(argvs), str(folder / 'raw')))
+    return subprocess.run(argv, env={**environment, **ranks}, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize('variable', RANK_VARIABLES)
+def test_each_launchers_variable_tells_the_rank(tmp_path, variable):
+    become(tmp_path, **{variable: '2'})
+    assert (tmp_path / 'raw.2.out').read_text() == 'rank 2\n'
+
+
+@pytest.mark.parametrize('variable', ['PMI_RANK', 'PMIX_RANK', 'OMPI_COMM_WORLD_RANK'])
+def test_a_rank_of_mpiexec_is_not_that_of_the_step_of_srun_by_which_it_reached_the_node(tmp_path, variable):
+    become(tmp_path, SLURM_PROCID='0', **{variable: '1'})
+    assert [path.name for path in tmp_path.glob('raw.*.out')] == ['raw.1.out']
+
+
+def test_without_a_rank_it_says_so(tmp_path):
+    done = become(tmp_path)
+    assert done.returncode == NO_RANK
+    assert done.stderr.startswith('seatrial: the launcher tells no rank: none of OMPI_COMM_WORLD_RANK')
