@@ -1,7 +1,12 @@
 """Sessions as the history has them, for the tests of scheduled trials."""
 
+import contextlib
+import os
+import subprocess
+import time
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -25,8 +30,10 @@ def rows(
     site: str = 'site',
     profile: str = 'nightly',
     why: str = 'because',
+    selection: str | None = None,
 ) -> pl.DataFrame:
-    """A session. cases: by the check's name the verdict of the case, and by their names those of its metrics.
+    """A session. selection: None as in a history that does not have it yet; cases: by the check's name the verdict of
+    the case, and by their names those of its metrics.
 
     Each metric has one launch of 90 s, that began a minute after the session; one that is INCOMPLETE has none.
     """
@@ -38,6 +45,7 @@ def rows(
         'session_verdict': verdict,
         'site': site,
         'profile': profile,
+        'selection': selection,
         **CASE,
     }
     found: list[dict[str, Any]] = []
@@ -62,3 +70,18 @@ def rows(
 def plain(began: datetime, verdict: str, **others: Any) -> pl.DataFrame:
     """A session of one case with one metric, which alone makes the verdict."""
     return rows(began, verdict, {'Check': (verdict, {'write@1': verdict})}, **others)
+
+
+def wait_until_opened(process: 'subprocess.Popen[Any]', file: Path) -> None:
+    """Return once a process, which must not end before, has this file open."""
+    while str(file) not in _opened_by(process.pid):
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def _opened_by(pid: int) -> list[str]:
+    found = []
+    for link in Path(f'/proc/{pid}/fd').iterdir():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(link))
+    return found

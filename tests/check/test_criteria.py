@@ -11,7 +11,6 @@ from seatrial.check.literature import BOITO_2009, CALDERON, FERMILAB_2011
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.judge.expectations import OfPair
-from seatrial.model.workload import AccessPattern
 from seatrial.site.error import SiteError
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
@@ -165,7 +164,8 @@ def test_an_expectation_says_what_was_found_and_where(check, expectation):
 
 
 def test_every_class_that_writes_and_reads_compares_the_two():
-    for check in (each for each in CHECKS.values() if isinstance(each.workload, AccessPattern)):
+    # Those of Boito et al.: in isolation and layouts other figures are compared.
+    for check in (each for each in CHECKS.values() if each.family == 'access'):
         compares = any(isinstance(each, OfPair) and each.than == 'write' for each in check.expectations)
         assert compares == (check.workload.operations == ('write', 'read'))
 
@@ -207,3 +207,70 @@ EmptyFiles:
     file.write_text(file.read_text().replace('ops/s', 'MiB/s'))
     with pytest.raises(SiteError, match="'MiB/s' is not the unit of the metric; write ops/s"):
         with_references(session, CHECKS)
+
+
+@pytest.fixture
+def of_nodes(changed):
+    """The session of the example with one reference for its node sweep, of this origin."""
+
+    def make(origin, metric):
+        origins = f'$seatrial:\n  NodeBandwidth:\n    nightly: {{origin: {origin}, date: 2026-11-14}}\n'
+        session = changed('references.yaml', '$seatrial:\n', origins)
+        file = session.site.folder / 'references.yaml'
+        case = next(iter(cases_of(session, CHECKS['NodeBandwidth'])))
+        keys = ['nightly', case.partition, case.file_system, case.layout, case.nodes]
+        lines = ['NodeBandwidth:', f'  $index: [{", ".join(INDEX)}]']
+        lines += [f'{"  " * (depth + 1)}{key}:' for depth, key in enumerate(keys)]
+        lines += [f'{"  " * (len(keys) + 1)}{metric}: [1000.0, -0.1, null, MiB/s]', '']
+        file.write_text(file.read_text() + '\n' + '\n'.join(lines))
+        return session
+
+    return make
+
+
+def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session(of_nodes):
+    with pytest.raises(SiteError) as caught:
+        with_references(of_nodes('baseline', 'write@group01'), CHECKS)
+    (said,) = caught.value.problems
+    assert said.startswith('references.yaml: NodeBandwidth.nightly.')
+    assert 'write@group01: a group of a node sweep is other nodes in every session, so there is no baseline' in said
+
+
+@pytest.mark.parametrize(('origin', 'metric'), [('contract', 'write@group01'), ('baseline', 'write@all')])
+def test_whatever_nodes_a_group_has_a_contract_holds_for_it_and_a_baseline_for_all(of_nodes, origin, metric):
+    references = with_references(of_nodes(origin, metric), CHECKS).references
+    assert [(each.origin, each.metric) for each in references if each.case.check == 'NodeBandwidth'] == [
+        (origin, metric)
+    ]
+
+
+@pytest.fixture
+def for_clients(changed):
+    """The session of the example whose contract says for how many clients it is; the case has 1024."""
+
+    def make(said):
+        origin = '  MultipleFilesObjects:\n    acceptance: {origin: contract, '
+        return changed('references.yaml', origin, f'{origin}{said}')
+
+    return make
+
+
+@pytest.mark.parametrize('said', ['', 'clients: 1024, '])
+def test_references_may_say_for_how_many_clients_they_are(for_clients, said):
+    assert len(with_references(for_clients(said), CHECKS).references) == 11
+
+
+def test_references_for_another_number_of_clients_are_refused(for_clients):
+    with pytest.raises(SiteError) as caught:
+        with_references(for_clients('clients: 64, '), CHECKS)
+    assert list(caught.value.problems) == [
+        'references.yaml: $seatrial.MultipleFilesObjects.acceptance.clients: is 64, and '
+        'MultipleFilesObjects/pelagia:compute/scratch/wide/64n has 1024; see tasks_per_node, nodes and max_clients'
+    ]
+
+
+def test_two_trials_that_fix_a_case_differently_are_refused(changed):
+    again = "  - checks: ['*']\n    partitions: [pelagia:compute]\n    file_systems: [scratch]\n    nodes: [4]\n"
+    twice = f'trials:\n{again}    max_clients: 8\n{again}    max_clients: 4\n'
+    with pytest.raises(SiteError, match=r'trials\[1\]\.max_clients: is not that of trials\[0\], which gives '):
+        with_references(changed('trial.yaml', '\ntrials:\n', f'\n{twice}'), CHECKS)

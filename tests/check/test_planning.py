@@ -5,15 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
-from seatrial.check.planning import Unplannable, cases_of, plan_of, points_of, records_of
+from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, points_of, records_of
 from seatrial.check.session import Session
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.layout import Layout
 from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.model.workload import AccessPattern, Sweep, over_layouts, over_nodes, over_osts
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 
@@ -22,12 +24,15 @@ version: 1
 state: state
 file_systems:
   scratch: {type: lustre, path: /scratch/trials, limits: {bytes: 4GiB, inodes: 1000}, recovery_limit: 15min,
-            layouts: {wide: {stripe_count: -1}}}
+            osts: 4, layouts: {wide: {stripe_count: -1}}}
   home: {type: nfs, path: /home/trials, limits: {bytes: 1GiB, inodes: 1000}}
 partitions:
   lab:io: {launcher: srun, tasks_per_node: 8}
-  lab:login: {launcher: local, tasks_per_node: 2}
+  lab:login: {launcher: local, tasks_per_node: 2, programs: {fio: /arm/bin/fio}}
 trials:
+  - {checks: [Osts, Mdts, Layouts], partitions: [lab:io], file_systems: [scratch],
+     layouts: [default, wide], nodes: [1]}
+  - {checks: [Osts], partitions: [lab:io], file_systems: [home], nodes: [1]}
   - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_client: 4MiB, budget: 90s}
   - {checks: [files], partitions: [lab:io], file_systems: [scratch], layouts: [default, wide], nodes: [1, 2]}
   - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_client: 77}
@@ -38,7 +43,13 @@ MFWA = AccessPattern('multiple', 'whole')
 OBJECTS = Declared('Objects', 'files', '', MFWA, Sweep('objects', (2, 4, 8, 16, 32), 2 * GIB), 0.10)
 FIXED = replace(OBJECTS, name='Fixed', family='other')
 CLIENTS = Declared('Clients', 'other', '', MFWA, Sweep('clients', (1, 2, 4, 8, 16), 2 * GIB, 32), 0.05)
+NODES = Declared('Nodes', 'files', '', MFWA, over_nodes(2 * GIB, MIB), 0.10)
+OSTS = Declared('Osts', 'targets', '', MFWA, over_osts(GIB, MIB), 0.10)
+MDTS = Declared('Mdts', 'targets', '', TREE, Trees((('one', MetadataTree(files_per_directory=500)),), 'mdt'), 0.10)
+STRIPES = tuple(Layout(f'stripes{count}', count) for count in (1, 4, 8))
+LAYOUTS = Declared('Layouts', 'targets', '', MFWA, over_layouts(STRIPES, GIB, MIB), 0.10)
 HERE = Case('Objects', 'lab:io', 'scratch', 'default', 2)
+FIXED_CASE = ('Fixed', 'lab:io', 'scratch', 'default', 2)
 
 FLAT = MetadataTree(files_per_directory=500)
 FILES = Declared('Files', 'metadata', '', TREE, Trees((('shared', FLAT), ('few', FLAT)), scales=True), 0.10)
@@ -72,6 +83,10 @@ def plan(session):
     return plan_of(session, OBJECTS, HERE)
 
 
+def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
+    assert (plan.commit, plan.reframe) == (commit_of(), reframe_version())
+
+
 # Which cases
 
 
@@ -98,7 +113,33 @@ def test_a_check_that_no_trial_names_has_no_cases(session):
     assert cases_of(session, replace(OBJECTS, name='Other', family='elsewhere')) == []
 
 
+def test_a_node_sweep_needs_a_second_node(session):
+    assert [case.nodes for case in cases_of(session, NODES)] == [2, 2]
+    assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
+        (1, 'a single node has none to be compared with')
+    }
+
+
 # Which points
+
+
+@pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
+def test_a_node_sweep_keeps_all_its_points_in_every_profile(session, profile):
+    points = points_of(replace(session, profile=PROFILES[profile]), NODES, HERE._replace(check='Nodes'))
+    assert [(point.label, point.nodes, point.first_node) for point in points] == [
+        ('all', 2, 0),
+        ('group01', 1, 0),
+        ('group02', 1, 1),
+    ]
+
+
+def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how_much(session):
+    plan = plan_of(session, NODES, HERE._replace(check='Nodes', nodes=64))
+    launches = 9 * 2 * 6
+    assert plan.stopping.budget_s >= 1.5 * launches * plan.sizing.target_s
+    assert plan_of(session, replace(NODES, name='Fixed', family='other'), Case(*FIXED_CASE)).stopping.budget_s == 90.0
+    smoke = replace(session, profile=PROFILES['smoke'])
+    assert plan_of(smoke, NODES, HERE._replace(check='Nodes')).stopping.budget_s == PROFILES['smoke'].budget_s
 
 
 def test_the_points_fill_the_allocation_of_the_case(session):
@@ -257,3 +298,91 @@ def test_a_profile_takes_the_directories_and_pauses_that_it_has_time_for(session
 
 def test_nothing_of_a_sweep_over_trees_is_left_out(session):
     assert plan_of(session, FILES, case_of(FILES)).left_out == ()
+
+
+def on(check, layout='default', file_system='scratch'):
+    return Case(check, 'lab:io', file_system, layout, 1)
+
+
+def test_a_sweep_over_targets_has_a_point_for_each_that_the_site_has(session):
+    assert cases_of(session, OSTS) == [on('Osts')]
+    points = points_of(session, OSTS, on('Osts'))
+    assert [(point.label, point.layout.osts) for point in points] == [(f'ost000{n}', (n,)) for n in range(4)]
+
+
+def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
+    entry = session.site.trial_file.file_systems['scratch'].model_copy(update={'osts': (0, 7), 'mdts': (3,)})
+    entries = {**session.site.trial_file.file_systems, 'scratch': entry}
+    site = replace(session.site, trial_file=session.site.trial_file.model_copy(update={'file_systems': entries}))
+    listed = replace(session, site=site)
+    points = points_of(listed, OSTS, on('Osts'))
+    assert [(point.label, point.layout.osts) for point in points] == [('ost0000', (0,)), ('ost0007', (7,))]
+    assert plan_of(listed, OSTS, on('Osts')).target.listed == ('ost', 'mdt')
+    assert not_applicable(listed, MDTS)[on('Mdts')] == 'a single MDT has none to be compared with'
+
+
+@pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
+def test_no_profile_leaves_a_target_out(session, profile):
+    assert len(points_of(replace(session, profile=PROFILES[profile]), OSTS, on('Osts'))) == 4
+
+
+def test_what_cannot_be_there_is_told_with_the_reason_and_the_mend(session):
+    assert not_applicable(session, OSTS) == {
+        on('Osts', 'wide'): "it sets layouts of its own; it is measured once, under 'default'",
+        on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
+    }
+    assert not_applicable(session, MDTS)[on('Mdts')] == (
+        'how many MDTs there are is not declared; write mdts: under file_systems.scratch'
+    )
+    assert not_applicable(session, OBJECTS) == {}
+
+
+@pytest.mark.parametrize(
+    ('trial', 'expected'),
+    [
+        (
+            'tasks_per_node: 1}',
+            'its 2 clients cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
+            'partitions.lab:login, or nodes of its trial',
+        ),
+        (
+            'tasks_per_node: 2}; max_clients: 1',
+            'its 2 clients cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
+            'partitions.lab:login, or nodes of its trial, or max_clients of its trial',
+        ),
+        ('tasks_per_node: 2}', None),
+    ],
+)
+def test_what_has_too_few_clients_is_told_with_the_mend_and_keeps_nothing_else_from_running(
+    session, tmp_path, trial, expected
+):
+    partition, _, cap = trial.partition('; ')
+    text = TRIAL[: TRIAL.index('  lab:login')] + f'  lab:login: {{launcher: local, {partition}\n'
+    more = f', {cap}' if cap else ''
+    text += (
+        'trials:\n  - {checks: [metadata], partitions: [lab:login], file_systems: [home], nodes: [1]' + more + '}\n'
+    )
+    (tmp_path / 'trial.yaml').write_text(text)
+    (tmp_path / 'settings.py').write_text((session.site.folder / 'settings.py').read_text())
+    narrow = replace(session, site=load(tmp_path))
+    case = Case('Pair', 'lab:login', 'home', 'default', 1)
+    assert not_applicable(narrow, PAIR).get(case) == expected
+    assert (case in cases_of(narrow, PAIR)) == (expected is None)
+    assert points_of(narrow, FILES, case._replace(check='Files'))
+
+
+def test_a_layout_that_needs_more_targets_than_there_are_is_left_out(session):
+    plan = plan_of(session, LAYOUTS, on('Layouts'))
+    assert [point.layout.name for point in plan.points] == ['stripes1', 'stripes4']
+    assert plan.left_out == (2,)
+
+
+def test_a_plan_over_layouts_survives_its_journey_as_json(session):
+    plan = plan_of(session, LAYOUTS, on('Layouts'))
+    assert from_json(TrialPlan, to_json(plan)) == plan
+
+
+def test_a_partition_has_binaries_of_its_own(session):
+    login = plan_of(session, CLIENTS, Case('Clients', 'lab:login', 'home', 'default', 1))
+    assert {choice.name: choice.program for choice in login.engines}['fio'] == '/arm/bin/fio'
+    assert {choice.name: choice.program for choice in plan_of(session, OBJECTS, HERE).engines}['fio'] == 'fio'

@@ -2,7 +2,9 @@
 
 import json
 import py_compile
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.check.staging import NODE_ROOMS, job_lines, write_runner
+from seatrial.check.staging import NODE_ROOMS, PYTHONS, job_lines, write_runner
 from seatrial.model import plan
 
 
@@ -66,3 +68,49 @@ def test_what_is_compiled_already_travels_beside_its_source(tmp_path):
     compiled = {name[:-1] for name in names if name.endswith('.pyc')}
     assert 'seatrial/model/plan.py' in compiled
     assert compiled <= names
+
+
+def stand_in(folder, name, is_new):
+    """An interpreter that says which one it is; an old one refuses the question for its version."""
+    program = folder / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    refuse = '' if is_new else '[ "$1" = -c ] && exit 1\n'
+    program.write_text(f'#!/bin/sh\n{refuse}[ "$1" = -c ] || echo "{name} $*"\n')
+    program.chmod(0o755)
+
+
+def on_a_node(tmp_path, *there):
+    """What the job's line does on a node with these interpreters, the false ones older than 3.6."""
+    for name, is_new in there:
+        stand_in(tmp_path, name, is_new)
+    for name in ('sh', 'env', 'uname'):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    line, _ = job_lines(None, Path('/records/runner.pyz'), Path('/records/plan.json'))
+    return subprocess.run(['/bin/sh', '-c', line], capture_output=True, text=True, env={'PATH': str(tmp_path)})
+
+
+@pytest.mark.parametrize(
+    ('there', 'taken'),
+    [
+        ([('python3', True), ('python3.9', True)], 'python3'),
+        ([('python3', False), ('python3.9', True)], 'python3.9'),
+        ([('python3.6', True), ('python3.11', True)], 'python3.11'),
+    ],
+)
+def test_the_first_interpreter_that_is_new_enough_carries_the_job_out(tmp_path, there, taken):
+    done = on_a_node(tmp_path, *there)
+    assert (done.returncode, done.stdout) == (0, f'{taken} /records/runner.pyz run /records/plan.json\n')
+
+
+def test_a_node_without_any_says_what_is_missing_and_the_mend(tmp_path):
+    if Path(PYTHONS[1]).exists():
+        pytest.skip(f'{PYTHONS[1]} is on this machine')
+    done = on_a_node(tmp_path, ('python3', False))
+    assert done.returncode == 127
+    assert re.fullmatch(
+        r'seatrial: no Python of 3\.6 or later on \S+; name one in trial\.yaml: partitions, python\n', done.stderr
+    )
+
+
+def test_the_interpreter_of_a_minimal_rhel_is_searched_for():
+    assert '/usr/libexec/platform-python' in PYTHONS

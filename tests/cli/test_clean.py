@@ -1,12 +1,16 @@
 """`seatrial clean`: it shows what dead sessions have left, and removes that alone when it is told to."""
 
+import json
 import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from seatrial.cli.queue import QueueError
+from seatrial.cli.sweep import SessionJob
 from seatrial.job import lock, rundir
 
 SESSION, CASE = '20261121T020638-9f3a1c', 'Objects/local:default/scratch/default/1n'
@@ -20,6 +24,13 @@ run = rundir.create(target, session, case, ('data',))
 with open(os.path.join(run.make('data'), 'data.00000000'), 'wb') as stream:
     stream.write(bytes(1 << 20))
 os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+LED = """
+import sys
+from seatrial.job import orphans
+for begun in (orphans.beat, orphans.lead):
+    begun(*sys.argv[1:]).stop()
 """
 
 
@@ -104,3 +115,103 @@ def test_a_path_that_is_not_there_is_said_and_passed_over(clean, site):
     said = clean()
     assert said.status == 0
     assert '/no/such/mount' in said.out
+
+
+@pytest.fixture
+def queue(monkeypatch):
+    """Jobs that are in Slurm's queue, and those that were cancelled."""
+    jobs = [SessionJob('12', SESSION, 'RUNNING', 'n1', None), SessionJob('9', SESSION, 'PENDING', '', 'x leads it')]
+    cancelled = []
+
+    def cancel(screen, site, jobs):
+        cancelled.extend(job.id for job in jobs)
+        return cancel.left
+
+    cancel.left = []
+    cancelled_by = SimpleNamespace(found=jobs, jobs=cancelled, cancel=cancel)
+    monkeypatch.setattr('seatrial.cli.clean.shutil.which', lambda program: program)
+    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: jobs)
+    monkeypatch.setattr('seatrial.cli.clean.cancel', cancel)
+    return cancelled_by
+
+
+def test_jobs_of_sessions_are_shown_and_stay(clean, queue, target):
+    said = clean()
+    assert said.out.splitlines() == [
+        f'job 9 of session {SESSION}, pending: x leads it',
+        f'job 12 of session {SESSION}, running on n1: its session is dead: it can be cancelled',
+        '1 job can be cancelled: seatrial clean --yes',
+    ]
+    assert queue.jobs == []
+
+
+def test_jobs_are_in_the_order_of_their_numbers_also_arrays_and_heterogeneous_ones(clean, queue, target):
+    queue.found[:] = [queue.found[0]._replace(id=number) for number in ('102', '12+1', '9_4', '12+0')]
+    lines = clean().out.splitlines()
+    assert [line.split()[1] for line in lines[:4]] == ['9_4', '12+1', '12+0', '102']
+
+
+def test_with_yes_those_of_dead_sessions_are_cancelled(clean, queue, target):
+    said = clean('--yes')
+    assert (said.status, queue.jobs) == (0, ['12'])
+    assert said.out.endswith('cancelled job 12\n')
+
+
+def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
+    queue.cancel.left = [SessionJob('12', SESSION, 'RUNNING', 'n1', None)]
+    said = clean('--yes')
+    assert (said.status, 'cancelled job' in said.out) == (13, False)
+
+
+def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue, killed, monkeypatch):
+    def away(site):
+        raise QueueError('squeue sleeps')
+
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', away)
+    said = clean()
+    assert said.out.startswith('jobs were not looked for: squeue sleeps\n')
+    assert str(killed) in said.out
+
+
+@pytest.fixture
+def interrupted(site, target, killed):
+    """What a job on a node left, whose session was interrupted a moment ago."""
+    marker = killed / rundir.MARKER
+    data = json.loads(marker.read_text())
+    data['maker'].update(host='n1', job='12')
+    marker.write_text(json.dumps(data))
+    argv = [sys.executable, '-c', LED, str(site.folder / 'state'), SESSION]
+    subprocess.run(argv, check=True)
+    for held in lock.list_locks(str(site.folder / 'state')):
+        os.unlink(held.path)
+    return killed
+
+
+def test_what_an_interrupted_session_left_is_removed_at_once(clean, queue, interrupted):
+    queue.found.clear()
+    said = clean('--yes')
+    assert (said.status, f'removed {interrupted}\n' in said.out) == (0, True), said.out
+
+
+def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):
+    del queue.found[1:]
+    said = clean('--yes')
+    assert (said.status, queue.jobs, f'removed {interrupted}\n' in said.out) == (0, ['12'], True), said.out
+
+
+def test_while_its_job_does_not_end_it_stays(clean, queue, interrupted):
+    queue.cancel.left = queue.found[:1]
+    said = clean('--yes')
+    assert (said.status, interrupted.exists()) == (13, True)
+
+
+def test_where_slurm_cannot_be_asked_it_is_said_when_to_come_again(clean, interrupted):
+    said = clean('--yes')
+    assert (said.status, interrupted.exists()) == (13, True)
+    assert said.out.endswith('; if it stays silent it counts as dead in 15 min\n')
+
+
+def test_where_no_partition_is_slurms_it_is_not_asked(clean, target, monkeypatch):
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', None)
+    assert clean().out == 'Nothing is left behind.\n'

@@ -1,12 +1,23 @@
 """`seatrial doctor`: what is there, what is missing, and how to get it."""
 
+import hashlib
+import importlib.metadata
+import json
 import os
 import platform
+import re
+import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
 import seatrial
+from seatrial.filesystem.base import Capability
+from seatrial.filesystem.posix import Posix
+from seatrial.site.load import load
+
+IOR_SAID = 'ext4-fpp-n1.out'
 
 
 @pytest.fixture
@@ -22,7 +33,76 @@ def line_of(said, what):
 def test_an_engine_is_shown_with_its_version_and_path(doctor, tmp_path):
     said = doctor()
     assert said.status == 0
-    assert line_of(said, 'engine fio').split() == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio']
+    shown = line_of(said, 'engine fio').split()
+    assert shown[:7] == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,']
+    assert 'fio would measure data on this host and fio metadata' in said.out
+
+
+def test_an_engine_is_shown_with_its_checksum(doctor, tmp_path):
+    checksum = hashlib.sha256((tmp_path / 'stubs' / 'fio').read_bytes()).hexdigest()
+    assert line_of(doctor(), 'engine fio').rstrip().endswith(f', SHA-256 {checksum[:12]}')
+
+
+def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, site, tmp_path):
+    prefix, stub = tmp_path / 'fio-3.37-b3d6rrh', tmp_path / 'stubs' / 'fio'
+    (prefix / 'bin').mkdir(parents=True)
+    (prefix / '.spack').mkdir()
+    nodes = [{'hash': 'b3d6rrh2gue7rx2d75lbao5t2fbo7b5g'}]
+    (prefix / '.spack' / 'spec.json').write_text(json.dumps({'spec': {'nodes': nodes}}))
+    for file in (stub, stub.with_name('fio.json')):
+        shutil.copy(file, prefix / 'bin')
+    site.change(str(stub), str(prefix / 'bin' / 'fio'))
+    assert line_of(doctor(), 'engine fio').rstrip().endswith(f'3.33 at {prefix}/bin/fio, Spack b3d6rrh')
+
+
+def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):
+    transcripts = repository / 'tests' / 'transcripts'
+    for name, said in (('ior', transcripts / 'ior' / IOR_SAID), ('mpiexec', transcripts / 'mpi' / 'hydra-4.0.2.out')):
+        (tmp_path / 'stubs' / name).write_text(f'#!/bin/sh\nexec cat {said}\n')
+        (tmp_path / 'stubs' / name).chmod(0o755)
+    monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
+    site.change('}]\nfile_systems', '}, ior]\nfile_systems')
+    line = line_of(doctor(), 'engine ior')
+    assert f'4.0.0 at {tmp_path}/stubs/ior, SHA-256 ' in line
+    assert line.rstrip().endswith('MPI unknown, started by Hydra 4.0.2')
+
+
+def test_the_versions_of_seatrial_and_reframe_are_shown(doctor):
+    line = line_of(doctor(), 'seatrial')
+    assert seatrial.__version__ in line
+    assert f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in line
+
+
+def test_modules_that_cannot_be_loaded_are_missing(doctor, site, monkeypatch):
+    monkeypatch.delenv('LMOD_CMD', raising=False)
+    site.change("'hostnames'", "'modules_system': 'lmod', 'hostnames'", 'settings.py')
+    site.change("'environs'", "'modules': ['seatrial/ior'], 'environs'", 'settings.py')
+    said = doctor()
+    assert said.status == 64
+    assert (
+        line_of(said, 'modules').rstrip().endswith('LMOD_CMD is not set; start a login shell of a host that has lmod')
+    )
+
+
+def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp_path, monkeypatch):
+    lmod = tmp_path / 'lmod'
+    lmod.write_text('#!/bin/sh\necho "export LOADEDMODULES=$3"\n')
+    lmod.chmod(0o755)
+    monkeypatch.setenv('LMOD_CMD', str(lmod))
+    site.change("'hostnames'", "'modules_system': 'lmod', 'hostnames'", 'settings.py')
+    other = {
+        'name': 'other',
+        'scheduler': 'local',
+        'launcher': 'local',
+        'environs': ['builtin'],
+        'modules': ['fio/3.37'],
+    }
+    site.change("'partitions': [", f"'partitions': [{other!r},", 'settings.py')
+    site.change('trials:', '  local:other: {launcher: local, tasks_per_node: 2}\ntrials:')
+    said = doctor()
+    assert said.status == 0
+    assert line_of(said, 'modules in local:other').split()[-1] == 'fio/3.37'
+    assert len([line for line in said.out.splitlines() if '+ ok' in line and 'engine fio in local:' in line]) == 2
     assert 'fio would measure data on this host and fio metadata' in said.out
 
 
@@ -117,3 +197,17 @@ def test_a_state_directory_that_cannot_be_made_is_missing(doctor, site):
 def test_nothing_is_made(doctor, site):
     doctor()
     assert not (site.folder / 'state').exists()
+
+
+def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_told(doctor):
+    said = doctor().out
+    assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
+    assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)
+
+
+def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):
+    Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
+    lacking = (Capability('the counters', False, 'only root may'), Capability('PFL', True, ''))
+    monkeypatch.setattr(Posix, 'capabilities', lambda self, path: lacking)
+    said = doctor().out
+    assert 'without the counters: only root may' in said and 'PFL' not in said

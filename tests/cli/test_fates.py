@@ -68,6 +68,18 @@ def test_a_verdict_in_reframes_report_is_not_its_own_reason(fate):
     assert fate(fail_reason='sanity error: INCOMPLETE: T15: x', fail_phase='sanity', scheduler='local') == ''
 
 
+def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(fate, tmp_path):
+    why = "run session stopped: file not found error: [Errno 2] No such file or directory: 'sacct'"
+    (tmp_path / 'reframe.out').write_text(f'[ RUN      ] Write\nERROR: {why}\nLog file(s) saved in x\n')
+    assert fate() == f'ReFrame says: {why}'
+
+
+@pytest.mark.parametrize('why', ['force exit error: received signal 15', 'cancelled by user'])
+def test_a_reframe_that_was_told_to_stop_is_no_reason(fate, tmp_path, why):
+    (tmp_path / 'reframe.out').write_text(f'ERROR: run session stopped: {why}\n')
+    assert fate() == ''
+
+
 def test_slurm_is_not_asked_for_the_process_of_a_local_job(fate):
     assert fate(fail_reason='os error: x', scheduler='local', jobid='4711') == 'ReFrame says: os error: x'
 

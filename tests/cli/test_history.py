@@ -1,11 +1,18 @@
 """`seatrial history`: what earlier sessions measured."""
 
+from datetime import datetime, timezone
+
 import polars as pl
 import pytest
 
+from builders import FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
 from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
+from seatrial.history.rows import Kept, table
+from seatrial.history.store import write
+from seatrial.model.namespace import TREE
+from seatrial.rules.case import measured
 from seatrial.site.load import load
 
 FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
@@ -50,13 +57,22 @@ def test_a_session_is_shown_metric_by_metric(history, two):
         'Reads/local:default/scratch/default/1n',
     ]
     assert sum('+ PASS' in line for line in lines) == 10
-    assert lines[2].startswith(f'{FIRST} write@2objects + PASS 1 0.98')
+    assert lines[2].startswith(f'{FIRST} write@2objects + PASS 1 MiB/s 0.98')
 
 
 def test_a_metric_is_shown_over_sessions(history, two):
     lines = history('show', '--check=Reads', '--metric=read@64KiB').out.splitlines()[2:]
     assert [line.split()[0] for line in lines] == [FIRST, SECOND]
     assert [line.split()[4] for line in lines] == ['1', '2']
+
+
+def test_sessions_that_measured_with_other_things_are_shown_with_that_first(history, two):
+    file = two / f'{SECOND}.parquet'
+    write(two, SECOND, pl.read_parquet(file).with_columns(pl.lit('6.2').alias('kernel')))
+    assert history('show', '--check=Reads').out.splitlines()[0] == (
+        f'Not measured with the same: kernel: 6.1 against 6.2 (from {SECOND} on)'
+    )
+    assert 'Not measured' not in history('show', SECOND).out
 
 
 def test_show_without_anything_asks_which(history, two):
@@ -106,3 +122,51 @@ def test_an_export_of_another_form_is_refused(history, two, tmp_path):
     said = history('export', '--output', tmp_path / 'all.xlsx')
     assert (said.status, 'its name must end with .csv or .parquet' in said.err) == (64, True)
     assert not (tmp_path / 'all.xlsx').exists()
+
+
+@pytest.fixture
+def swept(history, two):
+    """Both sessions, as if their points were those of node sweeps."""
+    names = {'2objects': 'all', '4objects': 'group01', '8objects': 'group02', '16objects': 'group03'}
+    for session in (FIRST, SECOND):
+        rows = pl.read_parquet(two / f'{session}.parquet').filter(pl.col('check') == 'Objects')
+        point = pl.col('point').replace(names)
+        metric = pl.col('operation') + '@' + point
+        write(two, session, rows.with_columns(metric=metric, point=point, axis=pl.lit('group')))
+    return history
+
+
+def test_groups_of_a_node_sweep_are_not_shown_over_sessions(swept):
+    said = swept('show', '--check=Objects').out
+    assert said.splitlines()[0].startswith(
+        'Left out: a group of a node sweep is other nodes in every session, so its '
+    )
+    assert 'write@all' in said and 'write@group' not in said
+    assert 'Left out' not in swept('show', '--metric=write@all').out
+
+
+def test_a_group_alone_cannot_be_shown_over_sessions(swept):
+    said = swept('show', '--metric=write@group01')
+    assert (said.status, said.out) == (64, '')
+    assert (
+        'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION' in said.err
+    )
+
+
+def test_groups_are_shown_of_one_session_and_exported_with_their_hosts(swept, tmp_path):
+    said = swept('show', FIRST).out
+    assert 'write@group01' in said and 'Left out' not in said
+    swept('export', '--output', tmp_path / 'all.parquet')
+    groups = pl.read_parquet(tmp_path / 'all.parquet').filter(pl.col('point') == 'group01')
+    assert groups.height and groups['hosts'].null_count() == 0
+
+
+def test_figures_of_names_are_shown_in_their_own_unit(history, site):
+    plan = plan_of(TREE, FLAT_TREE)
+    records = records_of(plan, 6 * [5000.0])
+    kept = Kept(plan, records, measured(plan, records), 'PASS', dict.fromkeys(plan.metrics, ('PASS', '')))
+    began = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
+    state = site.folder / 'state'
+    write(state / 'history', FIRST, table(FIRST, began, 'site', 'PASS', [kept]))
+    lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
+    assert [line.split(' PASS ')[1][:10] for line in lines[2:]] == ['5000 ops/s'] * 4

@@ -36,6 +36,44 @@ def test_a_profile_with_more_points_shows_them(row):
     assert '4: 2objects, 4objects, 8objects, 16objects' in row('Objects', '--profile=nightly')
 
 
+LAYOUTS = """
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.layout import Layout
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, over_layouts
+
+
+@trial
+class Striping(AccessPatternCheck):
+    \"\"\"Layouts beside each other.\"\"\"
+
+    pattern = AccessPattern(files='multiple', extent='whole')
+    sweep = over_layouts((Layout('one', 1), Layout('two', 2)), bytes_per_client=MIB, transfer_size=MIB)
+"""
+
+
+def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none(on_site, site):
+    (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
+    said = on_site('list')
+    assert said.out.startswith('2 cases')
+    assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: it has none' in said.out
+
+
+def test_a_session_of_nothing_that_is_applicable_says_so(on_site, site):
+    (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
+    said = on_site('list', 'Striping')
+    assert said.status == 64
+    assert '1 not applicable: no layout: it has none that a user could set' in said.err
+
+
+def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
+    said = on_site('list').out
+    assert 'scratch: no layout: it has none that a user could set' in said
+    assert 'At risk: 1 node at a time' in said
+
+
 def test_only_the_checks_that_are_named_are_listed(on_site):
     said = on_site('list', 'Reads')
     assert (said.out.startswith('1 cases'), 'Objects' in said.out) == (True, False)
@@ -130,3 +168,40 @@ def test_an_engine_of_both_that_is_asked_for_measures_both_or_nothing_does(site,
         'Files': 'none here',
         'Promises': 'none here',
     }
+
+
+@pytest.mark.parametrize(
+    ('access', 'expected'),
+    [
+        (
+            ['-p', 'io'],
+            'access of local:default lacks --exclusive and --no-requeue: other jobs on the nodes would be ',
+        ),
+        (['--exclusive'], 'access of local:default lacks --no-requeue: a case that Slurm begins anew fails'),
+        (['--exclusive', '--no-requeue'], ''),
+    ],
+)
+def test_jobs_that_slurm_may_begin_anew_or_put_beside_others_are_pointed_out(on_site, site, access, expected):
+    site.change("'scheduler': 'local'", f"'scheduler': 'squeue', 'access': {access}", 'settings.py')
+    notes = [line for line in on_site('list').out.splitlines() if line.startswith('note: settings.py')]
+    assert [expected in note for note in notes] == ([True] if expected else [])
+
+
+def test_without_slurm_nothing_is_pointed_out(on_site):
+    assert 'note: settings.py' not in on_site('list').out
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (
+            ['Objects', '--profile=acceptance'],
+            'narrowed to Objects: an acceptance of local has 1 more cases, 0 of them',
+        ),
+        (['--profile=acceptance'], None),
+        (['Objects', '--profile=nightly'], None),
+    ],
+)
+def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, said):
+    lines = [line for line in on_site('list', *arguments).out.splitlines() if 'whole acceptance' in line]
+    assert [said in line for line in lines] == [True] * bool(said)

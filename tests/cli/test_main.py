@@ -1,5 +1,6 @@
 """What is wrong with a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
 
+import os
 import re
 import tempfile
 
@@ -7,6 +8,8 @@ import pytest
 
 import seatrial
 from seatrial.cli import list as listing
+from seatrial.cli import run as running
+from seatrial.cli.main import entry
 
 COMMANDS = ['run', 'list']
 
@@ -25,6 +28,15 @@ def test_the_version_is_told(command):
     assert (said.status, seatrial.__version__ in said.out) == (0, True)
 
 
+def test_what_slurm_tells_is_not_what_the_user_has_made_it_tell(monkeypatch):
+    monkeypatch.setattr('sys.argv', ['seatrial', '--version'])
+    for name in ('SQUEUE_STATES', 'SACCT_FORMAT', 'SLURM_CONF'):
+        monkeypatch.setenv(name, 'own')
+    with pytest.raises(SystemExit):
+        entry()
+    assert [name for name in ('SQUEUE_STATES', 'SACCT_FORMAT', 'SLURM_CONF') if name in os.environ] == ['SLURM_CONF']
+
+
 @pytest.mark.parametrize('option', ['-h', '--help'])
 def test_the_help_names_every_exit_status(command, option):
     said = command(option)
@@ -37,6 +49,7 @@ def test_the_help_names_every_exit_status(command, option):
         '13 INCOMPLETE',
         '64 wrong usage',
         '70 an error',
+        '130 interrupted before',
     ):
         assert status in ' '.join(said.out.split())
 
@@ -175,6 +188,14 @@ def test_two_checks_of_one_name_are_refused(on_site, site):
 def test_a_folder_without_checks_is_refused(command, site, tmp_path):
     said = command('list', f'--site={site.folder}', f'--checks={tmp_path / "stubs" / "none"}')
     check_refusal(said, 'no check files; name the folder that holds them with --checks', lines=1)
+
+
+def test_an_interruption_before_anything_was_begun_has_a_status_of_its_own(on_site, site, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, 'plan_of', interrupted)
+    assert (on_site('run').status, (site.folder / 'state').exists()) == (130, False)
 
 
 def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, monkeypatch, tmp_path):

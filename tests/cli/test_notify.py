@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import subprocess
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from nights import WHERE, plain, session
+from nights import WHERE, plain, session, wait_until_opened
 from seatrial.cli import notify
-from seatrial.cli.watch import watch_of
+from seatrial.cli.watch import alone, watch_of
 from seatrial.history.store import write
 from seatrial.site.calendar import DAYS
 from seatrial.site.load import load
@@ -20,6 +21,13 @@ from seatrial.site.load import load
 FIRST = datetime(2020, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 TITLE = 'seatrial-site-nightly'
+
+
+@pytest.fixture(autouse=True)
+def nothing_told(monkeypatch):
+    """No other variable that begins so is in the environment."""
+    for name in [name for name in os.environ if name.startswith('SEATRIAL_')]:
+        monkeypatch.delenv(name)
 
 
 @pytest.fixture
@@ -122,6 +130,18 @@ def test_the_same_is_not_told_twice(tell, night, command, tmp_path):
     tell()
     night('FAIL')
     tell()
+    assert (tmp_path / 'ran').read_text() == 'told\n'
+
+
+def test_the_same_is_not_told_by_two_at_once(site, tell, night, command, seatrial, tmp_path):
+    command(f'echo told >> {tmp_path}/ran')
+    night('FAIL')
+    lock = notify.news_lock(load(site.folder), 'nightly')
+    with alone(lock):
+        other = subprocess.Popen([seatrial, 'status', f'--site={site.folder}', '--notify'], stdout=subprocess.DEVNULL)
+        wait_until_opened(other, lock)
+        tell()
+    assert other.wait(300) == 10
     assert (tmp_path / 'ran').read_text() == 'told\n'
 
 

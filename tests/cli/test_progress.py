@@ -41,6 +41,13 @@ def test_a_mean_of_nothing_has_no_spread():
     assert '  holding@two #2 0 facts  30 s of ~' in running_line(plan, so_far(plan, [0.0, 0.0]), 30.0)
 
 
+def test_a_second_measurement_is_told():
+    plan = plan_of()
+    records = so_far(plan, [100.0])
+    records.samples.append(records.samples[-1]._replace(stage='confirm'))
+    assert running_line(plan, records, 30.0).endswith('  measuring again what seems slow  30 s')
+
+
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])
 def test_the_time_to_come_counts_launches_and_not_metrics(plan, launches):
     records = so_far(plan, [5000.0])

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 from xml.etree import ElementTree
@@ -15,6 +16,7 @@ from seatrial.cli import afterwards
 from seatrial.cli.evidence import judged_anew
 from seatrial.history.store import folder_of, read
 from seatrial.model.record import SAMPLES
+from seatrial.model.telemetry import READ, TELEMETRY, WRITTEN, Look, Watch, line_of
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 
@@ -46,6 +48,20 @@ def test_all_three_tell_the_same_verdict(on_site, past):
     assert (folder / 'report' / 'summary.md').read_text().startswith('# PASS\n')
     suite = ElementTree.parse(folder / 'report' / 'junit.xml').find('testsuite')
     assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
+
+
+def test_what_a_case_counted_meanwhile_is_on_the_page_of_its_session(on_site, past):
+    folder = past(FIRST)
+    case = next(iter((folder / 'cases').iterdir()))
+    watch = Watch(1.0, 'node1', 'block device sda of the whole machine', '', 1.0)
+    looks = [Look(float(i), float(i), 0.001, {READ: i << 20, WRITTEN: 0}) for i in range(9)]
+    (case / TELEMETRY).write_text(''.join(map(line_of, [watch, *looks])) + '{"record":"lo')
+    on_site('report')
+    said = said_in(folder / 'report' / 'index.html')
+    assert (
+        'Counted on node1 alone: block device sda of the whole machine' in said
+        and '1 line of the telemetry cut short' in said
+    )
 
 
 def test_the_newest_session_is_reported_unless_one_is_named(on_site, past):
@@ -199,22 +215,39 @@ def left(site, past):
 
 def test_after_a_run_the_report_and_the_history_are_there(left, site):
     folder = site.folder / 'state' / 'sessions' / FIRST
-    assert left() == f'  report:  {folder}/report/index.html\n'
+    assert left() == f'  results: {folder}/results.json\n  report:  {folder}/report/index.html\n'
     assert read(folder_of(site.folder / 'state')).rows['session'].unique().to_list() == [FIRST]
 
 
 def test_a_report_that_cannot_be_written_is_said_and_the_history_is_written(left, site):
     (site.folder / 'state' / 'sessions' / FIRST / 'report').write_text('in the way')
-    said = left()
+    said = left().splitlines()[1]
     assert said.startswith(f'no report was written; try seatrial report {FIRST}: ')
     assert len(read(folder_of(site.folder / 'state')).rows)
 
 
 def test_a_history_that_cannot_be_written_is_said_after_the_report(left, site):
     (site.folder / 'state' / 'history').write_text('in the way')
-    first, second = left().splitlines()
+    _, first, second = left().splitlines()
     assert first.startswith('  report:')
     assert second.startswith('the history does not have this session: ')
+
+
+def test_results_that_cannot_be_written_are_named_and_the_rest_is_written(left, site):
+    folder = site.folder / 'state' / 'sessions' / FIRST
+    (folder / f'.results.json.{os.getpid()}.tmp').symlink_to('/dev/full')
+    first, second = left().splitlines()
+    assert first == f'the results were not written: {folder}/results.json: No space left on device'
+    assert second.startswith('  report:')
+    assert not list(folder.glob('.*.tmp'))
+
+
+def test_a_report_where_one_may_not_write_is_refused_with_the_mend(on_site, past, tmp_path):
+    past(FIRST)
+    (tmp_path / 'in the way').touch()
+    said = on_site('report', '--output', tmp_path / 'in the way' / 'report')
+    assert said.status == 64
+    assert f'seatrial: {tmp_path}/in the way/report: Not a directory; name another folder with --output\n' in said.err
 
 
 def test_a_fault_of_the_report_itself_is_said_and_raised_nowhere(left, monkeypatch):
@@ -233,3 +266,4 @@ def test_a_run_leaves_its_report_and_its_rows(on_site, site):
     assert f'<h1>{verdict}</h1>' in (folder / 'report' / 'index.html').read_text()
     rows = read(folder_of(site.folder / 'state')).rows
     assert (rows['session'].unique().to_list(), set(rows['session_verdict'])) == ([folder.name], {verdict})
+    assert set(rows['selection']) == {'Reads'}

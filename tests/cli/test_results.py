@@ -31,7 +31,7 @@ def ended(tmp_path, repository):
         result = judge_session('s', 'nightly', [judge_case(plan, records_of(plan, figures, **changes))])
         file = write_results(session, result)
         console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
-        show(console, session, result, file)
+        show(console, session, result)
         return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
 
     return end

@@ -27,7 +27,7 @@ CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2
 def ended(tmp_path):
     """What is printed and what is written at the end of a session with one case."""
 
-    def end(expectations=(), references=(), relations=(), unjudged='', values=(100.0,)):
+    def end(expectations=(), references=(), relations=(), unjudged='', values=(100.0,), reasons=(), left_out=()):
         session = Session('s', tmp_path, load(LOCAL), PROFILES['nightly'], ())
         figure = MetricResult(
             'read@2objects', 'read', '2objects', Verdict.PASS, '', values, 'MiB/s', summary(values), None, 'cold'
@@ -36,7 +36,7 @@ def ended(tmp_path):
             case=Case('Check', 'lab:io', 'scratch', 'default', 1),
             profile='nightly',
             verdict=Verdict.PASS,
-            reasons=(),
+            reasons=reasons,
             labels=(),
             engine='fio',
             version='3',
@@ -49,10 +49,10 @@ def ended(tmp_path):
             references=references,
             unjudged=unjudged,
         )
-        result = SessionResult('s', 'nightly', Verdict.PASS, (case,), relations)
+        result = SessionResult('s', 'nightly', Verdict.PASS, (case,), relations, left_out)
         file = write_results(session, result)
         console = Console(file=io.StringIO(), width=140, highlight=False, markup=False)
-        show(console, session, result, file)
+        show(console, session, result)
         return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
 
     return end
@@ -115,3 +115,24 @@ def test_an_interval_without_ends_is_null_because_json_has_no_infinity(ended):
     _, written = ended(values=(100.0,))
     interval = written['cases'][0]['metrics'][0]['summary']['interval']
     assert (interval['low'], interval['high']) == (None, None)
+
+
+def test_an_enforced_expectation_that_cannot_be_told_has_its_line_however_many_reasons_come_before(ended):
+    one = expectation('undecided', enforced=True)
+    said = 'L09-01: INCONCLUSIVE: read over objects: it undecided'
+    line = f'Check/lab:io/scratch/default/1n: {said}'
+    assert ended([one])[0].count(line) == 1
+    assert ended([one], reasons=(said,))[0].count(line) == 1
+    assert ended([one], reasons=('T8: a', 'T8: b', 'T8: c', said))[0].count(line) == 1
+
+
+def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(ended):
+    lines, written = ended(left_out=('narrowed to A',))
+    assert lines[-3] == 'not the whole acceptance: narrowed to A'
+    assert written['left_out'] == ['narrowed to A']
+    assert ended()[1]['left_out'] == []
+
+
+@pytest.mark.parametrize(('value', 'shown'), [(0.3, 'read 0.300 MiB/s'), (52.34, 'read 52.3 MiB/s')])
+def test_a_small_figure_is_not_shown_as_nothing(ended, value, shown):
+    assert shown in ended(values=(value,))[0][1]

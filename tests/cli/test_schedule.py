@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nights import plain
+from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import night as night_module
 from seatrial.cli import schedule as schedule_module
 from seatrial.cli.schedule import with_block
+from seatrial.cli.watch import alone, job_name
 from seatrial.history.store import write
 from seatrial.site.calendar import DAYS, Calendar
 
@@ -83,6 +85,21 @@ def next_due(count=2, hour=HOUR):
     return [f'{due:%Y-%m-%dT%H:%M:%S}' for due in Calendar(hour, 0).after(datetime.now().astimezone(), count)]
 
 
+def series(site):
+    """What names the scheduled trial of a site."""
+    return site.folder / 'state' / 'schedule' / TITLE
+
+
+def job(site, due):
+    """What a job of the script is given."""
+    return '--now', f'--series={series(site)}', f'--due={due}'
+
+
+def dues(cluster):
+    """When the jobs in the queue are due, in the order of their numbers."""
+    return [job['command'].split()[-1] for job in sorted(cluster['jobs'], key=lambda job: int(job['id']))]
+
+
 def record(site):
     return json.loads((site.folder / 'state' / 'schedule' / f'{TITLE}.json').read_text())
 
@@ -92,9 +109,8 @@ def record(site):
 
 def test_the_script_is_a_small_job_where_reframe_submits(on_site, submits, cluster):
     options = directives(on_site('schedule').out, '#SBATCH')
-    assert {'--nodes=1', '--ntasks=1', '--no-requeue', '--dependency=singleton', f'--job-name={TITLE}'} <= set(
-        options
-    )
+    name = f'--job-name={job_name(series(submits))}'
+    assert {'--nodes=1', '--ntasks=1', '--no-requeue', '--dependency=singleton', name} <= set(options)
     assert '--exclusive' not in options
 
 
@@ -110,6 +126,38 @@ def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, 
     argv = shlex.split(text.splitlines()[-1])
     assert argv[:3] == ['exec', seatrial, 'schedule']
     assert {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly', '--now'} <= set(argv)
+
+
+def test_sites_of_the_same_name_have_jobs_of_different_names(on_site, submits, cluster, tmp_path):
+    other = tmp_path / 'other' / 'site'
+    shutil.copytree(submits.folder, other)
+    names = [
+        {option for option in directives(on_site('schedule', *more).out, '#SBATCH') if 'job-name' in option}
+        for more in ((), (f'--site={other}',))
+    ]
+    assert len(set.union(*names)) == 2
+
+
+@pytest.mark.parametrize(
+    ('name', 'chdir', 'output'),
+    [
+        ('a state', '"{}/a state"', '"{}/a state/schedule/{}.log"'),
+        ("it's", '"{}/it\'s"', '"{}/it\'s/schedule/{}.log"'),
+        ('a "state"', '"{}/a \\"state\\""', '"{}/a \\"state\\"/schedule/{}.log"'),
+        ('50%j', '{}/50%j', '{}/50%%j/schedule/{}.log'),
+    ],
+)
+def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster, name, chdir, output):
+    submits.change('state: state', f'state: {json.dumps(name)}')
+    options = directives(on_site('schedule').out, '#SBATCH')
+    folder = submits.folder
+    assert {f'--chdir={chdir.format(folder)}', f'--output={output.format(folder, TITLE)}'} <= set(options)
+
+
+def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):
+    submits.change('state: state', "state: 'back\\slash'")
+    said = on_site('schedule')
+    assert (said.status, 'a name with a backslash; let state be another folder' in said.err) == (64, True)
 
 
 def test_printing_changes_nothing(on_site, submits, cluster):
@@ -244,6 +292,53 @@ def test_what_is_missing_in_the_queue_is_put_back(on_site, submits, cluster):
     assert sorted(job['command'] for job in cluster['jobs']) == sorted([first['command'], second['command']])
 
 
+def test_a_run_that_was_taken_out_does_not_wait_for_the_one_of_the_next_night(on_site, submits, cluster):
+    # singleton: a job waits for every one with a lower number.
+    on_site('schedule', '--install', AT)
+    cluster.set(jobs=cluster['jobs'][1:])
+    on_site('schedule', '--install', AT)
+    assert dues(cluster) == next_due()
+
+
+def test_a_job_that_is_held_back_by_slurm_keeps_its_place(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    first, _ = cluster['jobs']
+    late = {**first, 'command': f'{first["command"].split()[0]} 2020-01-01T02:00:00'}
+    cluster.set(jobs=[late])
+    on_site('schedule', '--install', AT)
+    assert dues(cluster) == ['2020-01-01T02:00:00', next_due()[0]]
+
+
+@pytest.mark.parametrize('state', ['RUNNING', 'PENDING'])
+def test_what_the_user_has_squeue_show_does_not_hide_the_jobs(on_site, submits, cluster, monkeypatch, state):
+    monkeypatch.setenv('SQUEUE_STATES', state)
+    on_site('schedule', '--install', AT)
+    on_site('schedule', '--install', AT)
+    assert dues(cluster) == next_due()
+
+
+def test_the_cluster_that_the_user_has_chosen_is_asked(on_site, submits, cluster, monkeypatch, tmp_path):
+    monkeypatch.setenv('SLURM_CLUSTERS', 'deep')
+    monkeypatch.setenv('SLURM_NTASKS', '7')
+    squeue = tmp_path / 'slurm' / 'squeue'
+    squeue.write_text(f'#!/bin/sh\necho "$SLURM_CLUSTERS,$SLURM_NTASKS" > {tmp_path}/seen\n')
+    on_site('schedule', '--install', AT)
+    assert (tmp_path / 'seen').read_text() == 'deep,\n'
+
+
+def test_one_installation_waits_for_the_other(submits, cluster, seatrial):
+    (submits.folder / 'state').mkdir()
+    lock = night_module.queue_lock(series(submits))
+    argv = [seatrial, 'schedule', f'--site={submits.folder}', f'--checks={submits.checks}', '--install', AT]
+    with alone(lock):
+        other = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+        wait_until_opened(other, lock)
+        time.sleep(2.0)  # without the lock it would be done by now
+        assert cluster.calls('squeue') == cluster.calls('sbatch') == []
+    assert 'is in the queue for' in other.communicate(timeout=300)[0]
+    assert dues(cluster) == next_due()
+
+
 def test_another_time_replaces_the_jobs_that_wait(on_site, submits, cluster):
     on_site('schedule', '--install', AT)
     on_site('schedule', '--install', LATER)
@@ -260,10 +355,8 @@ def test_a_job_that_runs_is_left_alone(on_site, submits, cluster):
 
 
 def test_jobs_of_others_and_of_other_sites_are_left_alone(on_site, submits, cluster):
-    others = [
-        {'id': '1', 'name': TITLE, 'state': 'PENDING', 'uid': os.geteuid() + 1, 'reason': 'x', 'command': '/a/b 1'},
-        {'id': '2', 'name': TITLE, 'state': 'PENDING', 'uid': os.geteuid(), 'reason': 'x', 'command': '/a/b 1'},
-    ]
+    common = {'name': job_name(series(submits)), 'state': 'PENDING', 'reason': 'x', 'command': '/a/b 1'}
+    others = [{**common, 'id': '1', 'uid': os.geteuid() + 1}, {**common, 'id': '2', 'uid': os.geteuid()}]
     cluster.set(jobs=others)
     on_site('schedule', '--install', AT)
     on_site('schedule', '--install', LATER)
@@ -285,6 +378,28 @@ def test_removing_takes_the_jobs_out_and_leaves_log_and_metrics(on_site, submits
     assert on_site('schedule', '--remove').status == 0
     assert (cluster['jobs'], log.read_text()) == ([], 'evidence')
     assert 'nothing is in force' in on_site('schedule', '--remove').out
+
+
+def test_jobs_whose_record_is_lost_are_taken_out_all_the_same(on_site, submits, cluster):
+    on_site('schedule', '--install', AT)
+    for file in series(submits).parent.iterdir():
+        file.unlink()
+    said = on_site('schedule', '--remove')
+    assert ('it is out of force' in said.out, cluster['jobs']) == (True, [])
+
+
+def test_an_entry_whose_record_is_lost_is_taken_out_all_the_same(on_site, submits, cluster):
+    cluster.set(scrontab=True, crontab='# mine\n')
+    on_site('schedule', '--install')
+    series(submits).with_name(f'{TITLE}.json').unlink()
+    assert 'it is out of force' in on_site('schedule', '--remove').out
+    assert cluster['crontab'] == '# mine\n'
+
+
+def test_without_slurm_nothing_is_in_force(on_site, submits, monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')
+    said = on_site('schedule', '--remove')
+    assert (said.status, 'nothing is in force' in said.out) == (0, True)
 
 
 def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):
@@ -441,7 +556,8 @@ def in_force(site, form='sbatch', hour=HOUR):
     (folder / f'{TITLE}.json').write_text(
         json.dumps({'calendar': [hour, 0, list(DAYS)], 'since': time.time() - 86400, 'form': form})
     )
-    (folder / f'{TITLE}.sbatch').write_text(f'#!/bin/sh\n#SBATCH --job-name={TITLE}\n')
+    name = job_name(series(site))
+    (folder / f'{TITLE}.sbatch').write_text(f'#!/bin/sh\n#SBATCH --job-name={name}\n')
 
 
 def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site, session):
@@ -552,7 +668,7 @@ def test_a_job_of_the_script_puts_its_successors_into_the_queue(on_site, site, s
     in_force(site)
     session()
     (due,) = next_due(1)
-    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    assert on_site('schedule', *job(site, due)).status == 0
     # It began a little early by this host's clock: its own time is not among them.
     assert [job['command'].split()[-1] for job in cluster['jobs']] == next_due(3)[1:]
 
@@ -561,16 +677,53 @@ def test_a_job_that_has_its_successors_adds_none(on_site, site, session, cluster
     in_force(site)
     session()
     due, *_ = next_due(1)
-    on_site('schedule', '--now', f'--due={due}')
+    on_site('schedule', *job(site, due))
     before = cluster['jobs']
-    on_site('schedule', '--now', f'--due={due}')
+    on_site('schedule', *job(site, due))
     assert cluster['jobs'] == before
+
+
+def test_a_job_puts_what_was_taken_out_back_in_its_order(on_site, site, session, cluster):
+    in_force(site)
+    session()
+    due, *_ = next_due(1)
+    on_site('schedule', *job(site, due))
+    cluster.set(jobs=cluster['jobs'][1:])
+    on_site('schedule', *job(site, due))
+    assert dues(cluster) == next_due(3)[1:]
+
+
+@pytest.mark.parametrize('broken', ['trial', 'settings'])
+def test_a_fault_of_the_sites_files_does_not_end_the_series(on_site, site, session, cluster, broken):
+    in_force(site)
+    session()
+    getattr(site, broken).write_text('not: [one')
+    (due,) = next_due(1)
+    assert on_site('schedule', *job(site, due)).status == 64
+    assert dues(cluster) == next_due(3)[1:]
+
+
+def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
+    on_site, site, session, cluster, told, monkeypatch
+):
+    in_force(site)
+    session('FAIL', 10)
+    with open('/dev/full', 'w') as full:
+        monkeypatch.setattr(sys, 'stdout', full)
+        assert on_site('schedule', *job(site, next_due(1)[0])).status == 10
+    assert dues(cluster) == next_due(3)[1:]
+    assert len(told()) == 1
+
+
+def test_every_job_of_the_script_knows_its_series(on_site, submits, cluster):
+    argv = shlex.split(on_site('schedule').out.splitlines()[-1])
+    assert {f'--series={series(submits)}', '--due=$1'} <= set(argv)
 
 
 def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, session, cluster):
     session()
     (due,) = next_due(1)
-    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    assert on_site('schedule', *job(site, due)).status == 0
     assert cluster['jobs'] == []
 
 
@@ -579,7 +732,7 @@ def test_a_job_without_successors_measures_all_the_same_and_people_are_told(on_s
     cluster.set(fault='Unable to contact slurm controller')
     program = session()
     (due,) = next_due(1)
-    assert on_site('schedule', '--now', f'--due={due}').status == 0
+    assert on_site('schedule', *job(site, due)).status == 0
     assert left(program, 'argv')[0] == 'run'
     assert told()[0].startswith('died: Seatrial site nightly: PASS: the next runs could not be put into the queue')
 
@@ -588,14 +741,14 @@ def test_a_job_so_late_that_the_next_one_is_due_leaves_it_to_that(on_site, site,
     in_force(site)
     program = session()
     late = datetime.now() - timedelta(days=1, hours=13)
-    assert on_site('schedule', '--now', f'--due={late:%Y-%m-%dT%H:%M:%S}').status == 13
+    assert on_site('schedule', *job(site, f'{late:%Y-%m-%dT%H:%M:%S}')).status == 13
     assert not Path(f'{program}.argv').exists()
 
 
 def test_a_job_whose_argument_was_lost_measures_all_the_same(on_site, site, session, cluster):
     in_force(site)
     program = session()
-    assert on_site('schedule', '--now', '--due=').status == 0
+    assert on_site('schedule', *job(site, '')).status == 0
     assert left(program, 'argv')[0] == 'run'
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
+from seatrial.cli.watch import job_name
 from seatrial.history.store import write
 from seatrial.job.orphans import heartbeat_of
 from seatrial.site.calendar import DAYS
@@ -47,7 +48,8 @@ def in_force(state):
     """As after --install two days ago: due every day at the time that it was so many hours ago."""
 
     def due(hours):
-        moment = datetime.now() - hours * HOURS
+        # From the same moment as the nights, which may be minutes old when a test begins.
+        moment = NOW.astimezone().replace(tzinfo=None) - hours * HOURS
         record = {
             'calendar': [moment.hour, moment.minute, list(DAYS)],
             'since': moment.timestamp() - 60 - 2 * 86400,
@@ -62,10 +64,10 @@ def in_force(state):
 def begun(state, site):
     """A session that has begun and not ended; silent: seconds since its heart has beaten."""
 
-    def make(began, silent, profile='nightly'):
+    def make(began, silent, profile='nightly', only=()):
         folder = state / 'sessions' / session(began)
         folder.mkdir(parents=True)
-        (folder / FILE).write_text(json.dumps({'profile': profile, 'site': str(site.folder)}))
+        (folder / FILE).write_text(json.dumps({'profile': profile, 'site': str(site.folder), 'only': only}))
         heart = heartbeat_of(str(state), session(began))
         with open(heart, 'w'):
             os.utime(heart, (time.time() - silent,) * 2)
@@ -143,6 +145,15 @@ def test_a_session_of_another_profile_that_runs_is_none_of_this_one(status, nigh
     night(NOW - DAY - 3 * HOURS, 'PASS')
     begun(NOW - 3 * HOURS, silent=10, profile='smoke')
     assert status().status == 13
+
+
+def test_a_session_of_named_checks_does_not_hide_a_missed_run(status, night, in_force, begun):
+    in_force(3)
+    night(NOW - DAY - 3 * HOURS, 'PASS')
+    night(NOW - 2 * HOURS, 'PASS', selection='access')
+    begun(NOW - 3 * HOURS, silent=10, only=['access'])
+    found = status()
+    assert (found.status, '2 of the last 3 runs' in found.out) == (13, True)
 
 
 def test_a_schedule_of_the_site_counts_where_something_else_starts_it(status, night, site):
@@ -235,9 +246,16 @@ def test_what_slurm_says_of_the_next_job_is_shown(status, squeue):
     ]
 
 
-def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, squeue):
+def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, squeue, state):
     squeue('true')
-    assert said(status().out, 'Slurm') == [f'has no job {TITLE}: seatrial schedule --install puts it back']
+    name = job_name(state / 'schedule' / TITLE)
+    assert said(status().out, 'Slurm') == [f'has no job {name}: seatrial schedule --install puts it back']
+
+
+def test_only_the_jobs_of_this_site_are_shown(status, squeue, state):
+    name = job_name(state / 'schedule' / TITLE)
+    squeue(f'case "$*" in *" --name={name} "*) echo "12|PENDING|0|BeginTime|/x";; *) echo "9|PENDING|0|x|/x";; esac')
+    assert said(status().out, 'Slurm') == ['job 12 is pending (BeginTime)']
 
 
 def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, squeue, night):

@@ -3,9 +3,10 @@ from datetime import datetime, timedelta, timezone
 import polars as pl
 import pytest
 
-from builders import FLAT, plan_of, rated, sample_of
-from seatrial.history.rows import COLUMNS, SCHEMA, table
-from seatrial.model.namespace import SEMANTICS, TREE, Trees
+from builders import FLAT, plan_of, rated, sample_of, start_of
+from seatrial.history.rows import COLUMNS, SCHEMA, SINCE, Kept, table
+from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
+from seatrial.model.record import Provenance, Records
 from seatrial.model.tree import MetadataTree, Rate, TreeMeasurement
 from seatrial.model.units import MIB
 
@@ -57,6 +58,32 @@ def test_a_row_says_what_was_measured_and_where(rows, sample):
         '6.1',
         '0.1.0',
     )
+
+
+def test_a_row_says_with_what_it_was_measured(plan, sample):
+    start = start_of(plan)._replace(
+        provenance=Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', ('seatrial/mpich', 'seatrial/ior')),
+        state={'client version': '2.15.5'},
+    )
+    records = Records(start, None, [], None, None, 0)
+    words = dict.fromkeys(plan.metrics, ('INCOMPLETE', ''))
+    kept = Kept(plan._replace(commit='437a3cb1a6c1', reframe='4.10.4'), records, {}, 'INCOMPLETE', words)
+    found = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
+    assert {name: found[name] for name in SINCE[2]} == {
+        'engine_build': 'spack:l7f4hbh',
+        'mpi': 'MPICH 4.0.2',
+        'launcher': 'Hydra 4.0.2',
+        'modules': 'seatrial/mpich seatrial/ior',
+        'client_version': '2.15.5',
+        'commit': '437a3cb1a6c1',
+        'reframe': '4.10.4',
+    }
+
+
+@pytest.mark.parametrize(('only', 'selection'), [((), ''), (('access', 'Files'), 'access Files')])
+def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selection):
+    kept = Kept(plan, Records(None, None, [], None, None, 0), {}, 'PASS', dict.fromkeys(plan.metrics, ('PASS', '')))
+    assert set(table('s', BEGAN, 'cluster', 'PASS', [kept], only)['selection']) == {selection}
 
 
 def test_a_row_has_the_figures_of_its_launch(rows, sample):
@@ -164,3 +191,19 @@ def test_promises_are_rows_of_how_many_hold(rows):
 def test_metadata_and_bytes_are_in_one_table(rows, sample, tree_plan, create):
     frames = [rows(write_2objects=[sample()]), rows(plan=tree_plan, file_create_flat=[create])]
     assert pl.concat(frames).schema == pl.Schema(COLUMNS)
+
+
+def test_a_launch_that_took_no_time_has_no_figures(rows, sample):
+    launch = sample('2objects', 'write', 0, ('T12', 'invalid'))
+    found = first(rows(write_2objects=[launch._replace(measurement=launch.measurement._replace(seconds=0.0))]))
+    assert (found['seconds'], found['bandwidth_mib_s'], found['value'], found['valid']) == (0.0, None, None, False)
+
+
+def test_what_was_listed_before_in_the_same_launch_is_not_cold(rows):
+    plan = plan_of(LISTING, Trees((('10', MetadataTree(files_per_directory=10)),), tasks=1, pauses_s=(1.0,)))
+    launch = sample_of(
+        plan, plan.points[0], 'list', measurement=rated(plan.points[0], {'ls_first': 9.0}), cache='cold'
+    )
+    frame = rows(plan=plan, **{name.replace('@', '_'): [launch] for name in ('ls_first@10', 'ls_fourth@10')})
+    caches = dict(zip(frame['metric'], frame['cache'], strict=True))
+    assert (caches['ls_first@10'], caches['ls_fourth@10']) == ('cold', 'listed before')

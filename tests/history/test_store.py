@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.history.rows import SCHEMA
+from seatrial.history.rows import COLUMNS, SCHEMA, SINCE
 from seatrial.history.store import read, write
 
 SESSION = '20261121T020638-9f3a1c'
@@ -122,6 +122,25 @@ def test_the_others_are_read_beside_a_damaged_one(tmp_path, rows, sample):
 def test_a_foreign_table_is_skipped(tmp_path):
     pl.DataFrame({'a': [1]}).write_parquet(tmp_path / 'other.parquet')
     assert skipped(tmp_path) == [('other.parquet', 'it is not of Seatrial')]
+
+
+@pytest.mark.parametrize('schema', range(1, SCHEMA))
+def test_a_session_of_an_earlier_schema_is_read_without_what_it_did_not_have(tmp_path, frame, schema):
+    later = [name for since, names in SINCE.items() if since > schema for name in names]
+    old = frame.drop(later).with_columns(pl.lit(schema, pl.Int32).alias('schema'))
+    write(tmp_path, SESSION, old)
+    found = read(tmp_path)
+    assert (found.skipped, found.rows.schema) == ((), pl.Schema(COLUMNS))
+    assert found.rows.select(later).null_count().row(0) == (frame.height,) * len(later)
+    assert found.rows.drop(later).equals(old)
+
+
+def test_any_changed_byte_is_noticed(tmp_path, frame):
+    file = write(tmp_path, SESSION, frame)
+    good = file.read_bytes()
+    for place in range(0, len(good), 97):
+        file.write_bytes(good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :])
+        assert skipped(tmp_path) == [(file.name, 'it is cut short or damaged, or no Parquet')], place
 
 
 def test_a_newer_schema_is_skipped_and_not_guessed_at(tmp_path, frame):

@@ -19,6 +19,7 @@ from seatrial.judge.expectations import (
     Insensitive,
     Plateaus,
     PointAtLeast,
+    PointBetween,
     Promise,
     Reaches,
     Shape,
@@ -321,6 +322,28 @@ def test_the_sentence_is_about_what_the_source_found_and_whether_it_is_so_here(w
     assert ExpectationResult('X', 'it is so', 'Somebody', 'read', relation).sentence == sentence
 
 
+@pytest.mark.parametrize(('enforced', 'word'), [(False, 'holds'), (True, 'undecided')])
+@pytest.mark.parametrize(('one', 'other'), [({1: 2.0, 8: 2.0}, {1: 1.0}), ({1: 2.0}, {1: 1.0, 8: 1.0})])
+def test_a_criterion_does_not_hold_where_a_point_is_missing_on_one_side(one, other, enforced, word):
+    at_least = AtLeast(of='Strided', **SOURCE)
+    (result,) = judge_pair(at_least, curves(read=one), curves('Strided', read=other), 'here', enforced)
+    assert result.relation.verdict == word
+    if enforced:
+        assert '8 was measured in one of the two only' in result.relation.sentence
+
+
+def test_a_criterion_that_fails_at_a_point_of_both_fails_whatever_is_missing():
+    at_least = AtLeast(of='Strided', **SOURCE)
+    one, other = curves(read={1: 0.5, 8: 2.0}), curves('Strided', read={1: 1.0})
+    assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'fails'
+
+
+def test_points_that_are_not_to_be_compared_may_be_missing():
+    at_least = AtLeast(of='Strided', least=2, **SOURCE)
+    one, other = curves(read={1: 2.0, 2: 2.0}), curves('Strided', read={2: 1.0})
+    assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'holds'
+
+
 def test_what_is_not_judged_is_undecided_and_enforced_by_nobody():
     (result,) = judge_curves(Plateaus(**SOURCE), curves(read=COLLAPSING), enforced=True)
     unjudged = not_judged(result, 'smoke: 4 repetitions, not judged')
@@ -364,3 +387,30 @@ def test_the_figures_of_a_pair_are_those_of_the_comparison_itself():
     )
     assert result.relation.estimate == pytest.approx(1.2)
     assert math.log(result.relation.high / 1.2) == pytest.approx(math.log(1.2 / result.relation.low))
+
+
+@pytest.mark.parametrize(
+    ('striped', 'expected'), [(104.0, 'holds'), (112.0, 'fails'), (95.0, 'fails'), (106.0, 'undecided')]
+)
+def test_a_point_is_so_many_times_another_one(striped, expected):
+    between = PointBetween(at='p3', than='p1', lowest=1.0, highest=1.06, **SOURCE)
+    assert verdict(between, curves(axis='layout', read={1: 100.0, 3: striped})) == expected
+
+
+def test_a_pair_of_points_of_which_one_was_not_measured_cannot_be_told():
+    between = PointBetween(at='p3', than='p1', lowest=1.0, highest=1.06, **SOURCE)
+    (result,) = judge_curves(between, curves(axis='layout', read={1: 100.0}))
+    assert (result.relation.verdict, result.subject) == ('undecided', 'read')
+    assert 'p3 was not measured' in result.relation.sentence
+
+
+def test_a_point_that_a_sweep_over_layouts_does_not_have_is_an_error():
+    shape = Shape(('write', 'read'), 'layout', ('default', 'c1'))
+    between = PointBetween(at='c3', than='c1', lowest=1.0, highest=1.06, **SOURCE)
+    assert between.fault(shape) == "there is no point 'c3' in ['default', 'c1']"
+
+
+def test_layouts_are_compared_whatever_their_order():
+    measured = curves(axis='layout', read={0: 100.0, 1: 101.0, 2: 99.0})
+    (result,) = judge_curves(Insensitive(to='layout', margin=MARGIN_5, **SOURCE), measured)
+    assert (result.relation.verdict, result.subject) == ('holds', 'read over layouts')

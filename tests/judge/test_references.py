@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from reframe.utility.sanity import reference_bounds
 
-from seatrial.judge.references import Reference, judge_reference
+from seatrial.judge.references import EQUAL, Reference, judge_reference
 from seatrial.judge.statistics import verdict_interval
 
 CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
@@ -120,6 +120,43 @@ def test_the_three_outcomes_are_what_the_interval_does(parts, mean, spread):
     low = 0.0 if result.low is None else result.low
     high = float('inf') if result.high is None else result.high
     assume(low < high)
-    beyond = interval.high < low or interval.low > high
-    within = (result.low is None or interval.low >= low) and interval.high <= high
+    beyond = interval.high < low * (1 - EQUAL) or interval.low > high * (1 + EQUAL)
+    within = (result.low is None or interval.low >= low * (1 - EQUAL)) and interval.high <= high * (1 + EQUAL)
     assert result.interval == ('outside' if beyond else 'inside' if within else 'undecided')
+
+
+@pytest.mark.parametrize(
+    ('value', 'low', 'mean', 'shown'),
+    [
+        (1000.0, -0.05, 949.996, 'wanted at least 950 MiB/s (contract of 2026-11-20): the mean 949.996 is outside'),
+        (
+            2.5e6,
+            -0.05,
+            2374999.7,
+            'wanted at least 2375000 MiB/s (contract of 2026-11-20): the mean 2374999.7 is out',
+        ),
+    ],
+)
+def test_a_figure_never_looks_like_a_bound_that_it_is_not(value, low, mean, shown):
+    reference = Reference('m', value, low, None, 'MiB/s', 'contract', '2026-11-20')
+    assert judge_reference(reference, [mean] * 6, 'fio').words.startswith(shown)
+
+
+def test_a_figure_that_is_the_bound_meets_it():
+    reference = Reference('m', 1000.0, -0.7, None, 'facts', 'contract', '2026-11-20')
+    assert 1000.0 * (1 - 0.7) > 300.0
+    assert judge_reference(reference, [300.0] * 6, 'fio').interval == 'inside'
+
+
+@pytest.mark.parametrize(('clock_error', 'interval'), [(0.0, 'inside'), (0.04, 'inside'), (0.06, 'undecided')])
+def test_what_the_clocks_may_be_wrong_by_widens_the_interval(clock_error, interval):
+    reference = Reference('m', 1000.0, -0.05, None, 'MiB/s', 'contract', '2026-11-20')
+    assert judge_reference(reference, [1000.0] * 6, 'fio', clock_error=clock_error).interval == interval
+
+
+@pytest.mark.parametrize(('promised', 'interval'), [(96.0, 'inside'), (97.5, 'undecided'), (105.0, 'outside')])
+def test_of_a_series_that_drifts_every_sample_has_to_lie_where_its_interval_does(promised, interval):
+    reference = Reference('m', promised, -0.0, 9.0, 'MiB/s', 'contract', '2026-11-20')
+    drifting = [103.0, 102.0, 101.0, 99.0, 98.0, 97.0]
+    assert judge_reference(reference, drifting, 'fio', drifting=True).interval == interval
+    assert judge_reference(reference, drifting, 'fio').interval == ('inside' if promised < 99 else interval)

@@ -3,6 +3,7 @@
 import pytest
 
 from seatrial.judge.expectations import AtLeast, Insensitive
+from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import Criteria, Verdict, judge_case
 from seatrial.model.record import Records
@@ -96,3 +97,14 @@ def test_a_smoke_test_enforces_no_relation(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), profile='smoke')
     assert result.verdict is Verdict.PASS
     assert [each.relation.sentence for each in result.relations] == ['smoke: 4 repetitions, not judged']
+
+
+@pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCOMPLETE'), (50.0, 'FAIL')])
+def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, make_records, around, mean, verdict):
+    plan = make_plan()
+    held = Criteria(references=(Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'baseline', '2026-11-20'),))
+    results = [judge_case(plan, make_records(plan, around(mean)), held)]
+    left_out = ['narrowed to A: an acceptance of lab has 3 more cases']
+    found = judge_session('s', 'acceptance', results, left_out=left_out)
+    assert (found.verdict, found.left_out) == (verdict, tuple(left_out))
+    assert judge_session('s', 'acceptance', results).verdict == ('PASS' if mean == 100.0 else 'FAIL')

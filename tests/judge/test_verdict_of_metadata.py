@@ -7,9 +7,10 @@ from seatrial.judge.expectations import AtLeast, PointAtLeast, Promise
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict, judge_case
 from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
-from seatrial.model.plan import StoppingRule
+from seatrial.model.plan import Sizing, StoppingRule
 from seatrial.model.record import Finding
 from seatrial.model.tree import LATENCIES, Fact, MetadataTree
+from seatrial.rules.case import PHASE_MIN_S
 
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
 WRONG = (Finding('T20', 'invalid', 'the clients waited'),)
@@ -83,7 +84,7 @@ def test_a_phase_that_was_not_measured_is_incomplete():
 
 def test_a_reference_of_one_metric_judges_that_one_alone():
     held = Criteria(
-        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'contract', '2026-11-20'),)
+        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'baseline', '2026-11-20'),)
     )
     result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0]), held)
     assert result.verdict is Verdict.FAIL
@@ -97,13 +98,80 @@ def test_a_reference_of_one_metric_judges_that_one_alone():
 def test_looks_that_a_client_may_have_answered_itself_accept_nothing(cache, verdict):
     plan = plan_of(TREE, FLAT_TREE, profile='acceptance')
     references = tuple(Reference(name, 100.0, -0.1, None, 'ops/s', 'contract', '2026-11-20') for name in plan.metrics)
-    found = verdicts(judge_case(plan, records_of(plan, 6 * [5000.0], cache=cache), Criteria(references=references)))
+    rates = 6 * [2000 / PHASE_MIN_S]
+    found = verdicts(judge_case(plan, records_of(plan, rates, cache=cache), Criteria(references=references)))
     assert found == {
         'file_create@flat': 'PASS',
         'file_stat@flat': verdict,
         'file_read@flat': verdict,
         'file_remove@flat': 'PASS',
     }
+
+
+@pytest.mark.parametrize('rate', [9000.0, 5000.0])
+@pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
+def test_a_phase_of_less_than_seconds_neither_meets_nor_fails_a_contract(profile, rate):
+    plan = plan_of(TREE, FLAT_TREE, profile=profile, sizing=Sizing(1000, 1, 0.0, 0.0, pinned=1000))
+    held = Criteria(
+        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'contract', '2026-11-20'),)
+    )
+    result = judge_case(plan, records_of(plan, 6 * [rate]), held)
+    assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
+    assert 'less than 7.5 s' in result.reasons[0] and 'files_per_client' in result.reasons[0]
+
+
+def test_a_phase_of_less_than_seconds_decides_no_criterion_of_an_acceptance():
+    contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
+    rates = {name: 6 * [9000.0 if name.endswith('@private') else 5000.0] for name in TWO.metrics}
+    accepted = TWO._replace(profile='acceptance')
+    assert judge_case(accepted, records_of(accepted, rates), enforcing(contention)).verdict is Verdict.INCONCLUSIVE
+    long_rates = {name: [rate / 1000 for rate in column] for name, column in rates.items()}
+    assert judge_case(accepted, records_of(accepted, long_rates), enforcing(contention)).verdict is Verdict.PASS
+
+
+AGAIN = Trees((('891', MetadataTree(files_per_directory=891)),), tasks=1, pauses_s=(0.5, 10.0))
+
+
+def test_only_the_first_listing_of_a_launch_is_cold():
+    plan = plan_of(LISTING, AGAIN)
+    found = {each.operation: each.cache for each in judge_case(plan, records_of(plan, 6 * [1000.0])).metrics}
+    assert found == {
+        'ls_first': 'cold',
+        **dict.fromkeys(('ls_second', 'ls_third', 'ls_fourth', 'ls_after_0.5s', 'ls_after_10s'), 'listed before'),
+    }
+
+
+@pytest.mark.parametrize(
+    ('name', 'rate', 'doubt'),
+    [
+        ('ls_first@891', 10.0, None),
+        ('ls_first@891', 1000.0, 'less than 7.5 s'),
+        ('ls_fourth@891', 10.0, 'listed the directory before'),
+        ('ls_after_10s@891', 10.0, 'listed the directory before'),
+    ],
+)
+def test_what_was_listed_before_neither_meets_nor_fails_a_contract(name, rate, doubt):
+    plan = plan_of(LISTING, AGAIN, profile='acceptance')
+    held = Criteria(references=(Reference(name, 0.9 * rate, -0.1, None, 'entries/s', 'contract', '2026-11-20'),))
+    result = judge_case(plan, records_of(plan, 6 * [rate]), held)
+    assert result.verdict is (Verdict.INCONCLUSIVE if doubt else Verdict.PASS)
+    assert [doubt in reason for reason in result.reasons] == [True] * bool(doubt)
+
+
+def test_what_was_listed_before_may_have_a_baseline_of_its_own():
+    plan = plan_of(LISTING, AGAIN)
+    held = Criteria(
+        references=(Reference('ls_fourth@891', 900.0, -0.1, None, 'entries/s', 'baseline', '2026-11-20'),)
+    )
+    assert judge_case(plan, records_of(plan, 6 * [1000.0]), held).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE')])
+def test_an_acceptance_may_be_held_against_what_listing_again_shows(cache, verdict):
+    plan = plan_of(LISTING, AGAIN, profile='acceptance')
+    kept = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
+    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in plan.metrics}
+    assert judge_case(plan, records_of(plan, rates, cache=cache), enforcing(kept)).verdict == verdict
 
 
 # Latencies of single operations

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builders import FLAT_TREE, plan_of, records_of
-from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.codec import FormError, from_json, stated, to_json
 from seatrial.model.namespace import OPERATIONS, SEMANTICS, TREE, Namespace, Trees
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
 from seatrial.model.record import Measurement, Sample, line_of, read_records
@@ -34,6 +34,24 @@ OUTER = Outer(Inner(1), (Inner(2), Inner(3, 1.0)), ['a'], {'b': 4})
 
 def test_a_value_comes_back_from_its_json():
     assert from_json(Outer, json.loads(json.dumps(to_json(OUTER)))) == OUTER
+
+
+def test_what_is_as_by_default_is_not_stated():
+    assert stated(OUTER) == {
+        'inner': {'number': 1},
+        'several': [{'number': 2}, {'number': 3, 'share': 1.0}],
+        'names': ['a'],
+        'sizes': {'b': 4},
+    }
+
+
+def test_a_field_that_a_class_gets_later_changes_nothing_that_was_stated():
+    class Grown(NamedTuple):
+        number: int
+        share: float = 0.5
+        later: Tuple[str, ...] = ()
+
+    assert stated(Grown(3)) == stated(Inner(3)) != stated(Grown(3, later=('x',)))
 
 
 def test_a_whole_plan_comes_back_from_its_json():

@@ -13,10 +13,13 @@ from seatrial.model.namespace import (
     TREE,
     Namespace,
     Trees,
+    cache_of,
     expand_trees,
+    is_first,
     listing_metrics,
     metrics_of,
     namespace_fault,
+    pause_of,
     unit_of,
 )
 from seatrial.model.tree import PHASES, MetadataTree, TreePoint
@@ -163,3 +166,27 @@ def test_no_name_of_a_metric_breaks_the_form_of_reframes_references(workload):
         for name in metrics_of(workload, operation, point(DEEP._replace(empties_per_directory=1), 2, (0.5,)))
     ]
     assert names and not any(set(name) & set('@: ') for name in names)
+
+
+PAUSES = (0.5, 1.0, 10.0)
+
+
+def test_only_the_first_listing_finds_what_nobody_has_asked_for():
+    every = [*listing_metrics(PAUSES), *listing_metrics(()), 'file_stat', 'stat']
+    assert [name for name in every if is_first(name)] == [
+        'ls_first', 'names_first', 'stat_first', 'file_stat', 'stat',
+    ]  # fmt: skip
+
+
+def test_the_pause_before_a_listing_is_in_its_name():
+    assert [pause_of(name) for name in listing_metrics(PAUSES)] == [None] * 4 + list(PAUSES)
+
+
+@pytest.mark.parametrize('launch', ['cold', 'cached', 'unknown'])
+def test_what_the_launch_has_listed_before_is_neither_cold_nor_cached(launch):
+    assert (cache_of('ls_first', launch), cache_of('file_stat', launch)) == (launch, launch)
+    assert cache_of('ls_fourth', launch) == cache_of('ls_after_10s', launch) == 'listed before'
+
+
+def test_what_looks_at_nothing_has_no_cache():
+    assert cache_of('file_create', '') == ''

@@ -6,6 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.record import (
+    Drill,
+    DrillGroup,
     End,
     Finding,
     JobTime,
@@ -85,3 +87,10 @@ def test_a_sample_is_valid_only_with_a_measurement_and_labels_at_most():
     assert SAMPLE._replace(findings=(Finding('P2', 'label', 'x'),)).valid
     assert not SAMPLE._replace(findings=(Finding('T18', 'invalid', 'x'),)).valid
     assert not SAMPLE._replace(measurement=None).valid
+
+
+def test_a_drill_down_reads_back_and_a_record_without_one_has_none():
+    groups = (DrillGroup('a', ('ost0000', 'ost0001'), (1.0, 2.0)), DrillGroup('b', ('ost0002', 'ost0003'), ()))
+    drill = Drill('write@2objects', 900.0, (groups,), 'nothing is slow')
+    assert read_records([*LINES[:-2], line_of(drill), *LINES[-2:]]).drill == drill
+    assert read_records(LINES).drill is None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.units import GIB, KIB, MIB, approximate_size, format_size, parse_size
+from seatrial.model.units import GIB, KIB, MIB, approximate_size, format_size, parse_size, round_up
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,9 @@ def test_people_see_three_figures():
     assert approximate_size(2 * GIB) == '2 GiB'
     assert approximate_size(1536 * MIB) == '1.5 GiB'
     assert approximate_size(1023) == '1023 B'
+
+
+@given(st.integers(0, 1 << 60), st.integers(1, 1 << 40))
+def test_a_size_is_rounded_up_to_whole_granules_and_no_further(size, granule):
+    rounded = round_up(size, granule)
+    assert rounded % granule == 0 and size <= rounded < size + granule

@@ -12,7 +12,10 @@ from seatrial.model.workload import (
     Sweep,
     expand,
     files_of,
+    group_size,
     left_out,
+    on_groups,
+    over_nodes,
     pattern_fault,
     placement,
     powers_of_two,
@@ -139,3 +142,24 @@ def test_a_file_that_all_clients_read_is_prepared_whole(tasks, transfer_size, ob
     assert pattern_fault(pattern) is None and pattern.operations == ('write',)
     assert files_of(pattern, writers) == files_of(SFWA, point)
     assert writers.objects * writers.transfer_size == writers.bytes_per_client
+
+
+@pytest.mark.parametrize(
+    ('nodes', 'groups'),
+    [(2, [1, 1]), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (64, [8] * 8), (5000, [625] * 8)],
+)
+def test_a_node_sweep_has_all_nodes_at_once_and_then_each_of_at_most_eight_groups(nodes, groups):
+    first, *others = expand(on_groups(over_nodes(2 * GIB, MIB), nodes), Geometry(nodes, 4), 64 * MIB)
+    assert (first.label, first.first_node, first.nodes, first.tasks) == ('all', 0, nodes, 4 * nodes)
+    assert [point.nodes for point in others] == groups
+    assert [point.first_node for point in others] == [n * group_size(nodes) for n in range(len(groups))]
+    assert [point.label for point in others[:2]] == ['group01', 'group02']
+    assert all((point.tasks, point.objects) == (4 * point.nodes, 64) for point in others)
+
+
+@given(st.integers(2, 6000))
+def test_every_node_is_in_one_group(nodes):
+    _, *groups = expand(on_groups(over_nodes(2 * GIB, MIB), nodes), Geometry(nodes, 1), MIB)
+    assert [node for point in groups for node in range(point.first_node, point.first_node + point.nodes)] == list(
+        range(nodes)
+    )

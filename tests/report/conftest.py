@@ -9,7 +9,17 @@ from seatrial.judge.expectations import AtLeast, FallsWith, Insensitive, PointAt
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import Criteria, judge_case
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees, expand_trees, metrics_of
+from seatrial.model.namespace import (
+    LISTING,
+    OPERATIONS,
+    SEMANTICS,
+    TREE,
+    Namespace,
+    Trees,
+    expand_trees,
+    metrics_of,
+    pause_of,
+)
 from seatrial.model.plan import (
     SCHEMA,
     Case,
@@ -28,7 +38,6 @@ from seatrial.model.tree import Fact, MetadataTree, Rate, TreeMeasurement
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.work import sized
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand, powers_of_two
-from seatrial.report import trees
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.rules.case import measured
 from seatrial.rules.names import LOOKING
@@ -72,7 +81,14 @@ def plan_of(check='Check', pattern=MFWA, sweep=None, profile='nightly', clients=
         engines=(EngineChoice('ior', 'ior'), EngineChoice('fio', 'fio')),
         launcher=Launcher(),
         target=Target(
-            **{'name': 'scratch', 'type': 'posix', 'path': '/scratch/trials', 'storage_system': 's', **target},
+            **{
+                'name': 'scratch',
+                'type': 'posix',
+                'path': '/scratch/trials',
+                'storage_system': 's',
+                'tried': 'here',
+                **target,
+            },
             limits=Limits(GIB, 100),
         ),
         records=RECORDS,
@@ -250,12 +266,15 @@ def case_of(plan, records, criteria=NO_CRITERIA):
     )
 
 
-def session_of(*cases, criteria=None, notices=(), label='nightly: comparable with other nights of this system'):
+def session_of(
+    *cases, criteria=None, notices=(), label='nightly: comparable with other nights of this system', left_out=()
+):
     result = judge_session(
         '20261121T020638-9f3a1c',
         cases[0].plan.profile if cases else 'nightly',
         [case.result for case in cases],
         criteria or {},
+        left_out,
     )
     began = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
     return SessionEvidence(result, 'cluster', label, began, '0.1.0', cases, notices)
@@ -410,7 +429,7 @@ def listing_rates(plan, cold=1913.0, warm=27000.0, expires_s=5.0, **scatter):
 
     def mean(name):
         listing = name.partition('@')[0]
-        pause = trees.pause_of(listing)
+        pause = pause_of(listing)
         return cold if listing.endswith('_first') or (pause is not None and pause >= expires_s) else warm
 
     return {name: scattered(mean(name), **scatter) for name in plan.metrics}

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.model.namespace import TREE, Trees
-from seatrial.model.record import Finding
+from seatrial.model.record import Finding, Provenance
 from seatrial.model.tree import MetadataTree
 from seatrial.model.workload import Sweep, powers_of_two
 from seatrial.report.beside import MOST_COLUMNS, beside, facts_beside
@@ -146,6 +146,21 @@ def test_another_engine_is_said_before_it_is_compared(make):
     assert found.differing.startswith('Measured with fio 3.33, mdtest 4.0.0')
     details = [place.detail for place, _ in found.bands[0].groups[0].rows]
     assert details == ['fio 3.33', 'mdtest 4.0.0']
+
+
+def test_what_else_was_not_measured_with_alike_is_said_before_it_is_compared(make):
+    one, other = trees_on(make, {'scratch': 1.0, 'fast': 1.0})
+    start = other.records.start._replace(kernel='6.2', provenance=Provenance('sha256:1', 'Open MPI 4.1.4'))
+    unlike = replace(other, records=other.records._replace(start=start))
+    assert beside([one, other])[0].differing == ''
+    assert beside([one, unlike])[0].differing == "Not measured with the same kernel, MPI, engine's build."
+
+
+def test_the_build_of_another_engine_is_no_news(make):
+    one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
+    start = other[0].records.start._replace(provenance=Provenance('sha256:1'))
+    unlike = replace(other[0], records=other[0].records._replace(start=start))
+    assert "engine's build" not in beside([*one, unlike])[0].differing
 
 
 def test_what_the_places_share_is_no_detail_of_theirs(session):

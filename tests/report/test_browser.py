@@ -8,6 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from seatrial.model.layout import Component, Layout
+from seatrial.model.namespace import TREE, Trees
+from seatrial.model.tree import MetadataTree
+from seatrial.model.workload import on_targets, over_layouts, over_osts
 from seatrial.report.page import page
 
 pytestmark = pytest.mark.needs('chromium')
@@ -85,8 +89,34 @@ def first_pixel(picture):
     return size, zlib.decompress(chunks)[1:4].hex()
 
 
-@pytest.fixture(scope='module', params=['bytes', 'names'])
+def in_layouts(make):
+    """A map of many layouts with long names, metadata in three, and two targets."""
+    plain = tuple(
+        Layout(f'{count}-stripes-of-{size}KiB', count, size << 10)
+        for count in (1, 4, -1)
+        for size in (64, 1024, 16384)
+    )
+    dom = Layout('dom-64KiB', components=(Component(64 << 10, True), Component(stripe_count=1)))
+    tree = MetadataTree(files_per_directory=1000, bytes_per_file=3901)
+    small = make.plan(
+        'Dom', TREE, Trees((('small', tree),), 'layout', scales=True, layouts=(Layout(), dom)), clients=8
+    )
+    many = make.plan('Map', sweep=over_layouts((Layout(), *plain), 1 << 26, 1 << 20))
+    each = make.plan('Osts', sweep=on_targets(over_osts(1 << 26, 1 << 20), range(2)))
+    rates = {
+        name: [rate * (1 + n / 9) for rate in own] for n, (name, own) in enumerate(make.even_rates(many).items())
+    }
+    return make.session(
+        make.case(many, make.records(many, rates)),
+        make.case(small, make.records(small, make.tree_rates(small))),
+        make.case(each, make.records(each, make.even_rates(each))),
+    )
+
+
+@pytest.fixture(scope='module', params=['bytes', 'names', 'layouts'])
 def session(request, make):
+    if request.param == 'layouts':
+        return in_layouts(make)
     return make.varied() if request.param == 'bytes' else make.metadata(noise=0.4)
 
 

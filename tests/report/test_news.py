@@ -253,3 +253,41 @@ def test_the_lines_stand_below_each_other():
 def test_nothing_on_the_screen_can_change_the_terminal():
     watch = dataclasses.replace(watched('PASS'), site='\x1b[2J')
     assert all(text.isprintable() for _, text in screen(watch))
+
+
+# With what it was measured
+
+
+def unlike(*verdicts):
+    """Nights, from the second of which on another kernel ran."""
+    tables = [
+        plain(FIRST + number * DAY, verdict).with_columns(
+            pl.lit('fio').alias('engine'), pl.lit(f'6.{min(number, 1)}').alias('kernel')
+        )
+        for number, verdict in enumerate(verdicts)
+    ]
+    return Watch('site', 'nightly', FIRST + 10 * DAY, nights(pl.concat(tables), 'site', 'nightly'))
+
+
+def test_a_night_that_measured_with_other_things_says_so_first():
+    watch = unlike('PASS', 'FAIL')
+    assert screen(watch)[0] == ('not the same', 'kernel: 6.0 against 6.1')
+    found = news(watch, told(1), PATIENCE)
+    assert found.text.splitlines()[0] == 'not the same: kernel: 6.0 against 6.1'
+    assert 'kernel' not in found.subject
+
+
+def test_news_of_several_nights_say_what_changed_in_any_of_them():
+    watch = unlike('PASS', 'PASS', 'FAIL')
+    assert screen(watch)[0][0] == 'trial', 'the last two measured with the same'
+    assert news(watch, told(1), PATIENCE).text.startswith('not the same: kernel: 6.0 against 6.1\n')
+    assert news(watch, told(2), PATIENCE).text.startswith('1 new FAIL\n')
+
+
+def test_another_kernel_alone_is_no_news():
+    assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
+
+
+@pytest.mark.parametrize(('held', 'lines'), [(0, 1), (7, 0), (None, 0)])
+def test_nights_that_are_held_against_nothing_are_said_to_be_so(held, lines):
+    assert len(said(watched('PASS', held=held), 'held against')) == lines

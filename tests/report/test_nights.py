@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nights import WHERE, plain, rows, session
+from seatrial.judge.relations import HOLDS
 from seatrial.judge.verdict import Verdict
 from seatrial.report.nights import (
     AWAITED,
@@ -24,6 +25,7 @@ from seatrial.report.nights import (
     change,
     decided_nothing,
     enforced_in,
+    held_in,
     in_a_row,
     nights,
     passed,
@@ -79,6 +81,14 @@ def test_other_sites_and_profiles_are_other_nights():
         ]
     )
     assert [night.session for night in nights(everything, 'site', 'nightly')] == [session(FIRST)]
+
+
+def test_a_session_of_named_checks_is_no_night():
+    monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
+    by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
+    past = nights(pl.concat([monday, by_hand]), 'site', 'nightly')
+    assert [night.session for night in past] == [session(FIRST)]
+    assert list(standings(past)[-1]) == [Criterion(f'A/{WHERE}', 'write@1')]
 
 
 def test_nights_are_in_the_order_of_their_beginning():
@@ -255,3 +265,54 @@ def test_a_run_is_waited_for_before_it_is_called_missed():
 
 def test_where_nothing_was_due_nothing_was_missed():
     assert runs([], FIRST, FIRST - DAY, [], []) == []
+
+
+def swept(began, **verdicts):
+    """A night of a node sweep: the verdicts of its points."""
+    metrics = {f'write@{point}': verdict for point, verdict in verdicts.items()}
+    worst = next((each for each in ('FAIL', 'INVALID') if each in verdicts.values()), 'PASS')
+    points = pl.col('metric').str.split('@').list.get(1)
+    return rows(began, worst, {'Nodes': (worst, metrics)}).with_columns(
+        axis=pl.lit('group'), operation=pl.lit('write'), point=points
+    )
+
+
+def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_every_night():
+    first = swept(FIRST, all='PASS', group01='INVALID', group02='PASS')
+    second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
+    third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
+    past = nights(pl.concat([first, second, third]), 'site', 'nightly')
+    groups, everyone = (Criterion(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
+    assert [set(night.criteria) - {groups, everyone} for night in past] == [
+        {Criterion(f'Nodes/{WHERE}', ''), Criterion('', '')}
+    ] * 3
+    assert past[0].criteria[groups] == Judged(Verdict.INVALID, 'group01: because')
+    after = standings(past)
+    assert after[1][groups].since == FIRST, 'some group could not be believed in either night'
+    assert groups not in after[2] and everyone in after[2]
+
+
+def test_the_worst_group_is_told_whichever_comes_first():
+    for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
+        (night,) = nights(swept(FIRST, all='PASS', **verdicts), 'site', 'nightly')
+        failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
+        told = night.criteria[Criterion(f'Nodes/{WHERE}', 'write@groups')]
+        assert told == Judged(Verdict.FAIL, f'{failed}: because')
+
+
+def test_what_a_session_was_held_against_is_counted():
+    criterion = {'id': 'L', 'subject': 's', 'relation': {'verdict': HOLDS, 'sentence': ''}}
+    cases = [
+        {'case': {'name': 'A'}, 'references': [{}, {}], 'isolation': None, 'expectations': []},
+        {'case': {'name': 'B'}, 'references': [], 'isolation': {}, 'expectations': [{**criterion, 'enforced': True}]},
+        {
+            'case': {'name': 'C'},
+            'references': [],
+            'isolation': None,
+            'expectations': [{**criterion, 'enforced': False}],
+        },
+    ]
+    assert held_in({'cases': cases, 'relations': []}) == 4
+    assert held_in({'cases': cases[2:], 'relations': []}) == 0
+    with pytest.raises(KeyError):
+        held_in({'verdict': 'PASS'})

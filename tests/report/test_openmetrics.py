@@ -98,3 +98,9 @@ def test_every_figure_is_documented(repository):
     found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
     documentation = (repository / 'docs' / 'scheduled.md').read_text()
     assert [name for name, _ in found if not re.search(rf'^\| `{name}[`{{]', documentation, re.MULTILINE)] == []
+
+
+def test_what_the_last_session_was_held_against_is_counted_where_it_is_known():
+    assert samples(watched(plain(FIRST, 'PASS'), held=0))['seatrial_judged_criteria', ''] == 0
+    assert samples(watched(plain(FIRST, 'PASS'), held=7))['seatrial_judged_criteria', ''] == 7
+    assert ('seatrial_judged_criteria', '') not in samples(watched(plain(FIRST, 'PASS')))

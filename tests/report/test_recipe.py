@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from seatrial.check.staging import write_runner
 from seatrial.engine.posixops import PosixOps
+from seatrial.model.layout import Layout
 from seatrial.model.namespace import LISTING, TREE, Trees
 from seatrial.model.quoting import shell_line
 from seatrial.model.tree import MetadataTree
+from seatrial.model.workload import over_layouts
 from seatrial.report.evidence import Step
 from seatrial.report.recipe import DIRECTORY, MOST_LINES, recipe
 
@@ -198,3 +200,15 @@ def test_a_launch_that_begins_with_a_flood_of_directories_is_not_repeated_by_han
     plan = names_plan(make)
     step = names_step(make, plan, 'create', ('fio',), directories=tuple(map(str, range(MOST_LINES + 1))))
     assert recipe(plan, [step], RAW).startswith('# This cannot be repeated by hand: 2001 lines')
+
+
+def test_a_layout_is_asked_for_before_the_launch(make, tmp_path):
+    asked = 'echo "It had the layout c-1.S4M. Give it to $PWD, then press return"; read -r _'
+    wide = Layout('wide', -1, 4 << 20)
+    found = lines_of(make, step(make, ('true',)), layout=wide, path=str(tmp_path))
+    assert found.index(asked) < found.index('true')
+    assert 'The reports are in' in ran('\n'.join(found), tmp_path).stdout
+    plan = make.plan(sweep=over_layouts((Layout(), wide), 1 << 26, 1 << 20))
+    for label, lines in (('default', 0), ('wide', 1)):
+        own = Step(make.sample(plan, label, 'write', 0, 512.0, command=('true',)), {}, ())
+        assert recipe(plan, [own], RAW).count(asked) == lines

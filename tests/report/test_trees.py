@@ -1,6 +1,6 @@
 import pytest
 
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees, listing_metrics
+from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
 from seatrial.model.tree import MetadataTree
 from seatrial.model.units import KIB
 from seatrial.report import trees, words
@@ -142,14 +142,3 @@ def test_what_is_on_disk_is_told_to_the_file(make, tree, clients, said):
 )
 def test_a_metric_has_a_label_and_a_listing_a_tick(metric, label, tick):
     assert (trees.metric_label(metric), trees.listing_tick(metric)) == (label, tick)
-
-
-def test_only_the_first_listing_finds_what_nobody_has_asked_for():
-    every = [*listing_metrics(PAUSES), *listing_metrics(()), 'file_stat', 'stat']
-    assert [name for name in every if trees.is_first(name)] == [
-        'ls_first', 'names_first', 'stat_first', 'file_stat', 'stat',
-    ]  # fmt: skip
-
-
-def test_the_pause_before_a_listing_is_in_its_name():
-    assert [trees.pause_of(name) for name in listing_metrics(PAUSES)] == [None] * 4 + list(PAUSES)

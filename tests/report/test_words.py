@@ -1,4 +1,6 @@
 import math
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -7,10 +9,15 @@ from hypothesis import strategies as st
 from seatrial.judge.expectations import AtLeast
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
-from seatrial.model.tree import Fact
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.model.layout import Layout
+from seatrial.model.namespace import TREE, Trees, on_mdts
+from seatrial.model.tree import Fact, MetadataTree
+from seatrial.model.workload import AccessPattern, Sweep, on_targets, over_layouts, over_osts
 from seatrial.report import words
 from seatrial.report.contrast import Ratio
+from seatrial.report.junit import junit
+from seatrial.report.markdown import markdown
+from seatrial.report.page import page
 
 
 @pytest.mark.parametrize(
@@ -168,6 +175,32 @@ def test_a_relation_that_alone_fails_a_session_is_named(make):
     assert words.verdict_sentence(session.result).endswith('fails: one is twice the other.')
 
 
+def test_of_several_relations_that_one_is_named_which_decides(make):
+    plan, other = make.plan('One'), make.plan('Other')
+    cases = [make.case(each, make.records(each, make.even_rates(each))) for each in (plan, other)]
+    pair = AtLeast(id='L', words='w', source='s', metric='write', of='Other')
+    pairs = tuple(
+        replace(pair, id=f'L{times}', words=f'one is {times} times the other', times=times) for times in (0.5, 2.0)
+    )
+    held = Criteria(pairs, frozenset(each.id for each in pairs))
+    session = make.session(*cases, criteria={plan.case: held})
+    assert words.verdict_sentence(session.result).endswith('fails: one is 2.0 times the other.')
+
+
+LEFT_OUT = ('narrowed to A: an acceptance of lab has 3 more cases',)
+
+
+def test_a_session_that_is_not_the_whole_acceptance_says_so_in_every_form(make):
+    plan = make.plan()
+    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    session = make.session(case, left_out=LEFT_OUT)
+    assert words.verdict_sentence(session.result).endswith('it is not the whole acceptance, so nothing is accepted.')
+    for form in (page, markdown, junit):
+        assert LEFT_OUT[0] in form(session) and LEFT_OUT[0] not in form(make.session(case))
+    suite = ElementTree.fromstring(junit(session)).find('testsuite')
+    assert (suite.get('errors'), suite.get('failures')) == ('1', '0')
+
+
 def test_a_session_without_cases_proves_nothing(make):
     assert words.verdict_sentence(make.session().result) == 'No case was planned, so nothing is proved.'
 
@@ -182,7 +215,7 @@ def test_what_must_be_said_of_every_case_is_said_once(make):
     plans = [make.plan(name) for name in ('A', 'B')]
     session = make.session(*(make.case(each, make.records(each, make.even_rates(each))) for each in plans))
     shared = words.shared_labels(session.result)
-    assert [label.split(':')[0] for label in shared] == ['P16']
+    assert [label.split(':')[0] for label in shared] == ['P16', 'drifting']
 
 
 def test_one_case_alone_shares_nothing(make):
@@ -221,7 +254,7 @@ def test_a_session_on_one_place_has_no_differences(make):
 
 
 def test_the_file_systems_of_a_session_are_told_with_what_is_mounted(make):
-    assert words.targets(make.metadata())[:3] == [
+    assert [seen[:2] for seen in words.targets(make.metadata())[:3]] == [
         ('scratch (ext4)', '/scratch/trials'),
         ('fast (tmpfs)', '/fast/trials'),
         ('vol0 (glusterfs)', '/vol0/trials'),
@@ -229,7 +262,19 @@ def test_the_file_systems_of_a_session_are_told_with_what_is_mounted(make):
 
 
 def test_a_file_system_that_only_some_jobs_have_seen_is_told_once(make):
-    assert words.targets(make.varied()) == [('scratch (ext4)', '/scratch/trials')]
+    assert [seen[:2] for seen in words.targets(make.varied())] == [('scratch (ext4)', '/scratch/trials')]
+
+
+@pytest.mark.parametrize(
+    ('target', 'said'),
+    [
+        ({'tried': 'Lustre 2.15'}, []),
+        ({'type': 'lustre', 'tried': ''}, ['untried: nobody has measured a lustre with this driver yet']),
+        ({'tried': 'ext4', 'no_layout': 'no layout: none'}, ['no layout: none']),
+    ],
+)
+def test_what_a_reader_must_know_of_a_type_is_said(make, target, said):
+    assert words.remarks(make.plan(**target).target) == said
 
 
 @pytest.mark.parametrize(
@@ -243,3 +288,59 @@ def test_a_file_system_that_only_some_jobs_have_seen_is_told_once(make):
 def test_a_point_is_told_by_itself(make, sweep, said):
     plan = make.plan(sweep=sweep)
     assert words.point_words(plan, plan.points[0]) == said
+
+
+WIDE = Layout('wide', -1, 4 << 20)
+TREE_ON_EACH = Trees((('files', MetadataTree(files_per_directory=10)),), 'mdt')
+
+
+@pytest.mark.parametrize(
+    ('sweep', 'values', 'points', 'sentence'),
+    [
+        (
+            over_layouts((Layout(), WIDE), 1 << 26, 1 << 20),
+            ['default', 'wide'],
+            ['layout default', 'layout wide (c-1.S4M)'],
+            'Every client writes and reads a file of its own, in each layout.',
+        ),
+        (
+            on_targets(over_osts(1 << 26, 1 << 20), range(2)),
+            ['ost0000', 'ost0001'],
+            ['ost0000', 'ost0001'],
+            'Every client writes and reads a file of its own, on each OST by itself.',
+        ),
+        (
+            on_mdts(TREE_ON_EACH, range(2)),
+            ['mdt0000', 'mdt0001'],
+            ['mdt0000', 'mdt0001'],
+            'Each of 2 clients makes, stats, reads and removes 10 empty files in one shared directory, '
+            'on each MDT by itself.',
+        ),
+    ],
+    ids=['layout', 'ost', 'mdt'],
+)
+def test_layouts_and_targets_have_names(make, sweep, values, points, sentence):
+    plan = make.plan(pattern=TREE if isinstance(sweep, Trees) else AccessPattern('multiple', 'whole'), sweep=sweep)
+    assert [words.point_value(plan, point) for point in plan.points] == values
+    assert [words.point_words(plan, point) for point in plan.points] == points
+    assert words.workload(plan) == sentence
+
+
+def test_a_place_that_several_checks_share_is_said_once():
+    assert words.by_place(['A/p:q/fs/default/1n', 'B/p:q/fs/default/1n', 'A/p:q/fs/default/2n']) == [
+        'A, B on p:q/fs/default/1n',
+        'A on p:q/fs/default/2n',
+    ]
+
+
+def test_the_nodes_are_counted_and_named_in_their_order(make):
+    evidence = make.varied()
+    cases = []
+    for number in (10, 2, 1, 9, 3):
+        case = evidence.cases[0]
+        start = case.records.start._replace(host=f'n{number}')
+        cases.append(replace(case, records=case.records._replace(start=start), samples={}))
+    assert words.machines(replace(evidence, cases=cases)) == '5 nodes: n1, n2, n3, n9 and 1 more'
+    assert words.machines(replace(evidence, cases=cases[:1])) == 'n10'
+    assert words.machines(replace(evidence, cases=[])) == ''
+    assert words.kernels(replace(evidence, cases=cases)) == ['Linux 6.1.0']

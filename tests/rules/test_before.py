@@ -81,3 +81,31 @@ def test_the_peak_of_a_file_a_client_is_all_of_them(plan):
 def test_the_peak_of_a_file_that_all_read_is_one(plan):
     whole = plan._replace(workload=plan.workload._replace(files='single', operations=('read',)))
     assert 64 * MIB <= peak(whole, 64 * MIB)['bytes'] < 128 * MIB
+
+
+def labels(ground):
+    return [each.sentence for each in findings(BEFORE, ground) if (each.rule, each.effect) == ('P20a', 'label')]
+
+
+def test_connections_that_are_not_seen_are_a_label(ground):
+    assert labels(ground) == [] and labels(ground._replace(unseen='')) == []
+    (said,) = labels(ground._replace(unseen='osc/*/state: Permission denied'))
+    assert said.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
+
+
+@pytest.mark.parametrize(('unseen', 'told'), [(None, False), ('', True)])
+def test_of_several_nodes_the_connections_of_one_are_seen_and_that_is_said_alike_in_every_case(ground, unseen, told):
+    def on(nodes):
+        plan = ground.plan
+        return labels(ground._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))
+
+    assert on(1) == []
+    assert on(2) == on(64) and [('first node' in said) for said in on(2)] == [True] * told
+
+
+def test_a_target_that_limits_the_space_is_named(ground):
+    tight = ground._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
+    (said,) = [each.sentence for each in findings(BEFORE, tight)]
+    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in said
+    (said,) = [each.sentence for each in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]
+    assert 'OST 7' not in said

@@ -5,7 +5,7 @@ import pytest
 from builders import FLAT, moved, plan_of, records_of, sample_of
 from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import digest
-from seatrial.model.record import Records
+from seatrial.model.record import Finding, Records
 from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import CaseSeen, measured, working_set
@@ -17,7 +17,8 @@ def broken(plan, records):
 
 
 def labels(plan, records):
-    return [each.sentence for each in findings(CASE, CaseSeen(plan, records)) if each.effect == 'label']
+    found = findings(CASE, CaseSeen(plan, records))
+    return [each.sentence for each in found if each.effect == 'label']
 
 
 def test_a_complete_record_breaks_no_rule(plan, records):
@@ -253,3 +254,17 @@ def test_a_case_of_which_no_promise_holds_has_converged():
     plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
     records = records_of(plan, 6 * [0.0])
     assert (records.end.stopped, broken(plan, records)) == ({'two': 'converged'}, [])
+
+
+def test_c1_layouts_that_need_more_targets_than_there_are_are_counted(plan, records):
+    fewer = plan._replace(axis='layout', left_out=(3, 4), target=plan.target._replace(osts=4))
+    assert '2 layouts of the check need more OSTs than there are (4)' in labels(fewer, records)[0]
+
+
+def test_t5_what_a_target_that_was_not_tested_lacks_is_not_said_twice(plan, records):
+    closed = Finding('P5b', 'incomplete', 'it cannot be tested')
+    own = [sample for sample in records.samples if sample.point != '4objects' or sample.stage != 'measured']
+    only = [sample_of(plan, plan.points[1], 'write', findings=(closed,))]
+    ends = records.end._replace(stopped={**records.end.stopped, '4objects': 'invalid'})
+    assert broken(plan, records._replace(samples=[*own, *only], end=ends)) == []
+    assert broken(plan, records._replace(samples=own)) == ['T5']

@@ -25,6 +25,19 @@ def broken(launched):
     return [each.rule for each in findings(LAUNCH, launched)]
 
 
+@pytest.mark.parametrize(
+    ('seconds', 'makes_mib_s', 'rules'),
+    [(0.049, 5000.0, ['P4c']), (0.052, 5000.0, []), (0.049, 0.0, [])],
+)
+def test_a_client_that_is_nearly_as_fast_as_it_makes_its_data_is_labelled(write, seconds, makes_mib_s, rules):
+    # 64 MiB in 51.2 ms are a quarter of 5,000 MiB/s
+    jobs = tuple(job._replace(start_s=0.0, end_s=seconds) for job in write.measurement.jobs)
+    launched = changed(write._replace(makes_mib_s=makes_mib_s), jobs=jobs)
+    assert write.point.bytes_per_client == SIZE
+    assert [rule for rule in broken(launched) if rule == 'P4c'] == rules
+    assert 'P4c' not in broken(launched._replace(operation='read'))
+
+
 def changed(launched, **fields):
     return launched._replace(measurement=launched.measurement._replace(**fields))
 
@@ -50,6 +63,15 @@ def test_t3_a_read_without_counters_is_labelled_unknown(read):
     assert cache_label(read._replace(storage_read_bytes=None)) == 'unknown'
 
 
+@pytest.mark.parametrize(('share', 'cache'), [(1.0, 'cold'), (1.24, 'cold'), (1.26, 'unknown'), (50.0, 'unknown')])
+def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, cache):
+    busy = read._replace(storage_read_bytes=int(share * 2 * SIZE))
+    assert cache_label(busy) == cache
+    assert broken(busy) == ([] if cache == 'cold' else ['T3'])
+    if cache == 'unknown':
+        assert 'nothing shows whose it was' in RULES['T3'].check(busy)
+
+
 def test_o_direct_in_effect_makes_a_read_cold(read):
     direct = changed(read, direct=True)._replace(storage_read_bytes=None)
     assert cache_label(direct) == 'cold' and broken(direct) == []
@@ -68,6 +90,24 @@ def test_t9_another_world_size_is_invalid(write):
 
 def test_t10_another_number_of_nodes_is_invalid(write):
     assert broken(changed(write, hosts=('a', 'b'))) == ['T10']
+
+
+def test_t10_another_node_than_the_one_that_was_named_is_invalid(write):
+    assert broken(write._replace(meant=('node1.cluster',))) == []
+    named = write._replace(meant=('node2',))
+    assert broken(named) == ['T10']
+    assert 'ran on node1 and not on node2' in findings(LAUNCH, named)[0].sentence
+
+
+@pytest.mark.parametrize(
+    ('axis', 'apart_s', 'rules'), [('objects', 0.2, ['T21']), ('group', 0.2, []), ('group', 0.3, ['T21'])]
+)
+def test_t21_clients_began_together_or_in_a_node_sweep_nearly_so(write, axis, apart_s, rules):
+    first, second = write.measurement.jobs
+    jobs = (first._replace(host='a'), second._replace(host='b', start_s=apart_s, end_s=first.end_s + apart_s))
+    two = changed(write, jobs=jobs, hosts=('a', 'b'))
+    two = two._replace(plan=two.plan._replace(axis=axis), point=two.point._replace(nodes=2, tasks_per_node=1))
+    assert broken(two) == rules
 
 
 def test_t12_no_time_at_all_is_too_short_and_not_a_zero(write):

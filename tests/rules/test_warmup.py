@@ -23,10 +23,21 @@ def test_data_that_compress_are_invalid(plan, block):
     assert broken(plan, NOISE, block) == ['P4']
 
 
-def test_the_same_data_in_two_places_are_invalid(plan):
-    assert broken(plan, NOISE, NOISE) == ['P4']
+@pytest.mark.parametrize(('deduplicates', 'rules'), [(True, ['P4a']), (None, ['P4b']), (False, [])])
+def test_the_same_data_in_two_places_matter_where_the_back_end_may_keep_them_once(plan, deduplicates, rules):
+    declared = plan._replace(target=plan.target._replace(deduplicates=deduplicates))
+    assert broken(declared, NOISE, NOISE) == rules
+    assert broken(declared, NOISE, os.urandom(65536)) == broken(declared, NOISE) == []
 
 
-def test_a_site_that_declares_no_compression_is_asked_for_nothing(plan):
+@pytest.mark.parametrize(('deduplicates', 'rules'), [(True, ['P4a']), (None, ['P4b']), (False, [])])
+def test_data_that_repeat_where_no_block_was_looked_at_are_the_engines_to_tell(plan, deduplicates, rules):
+    declared = plan._replace(target=plan.target._replace(deduplicates=deduplicates))
+    found = findings(WARMUP, Warmed(declared, (NOISE, os.urandom(65536)), 'they begin again after 128 MiB'))
+    assert [each.rule for each in found] == rules
+    assert all('in two places: they begin again after 128 MiB; ' in each.sentence for each in found)
+
+
+def test_a_site_that_declares_no_compression_may_be_given_zeros(plan):
     declared = plan._replace(target=plan.target._replace(compresses=False))
-    assert broken(declared, bytes(65536), bytes(65536)) == []
+    assert broken(declared, bytes(65536), NOISE) == []

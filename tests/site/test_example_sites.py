@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from module_systems import login
 from seatrial.site.load import load
 from seatrial.site.model import (
     EngineEntry,
@@ -30,6 +31,7 @@ from seatrial.site.profile import PROFILES
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / 'site-config' / 'local'
+LAB = ROOT / 'site-config' / 'lab'
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 DOCS = (ROOT / 'docs' / 'site-config.md').read_text()
 ENTRIES = (
@@ -62,11 +64,45 @@ def reframe_says(settings: Path, system: str) -> Any:
         f'--system={system}',
         '--show-config',
     ]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith('RFM_')}
     with tempfile.TemporaryDirectory() as cwd:
-        done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=120)
+        return json.loads(said(argv, settings, cwd))
+
+
+SCRIPTS = """
+import sys
+
+from reframe.core import config, runtime
+from reframe.core.schedulers import Job
+
+settings, system = sys.argv[1:]
+site = config.load_config(settings)
+site.select_subconfig(system)
+runtime.init_runtime(site)
+for partition in runtime.runtime().system.partitions:
+    options = {'script_filename': 'job.sh', 'sched_access': partition.access}
+    job = Job.create(partition.scheduler, partition.launcher_type(), 'case', **options)
+    job.num_tasks, job.num_tasks_per_node = 12, 4
+    job.prepare(['true'])
+    print(f'# {partition.name}')
+    print(open('job.sh').read())
+"""
+
+
+def scripts(settings: Path, system: str) -> dict[str, str]:
+    """The script that ReFrame makes for a job of twelve tasks, four a node, in each of the partitions."""
+    with tempfile.TemporaryDirectory() as cwd:
+        text = said([sys.executable, '-c', SCRIPTS, str(settings), system], settings, cwd)
+    _, *parts = re.split(r'^# (\w+)$', text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def said(argv: list[str], settings: Path, cwd: str) -> str:
+    # The example takes its engines from modules, and ReFrame starts with Lmod alone then.
+    shell = login('lmod') if settings.parent == EXAMPLE else os.environ
+    environment = {key: value for key, value in shell.items() if not key.startswith('RFM_')}
+    done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 @pytest.mark.parametrize('key', KEYS)
@@ -131,11 +167,13 @@ def test_reframe_can_be_held_to_one_partition_of_the_example() -> None:
     assert partition['name'] == 'io'
 
 
-def test_reframe_asks_slurm_for_whole_nodes_of_the_example() -> None:
-    system = reframe_says(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]
-    assert system['sched_options']['use_nodes_option'] is True
-    for partition in system['partitions']:
-        assert partition['scheduler'] == 'slurm' and {'--exclusive', '--no-requeue'} <= set(partition['access'])
+@pytest.mark.parametrize(('folder', 'system'), [(EXAMPLE, 'pelagia'), (LAB, 'lab')])
+def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, system: str) -> None:
+    found = scripts(folder / 'settings.py', system)
+    assert list(found) == ['compute', 'io']
+    for text in found.values():
+        options = {line.removeprefix('#SBATCH ') for line in text.splitlines() if line.startswith('#SBATCH ')}
+        assert {'--nodes=3', '--ntasks=12', '--ntasks-per-node=4', '--exclusive', '--no-requeue'} <= options
 
 
 @pytest.mark.parametrize(('folder', 'system'), [(LOCAL, 'local:default'), (EXAMPLE, 'pelagia')])

@@ -35,7 +35,7 @@ SharedFile:
         default:
           1: {read@2objects: [100.0, -0.1, null, MiB/s], write@2objects: [80, -0.1, 0.2, MiB/s]}
           16:
-            read@2objects: [1000.0, null, 0.2, MiB/s]
+            read@2objects: [1000.0, -0.2, 0.2, MiB/s]
   acceptance:
     lab:io:
       scratch:
@@ -148,11 +148,13 @@ def test_the_words_are_those_of_the_verdict():
         ('100.0,', '1:40.0,', "'1:40.0' is another number to ReFrame, or none"),
         ('100.0,', '1_00,', "'1_00' is another number to ReFrame, or none"),
         ('100.0,', '1.0e+999,', "'1.0e+999' is another number to ReFrame, or none"),
-        ('-0.1,', '0.1,', '0.1 is no lowest fraction; write -0.1 for 10 % less, or null'),
+        ('-0.1,', '0.1,', '0.1 is no lowest fraction; write -0.1 for 10 % less'),
         ('-0.1,', '-10,', '-10 is no lowest fraction'),
         ('-0.1,', '-1,', '-1 is no lowest fraction'),
         ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is no highest fraction; write 0.1 for 10 % more, or null'),
         ('-0.1, null,', 'null, null,', 'nothing can fail it: write -0.1'),
+        ('-0.1, null,', 'null, 0.1,', 'nothing can be too slow; write -0.1 for at most 10 % less'),
+        ('engine: ior}', 'clients: 0}', "0 is no number of clients; write how many the largest point has: 64"),
         ('-0.1, null,', '0, 0.0,', 'nothing can meet it: write -0.1'),
         ('MiB/s', 'MB/s', "'MB/s' is not the unit of the metric; write MiB/s"),
         ('null, MiB/s]', 'null]', '3 parts where 4 are expected; write [1000.0, -0.1, null, MiB/s]'),
@@ -218,7 +220,7 @@ def test_a_reference_of_metadata_in_another_unit_is_refused_with_the_right_one(r
 
 def test_a_problem_has_the_keys_of_its_place(problems_of):
     assert problems_of('100.0, -0.1', '100.0, 0.1') == (
-        f'{PLACE}.1.read@2objects[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less, or null',
+        f'{PLACE}.1.read@2objects[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less',
     )
 
 

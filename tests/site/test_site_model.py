@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from seatrial.filesystem.catalogue import TYPES
-from seatrial.model.layout import Layout
+from seatrial.model.layout import Component, Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
-from seatrial.model.units import GIB, MIB
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import Geometry
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
@@ -65,9 +65,50 @@ def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_
     ]
 
 
-def test_the_first_trial_that_gives_a_case_decides_what_is_fixed(site_with: Build) -> None:
+def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
     site = site_with('  - checks: [access]\n', TWO_TRIALS)
     assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 1200.0, 3, (), 500)
+    more = TWO_TRIALS.replace('    budget: 20min\n', '') + '    budget: 10min\n'
+    site = site_with('  - checks: [access]\n', more)
+    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 600.0, 3, (), 500)
+
+
+def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
+    first = TWO_TRIALS.replace('    max_clients: 3\n', '    max_clients: 3\n    enforce: [X1]\n')
+    site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
+    assert site.overrides(a_case(), 'access', 'nightly').enforce == ('X1', 'X2')
+    assert site.overrides(a_case(nodes=2), 'access', 'nightly').enforce == ('X2', 'X1')
+    assert site.overrides(a_case(partition='lab:login', layout='wide'), 'access', 'nightly').enforce == ('X1',)
+
+
+@pytest.mark.parametrize(('key', 'value'), [('budget', '10min'), ('max_clients', '4'), ('bytes_per_client', '4GiB')])
+def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, key: str, value: str) -> None:
+    site = site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {key}: {value}\n')
+    with pytest.raises(SiteError) as caught:
+        site.check_overrides({'SharedFile': 'access'})
+    assert list(caught.value.problems) == [
+        f'trial.yaml: trials[1].{key}: is not that of trials[0], '
+        'which gives SharedFile/lab:io/scratch/default/1n too; write the same in both'
+    ]
+
+
+@pytest.mark.parametrize('line', ['budget: 20min', 'profiles: [smoke]\n    budget: 10min'])
+def test_trials_that_agree_or_never_meet_are_none_that_contradict(site_with: Build, line: str) -> None:
+    site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {line}\n').check_overrides({'SharedFile': 'access'})
+    other = f'{TWO_TRIALS}    budget: 10min\n'
+    site_with('  - checks: [access]\n', other).check_overrides({'OwnFiles': 'access', 'Other': 'other'})
+
+
+def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with: Build) -> None:
+    known = {'SharedFile': ('access', ['X1', 'P1'])}
+    smoke = 'nodes: [1, 2]\n    profiles: [smoke]\n    enforce: [{}]'
+    with pytest.raises(SiteError) as caught:
+        site_with('nodes: [1, 2]', smoke.format('X1')).check_enforced(known, ['P1'])
+    assert list(caught.value.problems) == [
+        "trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke; add another one to its profiles"
+    ]
+    site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'])
+    site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(known)
 
 
 def test_a_trial_fixes_nothing_for_the_cases_of_another(site_with: Build) -> None:
@@ -97,6 +138,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     compresses: true
     server_cache_bytes: 512GiB
     fast_tier_bytes: 0
+    osts: 32
     limits:"""
     target = site_with('limits:', keys).target('scratch', 'wide')
     assert target._asdict() == {
@@ -113,7 +155,22 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'compresses': True,
         'server_cache_bytes': 512 * GIB,
         'fast_tier_bytes': 0,
+        'osts': 32,
+        'mdts': None,
+        'telemetry': (),
+        'no_layout': '',
+        'tried': '',
+        'deduplicates': None,
+        'listed': (),
     }
+
+
+def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> None:
+    site = site_with('limits:', 'osts: [7, 0, 3]\n    mdts: 2\n    limits:')
+    entry, target = site.file_system('scratch'), site.target('scratch', 'default')
+    assert (entry.numbers('ost'), entry.numbers('mdt')) == ((0, 3, 7), (0, 1))
+    assert (target.osts, target.mdts, target.listed) == (3, 2, ('ost',))
+    assert site_with().file_system('scratch').numbers('ost') is None
 
 
 def test_the_default_layout_is_always_there(site_with: Build) -> None:
@@ -123,6 +180,15 @@ def test_the_default_layout_is_always_there(site_with: Build) -> None:
 def test_what_a_file_system_does_not_say_is_unknown(site_with: Build) -> None:
     target = site_with().target('home', 'default')
     assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
+
+
+def test_the_command_to_the_servers_is_a_program_with_its_arguments(site_with: Build) -> None:
+    site = site_with(
+        'limits:', "telemetry: [/usr/bin/ssh, oss1, lctl, get_param, 'obdfilter.*.job_stats']\n    limits:"
+    )
+    command = ('/usr/bin/ssh', 'oss1', 'lctl', 'get_param', 'obdfilter.*.job_stats')
+    assert site.target('scratch', 'default').telemetry == command
+    assert site_with().target('scratch', 'default').telemetry == ()
 
 
 def test_no_job_may_empty_the_caches_of_its_nodes_unless_the_site_says_so(site_with: Build) -> None:
@@ -178,7 +244,7 @@ def test_engines_can_have_an_order_and_programs_of_the_site(site_with: Build) ->
 
 def test_the_interpreter_on_the_nodes_can_be_named(site_with: Build) -> None:
     site = site_with('{launcher: srun,', '{python: /usr/bin/python3.6, launcher: srun,')
-    assert [site.partition(name).python for name in ('lab:io', 'lab:login')] == ['/usr/bin/python3.6', 'python3']
+    assert [site.partition(name).python for name in ('lab:io', 'lab:login')] == ['/usr/bin/python3.6', None]
 
 
 def test_names_of_checks_and_families_are_accepted(site_with: Build) -> None:
@@ -260,3 +326,23 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_a_path_lies_in_a_directory_by_whole_names(path: str, inside: bool) -> None:
     assert lies_in(path, '/a') is inside
+
+
+def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> None:
+    keys = """components:
+          - {end: 64KiB, on_mdt: true}
+          - {end: 1GiB, stripe_count: 1, pool: flash}
+          - {stripe_count: -1, stripe_size: 4MiB}
+        mirrors: 2
+        mdt_index: 0"""
+    layout = site_with('{stripe_count: -1, stripe_size: 1MiB}', f'\n        {keys}').target('scratch', 'wide').layout
+    assert layout == Layout(
+        'wide',
+        components=(
+            Component(64 * KIB, on_mdt=True),
+            Component(GIB, stripe_count=1, pool='flash'),
+            Component(None, stripe_count=-1, stripe_size=4 * MIB),
+        ),
+        mirrors=2,
+        mdt_index=0,
+    )

@@ -12,6 +12,7 @@ from seatrial.site.slurm_job import (
     Fate,
     State,
     fate_of,
+    may_go_on,
     merged,
     name_of,
     of_sacct,
@@ -134,8 +135,13 @@ REFUSED = {
     'bad-value': '"many" is not a valid node count',
     'over-time': 'Requested time limit is invalid (missing or exceeds some limit)',
     'too-many-nodes': ('Node count specification invalid (more nodes than there are, or than the partition allows)'),
-    'too-many-tasks': 'More processors requested than permitted (more tasks than its nodes have processors)',
-    'too-much-memory': 'Requested node configuration is not available',
+    'too-many-tasks': (
+        'More processors requested than permitted '
+        '(more tasks than its nodes, or the whole partition, have processors)'
+    ),
+    'too-much-memory': (
+        'Requested node configuration is not available (no nodes are as it asks, or there are fewer of them)'
+    ),
 }
 SCONTROL = sorted(FOLDER.glob('*-scontrol.out'))
 SACCT = sorted(FOLDER.glob('*-sacct.out'))
@@ -168,7 +174,10 @@ def test_what_sbatch_refuses_is_said(name):
     ('name', 'why'),
     [
         ('controller-killed', 'Unable to contact slurm controller (connect failure)'),
-        ('munge-dead', 'Protocol authentication error'),
+        (
+            'munge-dead',
+            'munge does not serve this host: Failed to connect to "/tmp/lab/run/munge.socket": Connection refused',
+        ),
     ],
 )
 def test_a_slurm_that_is_away_is_no_refusal(name, why):
@@ -187,8 +196,8 @@ def test_what_is_not_of_sbatch_is_no_refusal():
         ('controller-killed', 'Slurm does not answer: Unable to contact slurm controller (connect failure)'),
         (
             'munge-dead',
-            'Slurm does not answer: Munge encode failed: Failed to connect to "/tmp/lab/run/munge.socket": '
-            'Connection refused',
+            'Slurm does not answer: munge does not serve this host: Failed to connect to '
+            '"/tmp/lab/run/munge.socket": Connection refused',
         ),
     ],
 )
@@ -277,6 +286,16 @@ def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
     assert with_output(failed, f'my program: {slurms}') == failed
 
 
+@pytest.mark.parametrize(
+    ('restarts', 'end'), [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')]
+)
+def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
+    fate = Fate(State.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
+    assert sentence(fate) == f'failed with exit code 3 after 5 s{end}'
+    cancelled = Fate(State.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
+    assert sentence(cancelled) == f'cancelled by root after 5 s{end}'
+
+
 def test_the_newest_of_several_lines_of_a_requeued_job_counts():
     lines = said('scancel-end-sacct').splitlines(keepends=True)
     older = lines[1].replace('CANCELLED by 1001', 'NODE_FAIL')
@@ -318,6 +337,21 @@ def test_without_sacct_scontrol_is_enough(slurm):
 def test_a_program_that_hangs_is_said_to_be_silent(slurm):
     slurm(scontrol=Answer('', None), sacct=Answer('', None))
     assert sentence(fate_of('1')) == 'Slurm does not answer: scontrol has not answered for 20 s'
+
+
+def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
+    said_so = Answer('', None, said('munge-dead-scontrol', 'err'))
+    slurm(scontrol=said_so, sacct=said_so)
+    assert sentence(fate_of('1')).startswith(
+        'Slurm does not answer: munge does not serve this host: Failed to connect'
+    )
+
+
+def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
+    going_on = {'PENDING', 'REQUEUED', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'SILENT'}
+    assert {state.name for state in State if may_go_on(Fate(state))} == going_on
+    slurm()
+    assert not may_go_on(fate_of('1'))
 
 
 def test_accounting_is_asked_where_scontrol_has_forgotten_the_job(slurm):

@@ -13,11 +13,13 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
+from seatrial.check.darshan import keep_testimony
 from seatrial.check.declared import Declared, declare, declared
-from seatrial.check.fate import ask_fate
+from seatrial.check.fate import SLURM, Patience, ask_fate
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
-from seatrial.check.staging import claim_records, job_lines, write_plan
+from seatrial.check.staging import claim_records, comment_option, job_lines, write_plan
+from seatrial.job.orphans import lead, led
 from seatrial.job.recorder import records_in
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
@@ -67,6 +69,7 @@ class Trial(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
+        self.max_pending_time = f'{int(self.trial_session.site.partition(self.case.partition).queue_limit)}s'
 
     @run_after('setup')
     def raise_fault(self) -> None:
@@ -78,6 +81,8 @@ class Trial(rfm.RunOnlyRegressionTest):
     def stage(self) -> None:
         # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
         self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
+        if not _is_led():
+            raise SanityError('INCOMPLETE: the session has died before the case began')
         self.trial_plan, runner = claim_records(self.trial_plan)
         plan = write_plan(self.trial_plan)
         python = self.trial_session.site.partition(self.case.partition).python
@@ -87,16 +92,25 @@ class Trial(rfm.RunOnlyRegressionTest):
         self.prerun_cmds = ['trap : TERM INT']
         self.executable = carry_out
         self.postrun_cmds = [remove]
+        if self.current_partition.scheduler.registered_name in SLURM:
+            self.job.options = [*self.job.options, comment_option(self.trial_session.id)]
         # The runner starts every launch itself: its geometry changes from point to point.
         self.job.launcher = getlauncher('local')()
 
     @run_after('run')
     def ask_of_end(self) -> None:
         scheduler = self.current_partition.scheduler.registered_name
-        ask_fate(self.trial_plan.records, scheduler, self.job.jobid, Path(self.stagedir) / self.job.stderr)
+        limit_s = self.trial_session.site.partition(self.case.partition).queue_limit
+        known = ''
+        if getattr(self.job, 'is_cancelling', False):  # by ReFrame, which does so without a word
+            known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {limit_s:.0f} s'
+        output = Path(self.stagedir) / self.job.stderr
+        patience = Patience(limit_s, job_limit_s(self.trial_plan))
+        ask_fate(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
 
     @sanity_function
     def judge(self) -> Any:
+        keep_testimony(self.trial_plan)
         self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records), self.trial_criteria)
         self.verdict = self.result.verdict.value
         return sn.assert_true(True)
@@ -192,6 +206,20 @@ def _checked_session() -> Session:
         return with_references(session, declared(), complete=False) if session.plain else session
     except SiteError as error:
         raise ReframeError('; '.join(error.problems)) from None
+
+
+@cache
+def _leading() -> Any:
+    """The heartbeat of a session of plain ReFrame, which this process leads."""
+    return lead(_session().site.state, _session().id)
+
+
+def _is_led() -> bool:
+    """Whether somebody still waits for the session; of plain ReFrame that is this process."""
+    session = _session()
+    if session.plain:
+        return _leading() is not None
+    return led(session.site.state, session.id) is not None
 
 
 def _raise(result: CaseResult) -> None:

@@ -112,7 +112,8 @@ def _fault(workload: Work, sweep: Sweep | Trees) -> tuple[str, str | None]:
 
 def _shape(workload: Work, sweep: Sweep | Trees) -> Shape:
     if isinstance(workload, AccessPattern):
-        return Shape(workload.operations, sweep.axis)
+        layouts = sweep.layouts if isinstance(sweep, Sweep) else ()
+        return Shape(workload.operations, sweep.axis, tuple(layout.name for layout in layouts))
     points = _examples(sweep)
     names = (name for each in workload.operations for point in points for name in measures(workload, each, point))
     return Shape(tuple(dict.fromkeys(names)), sweep.axis, tuple(point.label for point in points))

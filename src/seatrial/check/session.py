@@ -6,10 +6,12 @@ import secrets
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from reframe.core.exceptions import ReframeFatalError
 from reframe.core.runtime import runtime
@@ -33,6 +35,8 @@ class Session:
 
     references: of the site, in all profiles, once they have been checked (criteria.with_references).
     engine: the one that was asked for; it alone measures what it can measure; empty: the first of `engines` that can
+    not_applicable: cases that were asked for and cannot be there, by the reason
+    left_out: of an acceptance, why it is not that of the whole system
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     """
 
@@ -46,6 +50,8 @@ class Session:
     references: tuple[Reference, ...] = ()
     plain: bool = False
     engine: str = ''
+    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    left_out: Sequence[str] = ()
 
 
 def new_id() -> str:
@@ -78,12 +84,33 @@ def save(session: Session) -> Path:
         'only': list(session.only),
         'system': session.system,
         'references': session.references,
+        'not_applicable': dict(session.not_applicable),
+        'left_out': list(session.left_out),
     }
     references = references_file(session.site.folder)
     if references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
     file.write_text(json.dumps(data, indent=1) + '\n')
     return file
+
+
+def not_applicable_of(folder: Path) -> dict[str, list[str]]:
+    """What session.json says of the cases that could not be there; nothing where there is none."""
+    found = _said(folder, 'not_applicable')
+    return found if isinstance(found, dict) else {}
+
+
+def left_out_of(folder: Path) -> list[str]:
+    """What session.json says of why an acceptance was not whole; nothing where there is none."""
+    found = _said(folder, 'left_out')
+    return found if isinstance(found, list) else []
+
+
+def _said(folder: Path, key: str) -> Any:
+    try:
+        return json.loads((folder / FILE).read_text()).get(key)
+    except (OSError, ValueError, AttributeError):
+        return None
 
 
 @cache

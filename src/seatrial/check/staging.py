@@ -15,6 +15,9 @@ from seatrial.model.record import PLAN
 
 NODE_ROOMS = ('model', 'engine', 'filesystem', 'rules', 'job')
 RUNNER = 'runner.pyz'
+COMMENT = 'seatrial:'
+"""What the comment of a job of Slurm begins with; the session's id follows."""
+
 MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
 
 
@@ -57,10 +60,29 @@ def write_runner(folder: Path) -> Path:
     return file
 
 
-def job_lines(python: str, runner: Path, plan: Path) -> tuple[str, str]:
+def comment_option(session: str) -> str:
+    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
+    return f'--comment={COMMENT}{session}'
+
+
+PYTHONS = ('python3', '/usr/libexec/platform-python', *(f'python3.{minor}' for minor in range(14, 5, -1)))
+"""Interpreters that a node is searched for, the usual one first; a minimal RHEL 8 has only its platform-python."""
+
+_PROBE = (
+    f'for python in {" ".join(PYTHONS)}; do '
+    '"$python" -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '
+    'echo "seatrial: no Python of 3.6 or later on $(uname -n); name one in trial.yaml: partitions, python" >&2; '
+    'exit 127'
+)
+
+
+def job_lines(python: str | None, runner: Path, plan: Path) -> tuple[str, str]:
     """The two lines of the job script: carry the plan out, then remove what it made.
+
+    python: the interpreter on the node; None: the first of PYTHONS that is there and is 3.6 or later.
 
     In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C.
     """
-    start = ['env', 'LC_ALL=C.UTF-8', python, str(runner)]
+    interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
+    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, str(runner)]
     return shell_line([*start, 'run', str(plan)]), shell_line([*start, 'remove', str(plan)])

@@ -1,4 +1,4 @@
-"""What a session leaves for people once its verdict stands: its row in the history and its report."""
+"""What a session leaves for people once its verdict stands: its results, its row in the history and its report."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -9,6 +9,7 @@ from seatrial.check.session import Session
 from seatrial.cli.evidence import evidence_of
 from seatrial.cli.history import remember
 from seatrial.cli.report import FOLDER, write_report
+from seatrial.cli.results import write_results
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
 
@@ -16,23 +17,37 @@ T = TypeVar('T')
 
 
 def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result: SessionResult) -> None:
-    """Write both and say where. Whatever goes wrong here is said, and changes no verdict."""
-    evidence = _tried(screen, 'the records were not read again', lambda: evidence_of(session, plans, result))
+    """Write all three and say where. What goes wrong here is said, and changes no verdict: that is in the records."""
+    results = tried(screen, session, 'the results were not written', lambda: write_results(session, result))
+    if results is not None:
+        screen.print(f'  results: {results}', soft_wrap=True)
+    evidence = tried(screen, session, 'the records were not read again', lambda: evidence_of(session, plans, result))
     if evidence is None:
         return
     again = f'seatrial report {session.id}'
-    file = _tried(
-        screen, f'no report was written; try {again}', lambda: write_report(evidence, session.folder / FOLDER)
+    file = tried(
+        screen,
+        session,
+        f'no report was written; try {again}',
+        lambda: write_report(evidence, session.folder / FOLDER),
     )
     if file is not None:
         screen.print(f'  report:  {file}', soft_wrap=True)
-    _tried(screen, 'the history does not have this session', lambda: remember(evidence, session.site.state))
+    tried(
+        screen,
+        session,
+        'the history does not have this session',
+        lambda: remember(evidence, session.site.state, session.only),
+    )
 
 
-def _tried(screen: Console, otherwise: str, act: Callable[[], T]) -> T | None:
+def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T]) -> T | None:
+    """What `act` returns. Its fault is said after `otherwise`: nothing that follows a measurement may undo it."""
     try:
         return act()
-    except Exception as error:  # no fault of what comes after a verdict may stand in its way
-        said = f'{error.filename}: {error.strerror}' if isinstance(error, OSError) and error.filename else repr(error)
+    except Exception as error:
+        said = repr(error)
+        if isinstance(error, OSError) and error.strerror:
+            said = f'{error.filename or session.folder}: {error.strerror}'
         screen.print(f'{otherwise}: {said}', soft_wrap=True)
         return None

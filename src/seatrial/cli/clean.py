@@ -1,11 +1,15 @@
-"""`seatrial clean`: what dead sessions have left on the file systems, and its removal."""
+"""`seatrial clean`: what dead sessions have left on the file systems and in Slurm's queue, and its removal."""
 
+import re
+import shutil
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from seatrial.cli.options import site_option
+from seatrial.cli.queue import QueueError
+from seatrial.cli.sweep import SessionJob, cancel, has_one_queue, jobs_of_sessions, submits_to_slurm
 from seatrial.cli.terminal import console, duration
 from seatrial.filesystem.probe import mute
 from seatrial.job import lock, orphans, rundir
@@ -14,22 +18,35 @@ from seatrial.model.units import approximate_size
 from seatrial.site.load import load
 from seatrial.site.model import Site
 
-LEFT = 13  # something that should go could not
+LEFT = 13  # something that should go could not, or not yet
 
 
 @click.command()
 @site_option
 @click.option('--yes', is_flag=True, help='Remove what is shown as removable; without it nothing is changed.')
 def clean(site_folder: Path, yes: bool) -> int:
-    """List run directories and locks that sessions have left; with --yes remove your own dead ones.
+    """List jobs, run directories and locks that sessions have left; with --yes remove your own dead ones.
 
-    Only marked directories directly below the configured paths, only your own, only of sessions that are dead.
+    Only jobs that bear the mark of a session, only marked directories directly below the configured paths, only your
+    own, only of sessions that are dead.
+
+    Exit codes: 0, or 13 if something stays that should go: what could not be removed, or what cannot be known to be
+    dead yet; then it is said when it will be.
     """
     site = load(site_folder)
     screen = console()
-    found = _orphans(site, screen)
+    known = _jobs(site, screen)
+    jobs = known or []
+    for job in jobs:
+        screen.print(f'{job.words}: {job.alive or "its session is dead: it can be cancelled"}', soft_wrap=True)
+    orphaned = [job for job in jobs if job.alive is None]
+    ended = _cancel(site, orphaned, screen) if yes else True
+    queued = None
+    if known is not None and has_one_queue(site):
+        queued = {job.session for job in jobs if not (yes and ended and job in orphaned)}
+    found = _orphans(site, screen, queued)
     stale = [held for held in lock.list_locks(site.state) if held.stale]
-    if not found and not stale:
+    if not jobs and not found and not stale:
         screen.print('Nothing is left behind.')
         return 0
     for orphan in found:
@@ -38,17 +55,53 @@ def clean(site_folder: Path, yes: bool) -> int:
         screen.print(f'stale lock: {held.sentence()}', soft_wrap=True)
     removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
     if not yes:
+        if orphaned:
+            what = '1 job' if len(orphaned) == 1 else f'{len(orphaned)} jobs'
+            screen.print(f'{what} can be cancelled: seatrial clean --yes')
         if removable or stale:
             screen.print(f'{len(removable)} directories and {len(stale)} locks can be removed: seatrial clean --yes')
         return 0
     complete = [_remove(orphan, screen) for orphan in removable]
     for held in lock.break_stale(site.state):
         screen.print(f'removed the lock of {held.storage_system}')
-    return 0 if all(complete) else LEFT
+    later = any(orphan.alive and orphan.over and orphan.foreign is None for orphan in found)
+    return 0 if ended and all(complete) and not later else LEFT
 
 
-def _orphans(site: Site, screen: Console) -> list[Orphan]:
-    """Those of every configured path; a path that cannot be read is said and passed over."""
+def _jobs(site: Site, screen: Console) -> list[SessionJob] | None:
+    """Of this site's sessions, oldest first, whose own end has not come; None where nobody can be asked.
+
+    A Slurm that does not answer is said.
+    """
+    if shutil.which('squeue') is None or not submits_to_slurm(site):
+        return None
+    try:
+        return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
+    except QueueError as error:
+        screen.print(f'jobs were not looked for: {error}', soft_wrap=True)
+        return None
+
+
+def _number(job: str) -> int:
+    """Of a job, of one of an array ('12_3'), or of a part of a heterogeneous one ('12+0')."""
+    return int(re.split(r'[_+]', job)[0])
+
+
+def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
+    """Whether all of them have ended."""
+    try:
+        left = cancel(screen, site, jobs) if jobs else []
+    except QueueError as error:
+        screen.print(f'jobs may be left: {error}', soft_wrap=True)
+        return False
+    for job in jobs:
+        if job.id not in {each.id for each in left}:
+            screen.print(f'cancelled job {job.id}')
+    return not left
+
+
+def _orphans(site: Site, screen: Console, queued: set[str] | None) -> list[Orphan]:
+    """Those of every configured path; one that cannot be read is said and passed over. queued: see orphans.find."""
     found = []
     for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
         silence = mute(path)
@@ -56,7 +109,7 @@ def _orphans(site: Site, screen: Console) -> list[Orphan]:
             screen.print(silence, soft_wrap=True)
             continue
         try:
-            found += orphans.find([path], site.state)
+            found += orphans.find([path], site.state, queued)
         except rundir.RunDirectoryError as error:
             screen.print(f'{error}', soft_wrap=True)
     return found

@@ -10,20 +10,24 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
+from seatrial.check.checkout import commit_of, reframe_version
+from seatrial.cli.darshan_library import Program, told
+from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console
-from seatrial.engine.base import EngineError
-from seatrial.engine.catalogue import engines_called, kinds_of
+from seatrial.engine.base import AnyEngine, EngineError
+from seatrial.engine.catalogue import ACCESS_ENGINES, engines_called, kinds_of
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, type_fault
 from seatrial.filesystem.probe import mute
 from seatrial.job.launch import launch_argv
+from seatrial.job.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.survey import memory_bytes, version_of
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
-from seatrial.model.workload import Point
 from seatrial.site.load import load
-from seatrial.site.model import Site
+from seatrial.site.model import SETTINGS_FILE, Site
+from seatrial.site.modules import Modules, modules_in
 
 HOW_TO_GET = {
     'fio': 'apt-get install fio, dnf install fio, or from spack-env/',
@@ -32,8 +36,8 @@ HOW_TO_GET = {
     'mdtest': 'from spack-env/ (it comes with ior@4.0.0)',
     'posixops': 'part of Seatrial; any Python since 3.6 runs it',
 }
-ANY_POINT = Point('', 1, 1, 1, 1, 1, 1)
-Row = tuple[bool, str, str]
+Row = tuple[bool | None, str, str]
+"""Whether it is as it should be, None for what is merely told; of what, and in words."""
 
 
 @click.command()
@@ -44,21 +48,22 @@ def doctor(site_folder: Path) -> int:
     Exit code 64 if data or metadata cannot be measured.
     """
     site = load(site_folder)
-    engines = [_engine(site, choice) for choice in site.engine_choices()]
+    engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     rows = [
-        (True, 'seatrial', seatrial.__version__),
+        (True, 'seatrial', _seatrial()),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *engines,
-        *(_file_system(site, name) for name in site.trial_file.file_systems),
+        *(row for name in site.trial_file.file_systems for row in _file_system_rows(site, name)),
         _state(site),
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
     for fine, what, said in rows:
-        table.add_row(Text('+ ok', 'green') if fine else Text('- missing', 'yellow'), what, said)
+        mark = Text('') if fine is None else Text('+ ok', 'green') if fine else Text('- missing', 'yellow')
+        table.add_row(mark, what, said)
     screen = console()
     screen.print(table)
-    found = [what.partition(' ')[2] for fine, what, _ in engines if fine]
+    found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
     first = {kind: next((name for name in found if kind in kinds_of(name)), None) for kind in ('bytes', 'names')}
     if None in first.values():
         missing = (
@@ -73,24 +78,99 @@ def doctor(site_folder: Path) -> int:
     return 0
 
 
-def _engine(site: Site, choice: EngineChoice) -> Row:
+def _seatrial() -> str:
+    commit = commit_of()
+    return f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
+
+
+def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
+    """The partitions of the trials that have the same modules and the same binaries, together."""
+    known = modules_in(site.folder / SETTINGS_FILE)
+    groups = dict[tuple[Modules, tuple[tuple[str, str], ...]], list[str]]()
+    for name, partition in site.trial_file.partitions.items():
+        groups.setdefault((known[name], tuple(sorted(partition.programs.items()))), []).append(name)
+    return [(names, modules) for (modules, _), names in groups.items()]
+
+
+def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
+    """The engines as jobs in these partitions find them, and the modules that they load, if there are any."""
+    where = _where(site, partitions)
+    try:
+        with loaded(modules):
+            choices = _choices(site, partitions[0])
+            rows = [_engine(site, choice, partitions) for choice in choices]
+            libraries = [row for own in _by_library(site, partitions) for row in _library(site, choices, own)]
+            names = os.environ.get('LOADEDMODULES', '').replace(':', ', ')
+    except NotLoaded as error:
+        return [(False, f'modules{where}', str(error))]
+    shown = [(True, 'modules', names)] if modules.names else []
+    return [*((fine, f'{what}{where}', said) for fine, what, said in [*shown, *rows]), *libraries]
+
+
+def _where(site: Site, partitions: list[str]) -> str:
+    return f' in {", ".join(partitions)}' if len(partitions) < len(site.trial_file.partitions) else ''
+
+
+def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
+    """Those of the partitions that name a Darshan library, together where it is the same."""
+    groups = dict[str, list[str]]()
+    for name in partitions:
+        groups.setdefault(site.darshan(name), []).append(name)
+    return [own for library, own in groups.items() if library]
+
+
+def _library(site: Site, choices: list[EngineChoice], partitions: list[str]) -> list[Row]:
+    """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
+    said, faults = told(site.darshan(partitions[0]), [found for choice in choices for found in _witnessed(choice)])
+    return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
+
+
+def _witnessed(choice: EngineChoice) -> list[Program]:
+    """The engine, if it is here and measures data: Darshan witnesses nothing else."""
+    known = [engine for engine in ACCESS_ENGINES if engine.name == choice.name]
+    return [
+        Program(engine.name, program, engine.mpi, tuple(engine.version_argv(program)))
+        for engine in known
+        if (program := _program(engine, choice)) is not None
+    ]
+
+
+def _program(engine: AnyEngine, choice: EngineChoice) -> str | None:
+    """The path of an engine's program; None where it is not here."""
+    return shutil.which(_wanted(engine, choice))
+
+
+def _wanted(engine: AnyEngine, choice: EngineChoice) -> str:
+    return engine.programs[0] if choice.program == choice.name else choice.program
+
+
+def _choices(site: Site, partition: str) -> list[EngineChoice]:
+    programs = site.partition(partition).programs
+    return [choice._replace(program=programs.get(choice.name, choice.program)) for choice in site.engine_choices()]
+
+
+def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     name = f'engine {choice.name}'
     try:
         engine = engines_called(choice.name)[0]
     except ValueError as error:
         return False, name, str(error)
-    wanted = engine.programs[0] if choice.program == choice.name else choice.program
-    program = shutil.which(wanted)
+    program = _program(engine, choice)
     if program is None:
-        return False, name, f'{wanted} is not on the PATH; {HOW_TO_GET[choice.name]}'
-    starters = {launch_argv(site.launcher(name), ANY_POINT, ())[0] for name in site.trial_file.partitions}
-    missing = sorted(starter for starter in starters if shutil.which(starter) is None)
+        return False, name, f'{_wanted(engine, choice)} is not on the PATH; {HOW_TO_GET[choice.name]}'
+    launchers = {launch_argv(site.launcher(name), ANY_POINT, ())[0]: site.launcher(name) for name in partitions}
+    missing = sorted(starter for starter in launchers if shutil.which(starter) is None)
     if engine.mpi and missing:
         return False, name, f'{program} needs its launcher: {", ".join(missing)} is not on the PATH'
     try:
-        return True, name, f'{version_of(engine, program)} at {program}'
+        said = f'{version_of(engine, program)} at {program}'
     except EngineError as error:
         return False, name, f'{program}: {error.sentence}'
+    build = words(build_of(program))
+    if not engine.mpi:
+        return True, name, f'{said}, {build}'
+    started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
+    return True, name, f'{said}, {build}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
 
 
 def _file_system(site: Site, name: str) -> Row:
@@ -118,6 +198,19 @@ def _file_system(site: Site, name: str) -> Row:
     free = approximate_size(capacity.bytes) if capacity.bytes is not None else 'unknown'
     inodes = f', {capacity.inodes} inodes' if capacity.inodes is not None else ''
     return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}'
+
+
+def _file_system_rows(site: Site, name: str) -> list[Row]:
+    """The file system, what is said of its type's driver, and what this version or this user lacks there."""
+    entry = site.file_system(name)
+    driver = by_type(entry.type)
+    tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
+    rows: list[Row] = [_file_system(site, name), (None, '', f'the driver of {entry.type}: {tried}')]
+    rows += [(None, '', driver.no_layout)] if driver.no_layout else []
+    if mute(entry.path) is None and Path(entry.path).is_dir():
+        lacking = [each for each in driver.capabilities(entry.path) if not each.available]
+        rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
+    return rows
 
 
 def _state(site: Site) -> Row:

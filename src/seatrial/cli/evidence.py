@@ -10,12 +10,13 @@ import seatrial
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
-from seatrial.check.session import Session, began
+from seatrial.check.session import Session, began, left_out_of, not_applicable_of
 from seatrial.cli.results import RESULTS
 from seatrial.engine.base import EngineError
 from seatrial.engine.catalogue import by_name
 from seatrial.job.recorder import records_in
-from seatrial.job.runner import DATA
+from seatrial.job.telemetry import telemetry_in
+from seatrial.job.trial import DATA
 from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.codec import FormError, from_json
@@ -55,7 +56,14 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     cannot be read, SiteError for the site's references.
     """
     plans = [_plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
-    session = Session(folder.name, folder, site, PROFILES[plans[0].profile], plans[0].engines)
+    session = Session(
+        folder.name,
+        folder,
+        site,
+        PROFILES[plans[0].profile],
+        plans[0].engines,
+        not_applicable=not_applicable_of(folder),
+    )
     session = with_references(session, checks)
     order = [case for declared in checks.values() for case in cases_of(session, declared)]
     plans.sort(key=lambda plan: order.index(plan.case) if plan.case in order else len(order))
@@ -65,7 +73,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         if plan.case.check in checks
     }
     results = [judge_case(plan, _records(folder, plan), criteria.get(plan.case, Criteria())) for plan in plans]
-    result = judge_session(session.id, session.profile.name, results, criteria)
+    result = judge_session(session.id, session.profile.name, results, criteria, left_out_of(folder))
     gone = sorted({plan.case.check for plan in plans} - set(checks))
     notices = [
         *_changed(folder, result),
@@ -87,6 +95,7 @@ def evidence_of(
         seatrial=seatrial.__version__,
         cases=[_case(session.folder, plan, by_case[plan.case]) for plan in plans],
         notices=notices,
+        not_applicable=session.not_applicable,
     )
 
 
@@ -131,6 +140,7 @@ def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
         steps=_steps(plan, records, samples, raw),
         raw=f'{plan.records}/{RAW}',
         data=f'{start.run_directory}/{DATA}' if start and start.run_directory else '',
+        telemetry=telemetry_in(str(folder / 'cases' / plan.case.slug)),
     )
 
 

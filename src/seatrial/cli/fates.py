@@ -1,6 +1,7 @@
 """Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,11 @@ from seatrial.site.slurm_job import State, fate_of, of_sbatch
 REFRAME, REPORT = 'reframe', 'report.json'
 """The folder of ReFrame in that of the session, and its report in it."""
 
+OUTPUT = 'reframe.out'
+"""What ReFrame has printed, in the folder of the session."""
+
+_STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
+
 
 def complete_fates(session: Session, plans: Sequence[TrialPlan]) -> None:
     """Write the fate of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
@@ -22,13 +28,14 @@ def complete_fates(session: Session, plans: Sequence[TrialPlan]) -> None:
     Once Slurm does not answer it is not asked again: every question would last until its deadline.
     """
     tests = _tests(session.folder / REFRAME / REPORT)
+    stopped = _stopped(session.folder / OUTPUT)
     silence = ''
     for plan in plans:
         records = records_in(plan.records)
         if not cut_off(records) or records.fate:
             continue
         test = tests.get(plan.case.name, {})
-        said = [_said_by_reframe(test)]
+        said = [_said_by_reframe(test) or stopped]
         # Where ReFrame was ended, and left no report, the record itself names the job.
         job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
         if job and (not test or test.get('scheduler') in SLURM):
@@ -59,6 +66,12 @@ def _said_by_reframe(test: Mapping[str, Any]) -> str:
     if refused is not None:
         return said_by_slurm(refused)
     return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'
+
+
+def _stopped(file: Path) -> str:
+    """Why ReFrame gave up all that was left, where nobody had told it to: then its report has no reasons."""
+    said = _STOPPED.findall(tail(file))
+    return f'ReFrame says: {said[-1]}' if said else ''
 
 
 def _output(test: Mapping[str, Any]) -> str:

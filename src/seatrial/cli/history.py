@@ -1,5 +1,6 @@
 """`seatrial history`: what earlier sessions measured."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,7 +12,8 @@ from rich.text import Text
 from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import MARKS, console
-from seatrial.history.rows import Kept, table
+from seatrial.history.provenance import sentence
+from seatrial.history.rows import OF_ONE_SESSION, Kept, table
 from seatrial.history.store import folder_of, read, write
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
@@ -20,6 +22,7 @@ from seatrial.site.load import load as load_site
 
 FORMATS = ('.csv', '.parquet')
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
+GROUPS = 'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION at a time'
 
 
 @click.group()
@@ -68,8 +71,14 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
             wanted = wanted.filter(pl.col(column) == value)
             if not wanted.height:
                 raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
+    if not session:
+        wanted = _of_all_sessions(wanted, screen)
+    # Before any figure: what the sessions have not in common besides what they measured.
+    differing = sentence([own for _, own in wanted.group_by('session', maintain_order=True)])
+    if differing:
+        screen.print(Text(differing, 'yellow'), soft_wrap=True)
     for case, own in wanted.group_by(*CASE, maintain_order=True):
-        shown = _table('session', 'metric', 'verdict', '#mean MiB/s', '#90 % interval', '#n', 'why')
+        shown = _table('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
         for _, rows in own.group_by('metric', 'session', maintain_order=True):
             shown.add_row(*_metric(rows))
         check, partition, file_system, layout, nodes = case
@@ -102,8 +111,8 @@ def export(output: Path, site_folder: Path) -> None:
     screen.print(f'{rows.height} rows of {rows["session"].n_unique()} sessions in {output}', soft_wrap=True)
 
 
-def remember(evidence: SessionEvidence, state: str) -> Path:
-    """Write a session into the history of its site; returns the file. Raises OSError."""
+def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) -> Path:
+    """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
     kept = [
         Kept(
             plan=case.plan,
@@ -115,7 +124,7 @@ def remember(evidence: SessionEvidence, state: str) -> Path:
         for case in evidence.cases
     ]
     result = evidence.result
-    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept)
+    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only)
     return write(folder_of(state), result.session, rows)
 
 
@@ -127,16 +136,26 @@ def _rows(site_folder: Path, screen: Console) -> pl.DataFrame:
     return found.rows
 
 
+def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
+    """What means the same in every session; that something else was wanted too is said."""
+    kept = wanted.filter(~OF_ONE_SESSION)
+    if kept.height < wanted.height:
+        if not kept.height:
+            raise click.UsageError(GROUPS)
+        screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
+    return kept
+
+
 def _metric(own: pl.DataFrame) -> tuple[str | Text, ...]:
     """The line of one metric of one session."""
     first = own.row(0, named=True)
-    values = own.filter(pl.col('valid'))['bandwidth_mib_s'].drop_nulls().to_list()
+    values = own.filter(pl.col('valid'))['value'].drop_nulls().to_list()
     found = summary(values) if values else None
     return (
         first['session'],
         first['metric'],
         _verdict(first['metric_verdict']),
-        f'{found.mean:.4g}' if found else '-',
+        f'{found.mean:.4g} {first["unit"]}' if found else '-',
         f'{found.interval.low:.4g}..{found.interval.high:.4g}' if found and found.n > 2 else '-',
         str(found.n if found else 0),
         first['metric_why'],

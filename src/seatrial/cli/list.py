@@ -8,7 +8,8 @@ import click
 from rich.table import Table
 
 from seatrial.check.planning import plan_of
-from seatrial.cli.options import open_session, session_options
+from seatrial.cli.options import open_session, say_not_applicable, session_options
+from seatrial.cli.partitions import missing_options
 from seatrial.cli.terminal import console, duration
 from seatrial.engine.catalogue import choose
 from seatrial.job.survey import least_per_client, memory_bytes
@@ -23,7 +24,10 @@ from seatrial.rules.before import peak
 def list_(
     site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
 ) -> None:
-    """Show what would run where, with which engine, and the most that it would take."""
+    """Show what would run where, with which engine, and the most that it would take.
+
+    From the site's files alone: paths are looked at by doctor, partitions by Slurm when a trial is submitted.
+    """
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
@@ -55,12 +59,31 @@ def list_(
     screen.print(table)
     for pattern, why in missing.items():
         screen.print(f'no engine here for {pattern}: {why}', soft_wrap=True)
+    for name in dict.fromkeys(plan.case.file_system for plan in plans):
+        target = next(plan.target for plan in plans if plan.case.file_system == name)
+        if target.no_layout:
+            screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
+    say_not_applicable(screen, session)
+    for said in missing_options(session.site, profile):
+        screen.print(f'note: {said}', soft_wrap=True)
+    screen.print(_at_risk(plans), soft_wrap=True)
     screen.print(
         f'At most {duration(sum(plan.stopping.budget_s for plan in plans))} of measuring, and at most '
         f'{approximate_size(max(plan.target.limits.bytes for plan in plans))} on a file system at any time. '
         'holds: at least on the file system at one time; moves: at least in the largest launch. '
         "Engine and sizes are this host's view; the nodes look for themselves.",
         soft_wrap=True,
+    )
+
+
+def _at_risk(plans: list[TrialPlan]) -> str:
+    """What Slurm may do to nodes where I/O has to be killed (rule P17)."""
+    most = max(plans, key=lambda plan: plan.case.nodes)
+    limit = min(plan.launch_limit_s for plan in plans)
+    nodes = f'{most.case.nodes} node{"s" if most.case.nodes > 1 else ""}'
+    return (
+        f'At risk: {nodes} at a time. A launch that does not end is killed, not before {duration(limit)} '
+        'and ten times what it should last; Slurm drains nodes whose processes cannot be killed.'
     )
 
 

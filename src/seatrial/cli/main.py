@@ -1,5 +1,7 @@
 """The command `seatrial`."""
 
+import contextlib
+import os
 import sys
 import tempfile
 import traceback
@@ -8,18 +10,22 @@ import click
 
 import seatrial
 from seatrial.check.declared import CheckError
+from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
 from seatrial.cli.clean import clean
+from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
 from seatrial.cli.history import history
 from seatrial.cli.list import list_
+from seatrial.cli.queue import ANSWERS
 from seatrial.cli.report import report
 from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
+from seatrial.cli.terminal import drop_unwritten
 from seatrial.site.error import SiteError
 
-USAGE, INTERNAL = 64, 70
+USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
 @click.group(context_settings={'help_option_names': ['-h', '--help']})
@@ -28,37 +34,47 @@ def main() -> None:
     """Acceptance and regression trials for HPC file systems.
 
     Exit codes: 0 PASS, 10 FAIL, 11 INVALID, 12 INCONCLUSIVE, 13 INCOMPLETE, 64 wrong usage or configuration,
-    70 an error of Seatrial's own.
+    70 an error of Seatrial's own, 130 interrupted before anything was begun.
     """
 
 
-for command in (run, list_, report, history, doctor, clean, schedule, status):
+for command in (run, list_, report, history, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 
 def entry() -> None:
     """Run the command line; every error that a person can mend is one or two lines and exit code 64."""
+    for name in [name for name in os.environ if name.startswith(ANSWERS)]:
+        del os.environ[name]
+    try:
+        sys.exit(_carried_out())
+    finally:
+        drop_unwritten()
+
+
+def _carried_out() -> int:
     try:
         code = main.main(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
+        return code if isinstance(code, int) else 0
     except SiteError as error:
         _say(*error.problems)
-    except (CheckError, Unplannable) as error:
+    except (CheckError, Underivable, Unplannable) as error:
         _say(str(error))
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
     except click.Abort:
-        sys.exit(130)
+        return INTERRUPTED
     except OSError as error:
         _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')
     except Exception as error:
         with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
             traceback.print_exc(file=file)
         _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
-        sys.exit(INTERNAL)
-    sys.exit(USAGE)
+        return INTERNAL
+    return USAGE
 
 
 def _say(*lines: str) -> None:
-    for line in lines:
-        click.echo(f'seatrial: {line}', err=True)
+    with contextlib.suppress(OSError):
+        for line in lines:
+            click.echo(f'seatrial: {line}', err=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from seatrial.cli.watch import file_of, put, title_of
+from seatrial.cli.watch import file_of, put, series_of, title_of
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.news import News, Told, Watch, news
 from seatrial.report.openmetrics import openmetrics
@@ -58,6 +58,11 @@ def metrics_file(site: Site, profile: str) -> Path:
     return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
 
 
+def news_lock(site: Site, profile: str) -> Path:
+    """Who tells people is alone with it, from looking how it stands until what was told is written down."""
+    return file_of(series_of(site, profile), '.told.lock')
+
+
 def told_of(site: Site, profile: str) -> Told:
     """What people know; nothing where no file says so."""
     data = _kept(site, profile)
@@ -90,7 +95,7 @@ def facts(watch: Watch, found: News) -> dict[str, str]:
 
 def _kept(site: Site, profile: str) -> dict[str, str]:
     try:
-        data = json.loads(file_of(site, profile, '.told.json').read_text())
+        data = json.loads(file_of(series_of(site, profile), '.told.json').read_text())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -141,6 +146,6 @@ def _remember(screen: Console, site: Site, watch: Watch, told: Told, died: bool,
         missed = max(times, default=None)
     data = {'session': known, 'missed': missed.isoformat() if missed else None, 'fault': fault}
     try:
-        put(file_of(site, watch.profile, '.told.json'), json.dumps(data) + '\n')
+        put(file_of(series_of(site, watch.profile), '.told.json'), json.dumps(data) + '\n')
     except OSError as error:
         screen.print(f'people may be told the same again: {error.filename}: {error.strerror}', soft_wrap=True)

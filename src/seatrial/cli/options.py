@@ -1,23 +1,25 @@
 """The options that several commands share, and the session that they describe."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
-from seatrial.check.planning import cases_of
+from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
 from seatrial.engine.catalogue import NAMES
 from seatrial.model.plan import Case, EngineChoice
+from seatrial.report.words import by_place
 from seatrial.site.error import choice
 from seatrial.site.load import load as load_site
 from seatrial.site.model import Site
-from seatrial.site.profile import PROFILES
+from seatrial.site.profile import ACCEPTANCE, PROFILES
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -96,9 +98,38 @@ def open_session(
         raise click.UsageError(
             f'trial.yaml names several systems: choose one of them with --system {"|".join(systems)}'
         )
+    reasons: dict[str, list[str]] = {}
+    for each in declared.values():
+        for case, why in not_applicable(session, each).items():
+            reasons.setdefault(why, []).append(case.name)
     if not cases:
-        raise click.UsageError(f'{site_folder}/trial.yaml: no trial has cases for the profile {profile} here')
-    return with_references(replace(session, system=systems[0]), declared), cases
+        said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
+        raise click.UsageError(f'{site_folder}/trial.yaml: no trial has cases for the profile {profile} here{said}')
+    session = replace(session, system=systems[0], not_applicable=reasons)
+    session = with_references(session, declared)
+    return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
+
+
+def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:
+    """Why these cases are not an acceptance of the whole system; nothing under other profiles."""
+    whole = replace(session, only=())
+    missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
+    if session.profile.name != ACCEPTANCE.name or not missing:
+        return []
+    held = {each.case for each in session.references if each.profile == session.profile.name}
+    named = '; '.join(by_place([case.name for case in missing]))
+    return [
+        f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has {len(missing)} more cases, '
+        f'{len(held.intersection(missing))} of them with references ({named})'
+    ]
+
+
+def say_not_applicable(screen: Console, session: Session) -> None:
+    """Which cases cannot be there, and why, in one line a reason; and what an acceptance leaves out."""
+    for why, names in session.not_applicable.items():
+        screen.print(f'not applicable: {"; ".join(by_place(names))}: {why}', soft_wrap=True)
+    for said in session.left_out:
+        screen.print(f'not the whole acceptance: {said}', soft_wrap=True)
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:

@@ -4,11 +4,18 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from seatrial.check.fate import SLURM
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
 ON_THE_SPOT = ('local', 'ssh')
 """ReFrame's schedulers that submit nothing."""
+
+WANTED = {
+    '--exclusive': 'other jobs on the nodes would be measured too',
+    '--no-requeue': 'a case that Slurm begins anew fails, for it has a record already',
+}
+"""Options of sbatch that every job of a case should have, and what happens without."""
 
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
 _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
@@ -35,10 +42,25 @@ class Partitions(NamedTuple):
 
 def partitions_of(site: Site, profile: str) -> Partitions:
     """Of all partitions that the trials of a profile name."""
-    named = {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
+    named = _named(site, profile)
     found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in named]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
     return Partitions.of([str(option) for partition in found for option in partition.get('access', ())], submit)
+
+
+def missing_options(site: Site, profile: str) -> list[str]:
+    """What the jobs of a profile's cases should ask Slurm for and do not, a sentence for each partition."""
+    found = partitions_in(site.folder / SETTINGS_FILE)
+    return [
+        f'{SETTINGS_FILE}: access of {name} lacks {" and ".join(missing)}: {"; ".join(missing.values())}'
+        for name in sorted(_named(site, profile) & found.keys())
+        if found[name].get('scheduler') in SLURM
+        and (missing := {each: why for each, why in WANTED.items() if each not in found[name].get('access', ())})
+    ]
+
+
+def _named(site: Site, profile: str) -> set[str]:
+    return {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
 
 
 def _asked(pattern: re.Pattern[str], options: Iterable[str]) -> list[str]:

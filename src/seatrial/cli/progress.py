@@ -15,6 +15,7 @@ from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
 from seatrial.model.work import unit
 from seatrial.rules.case import measured
+from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
 
 PLAIN_EVERY_S = 15.0
@@ -74,6 +75,8 @@ def running_line(plan: TrialPlan, records: Records, now: float) -> str:
     by_metric = measured(plan, records)
     if not by_metric:
         return f'{line}  warm-up  {duration(elapsed)}'
+    if records.samples[-1].stage == CONFIRM:
+        return f'{line}  measuring again what seems slow  {duration(elapsed)}'
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
     point = next(point for point in plan.points if point.label == last.point)
     figure = plan.measures(last.operation, point)[0]

@@ -16,6 +16,15 @@ DEADLINE_S = 60.0
 
 _FORMAT = '%i|%T|%U|%r|%o'
 
+_OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
+"""How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""
+
+ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
+"""Those by which a user has changed what Slurm tells: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
+
+_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')
+"""Variables that ReFrame's own questions and jobs go by too."""
+
 
 class QueueError(Exception):
     """Slurm refused or did not answer; in its own words."""
@@ -85,8 +94,7 @@ def asked(*argv: str, text: str = '') -> str:
 
 
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
-    # In a job: of its own variables some would become options of the jobs that it submits.
-    own = {name: value for name, value in os.environ.items() if not name.startswith('SLURM_') or name == 'SLURM_CONF'}
+    own = {name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS) or name in _WHICH_SLURM}
     try:
         return subprocess.run(argv, input=text, env=own, capture_output=True, text=True, timeout=DEADLINE_S)
     except FileNotFoundError:

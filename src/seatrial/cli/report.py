@@ -1,6 +1,5 @@
 """`seatrial report`: a session for people: a page, JUnit XML and a summary in Markdown."""
 
-import os
 from pathlib import Path
 
 import click
@@ -8,6 +7,7 @@ import click
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import folder_of
 from seatrial.cli.evidence import judged_anew, named, sessions_of
+from seatrial.cli.files import write_whole
 from seatrial.cli.options import checks_option, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.report.evidence import SessionEvidence
@@ -41,7 +41,10 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     name = named(known, session, site.state) if session else known[-1]
     folder = folder_of(site, name)
     evidence = judged_anew(site, load_checks(checks), folder)
-    file = write_report(evidence, output or folder / FOLDER)
+    try:
+        file = write_report(evidence, output or folder / FOLDER)
+    except OSError as error:
+        raise click.UsageError(f'{error.filename}: {error.strerror}; name another folder with --output') from None
     screen = console()
     for notice in evidence.notices:
         screen.print(f'note: {notice}', soft_wrap=True)
@@ -50,11 +53,9 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
 
 
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:
-    """Write the three files, each whole and then renamed, into the folder, which is made; returns the page."""
+    """Write the three files, each whole, into the folder, which is made; returns the page. Raises OSError."""
     texts = {PAGE: page(evidence), 'junit.xml': junit(evidence), 'summary.md': markdown(evidence)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        temporary = folder / f'.{name}.{os.getpid()}.tmp'
-        temporary.write_text(text, encoding='utf-8')
-        temporary.replace(folder / name)
+        write_whole(folder / name, text)
     return folder / PAGE

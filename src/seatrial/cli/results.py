@@ -12,20 +12,23 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.check.session import Session
+from seatrial.cli.files import write_whole
 from seatrial.cli.terminal import MARKS, duration
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
+from seatrial.model.codec import to_json
 from seatrial.model.units import approximate_size
 from seatrial.model.work import MIB_S
+from seatrial.report.words import figure
 
 RESULTS = 'results.json'
 REASONS_SHOWN = 3
 
 
 def write_results(session: Session, result: SessionResult) -> Path:
-    """Write results.json into the session's folder, whole and then renamed; returns the file."""
+    """Write results.json into the session's folder, whole and then renamed; returns the file. Raises OSError."""
     file = session.folder / RESULTS
     data = {
         'session': result.session,
@@ -35,16 +38,16 @@ def write_results(session: Session, result: SessionResult) -> Path:
         'verdict': result.verdict.value,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
         'references': _references(session, result),
+        'not_applicable': dict(session.not_applicable),
         'relations': [_plain_expectation(each) for each in result.relations],
+        'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
     }
-    temporary = file.with_suffix('.tmp')
-    temporary.write_text(json.dumps(_finite(data), indent=1, allow_nan=False) + '\n')
-    temporary.replace(file)
+    write_whole(file, json.dumps(_finite(data), indent=1, allow_nan=False) + '\n')
     return file
 
 
-def show(console: Console, session: Session, result: SessionResult, file: Path) -> None:
+def show(console: Console, session: Session, result: SessionResult) -> None:
     """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
     console.print(_table(result))
     _say_reasons(console, result)
@@ -53,9 +56,10 @@ def show(console: Console, session: Session, result: SessionResult, file: Path) 
     console.print(_references(session, result))
     style, mark = MARKS[result.verdict]
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    for each in result.left_out:
+        console.print(f'not the whole acceptance: {each}', soft_wrap=True)
     console.print(Text(f'{mark} {result.verdict.value}', style).append(f'  {counts}', 'default'))
     console.print(f'  {session.profile.label}')
-    console.print(f'  results: {file}', soft_wrap=True)
 
 
 def _table(result: SessionResult) -> Table:
@@ -93,13 +97,16 @@ def _figures(case: CaseResult) -> str:
             means.setdefault(each.operation, []).append(each.summary.mean)
     if not means:
         return '-'
-    shown = [f'{name} {_span(values)}' for name, values in means.items()]
+    written = '{:g}'.format if case.facts else figure
+    shown = [
+        f'{name} {_span([written(value) for value in (min(values), max(values))])}' for name, values in means.items()
+    ]
     more = f' +{len(shown) - FIGURES_SHOWN}' if len(shown) > FIGURES_SHOWN else ''
     return f'{", ".join(shown[:FIGURES_SHOWN])}{more} {case.metrics[0].unit}'
 
 
-def _span(values: list[float]) -> str:
-    low, high = f'{min(values):.0f}', f'{max(values):.0f}'
+def _span(ends: list[str]) -> str:
+    low, high = ends
     return low if low == high else f'{low}..{high}'
 
 
@@ -126,8 +133,9 @@ def _say_labels(console: Console, result: SessionResult) -> None:
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
     """A line for each that was enforced, unless it is among the reasons above; the others are only counted."""
-    of_cases = [(case.case.name, each) for case in result.cases for each in case.expectations]
-    said = [f'{where}: {each.id}: {_line(each)}' for where, each in of_cases if each.enforced and _holds(each)]
+    of_cases = [(case, each) for case in result.cases for each in case.expectations]
+    lines = [(case, f'{each.id}: {_line(each)}') for case, each in of_cases if each.enforced]
+    said = [f'{case.case.name}: {line}' for case, line in lines if line not in case.reasons[:REASONS_SHOWN]]
     said += [f'{each.id}: {_line(each)}' for each in result.relations if each.enforced]
     for line in said:
         console.print(line, soft_wrap=True)
@@ -146,10 +154,6 @@ def _say_expectations(console: Console, result: SessionResult) -> None:
 
 def _line(expectation: ExpectationResult) -> str:
     return f'{of_relation(expectation.relation).value}: {expectation.subject}: {expectation.relation.sentence}'
-
-
-def _holds(expectation: ExpectationResult) -> bool:
-    return expectation.relation.verdict == HOLDS
 
 
 def _references(session: Session, result: SessionResult) -> str:
@@ -175,6 +179,7 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     del data['curves']
     data['expectations'] = [_plain_expectation(each) for each in case.expectations]
     data['facts'] = [fact._asdict() for fact in case.facts]
+    data['witness'] = to_json(case.witness)
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(each) for each in case.metrics]

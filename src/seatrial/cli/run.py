@@ -1,8 +1,9 @@
 """`seatrial run`: one session: many cases through ReFrame, one verdict, one folder of evidence."""
 
+import errno
+import functools
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -14,23 +15,33 @@ import click
 from rich.console import Console
 
 from seatrial.check.criteria import criteria_of
+from seatrial.check.darshan import keep_testimony
 from seatrial.check.planning import plan_of
-from seatrial.check.session import ENVIRONMENT, Session, save
+from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
-from seatrial.cli.afterwards import leave
-from seatrial.cli.fates import REFRAME, REPORT, complete_fates
-from seatrial.cli.options import open_session, session_options
+from seatrial.cli.afterwards import leave, tried
+from seatrial.cli.fates import OUTPUT, REFRAME, REPORT, complete_fates
+from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
-from seatrial.cli.results import show, write_results
-from seatrial.cli.terminal import console
+from seatrial.cli.results import show
+from seatrial.cli.sweep import LONGEST_S, submits_to_slurm, sweep
+from seatrial.cli.terminal import console, duration
+from seatrial.cli.told import Told, told_to_stop
 from seatrial.job import lock
-from seatrial.job.orphans import beat
+from seatrial.job.lock import Heartbeat
+from seatrial.job.maker import user_name
+from seatrial.job.orphans import beat, lead
 from seatrial.job.recorder import records_in
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.site.error import SiteError, problem
+from seatrial.site.model import TRIAL_FILE
 
 POLL_S = 0.5
+
+REFRAME_END_S = 90.0
+"""How long a ReFrame that was told to end may take: it gives scancel 60 s."""
 
 
 @click.command()
@@ -44,36 +55,61 @@ def run(
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
-    screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
-    screen.print(f'  {session.profile.label}')
-    session.folder.mkdir(parents=True)
-    for plan in plans:
-        write_plan(plan)
-    try:
-        beating = beat(session.site.state, session.id)
-        with _told_to_stop() as told, _locked(session, plans):
-            _reframe(session, checks, plans, criteria, screen, told)
-        beating.stop()
-    except lock.LockError as error:
-        screen.print(f'nothing was measured: {error}', soft_wrap=True)
-    complete_fates(session, plans)
-    results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
-    result = judge_session(session.id, profile, results, criteria)
-    file = write_results(session, result)
-    show(screen, session, result, file)
-    _say_if_nothing_started(screen, session, plans)
-    leave(screen, session, plans, result)
+    with told_to_stop(screen, _patience(session)) as told:
+        beating = _begun(session, plans)
+        screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
+        screen.print(f'  {session.profile.label}')
+        say_not_applicable(screen, session)
+        try:
+            with _locked(session, plans):
+                try:
+                    _reframe(session, checks, plans, criteria, screen, told)
+                finally:
+                    sweep(screen, session)
+        except lock.LockError as error:
+            screen.print(f'nothing was measured: {error}', soft_wrap=True)
+        for each in beating:
+            each.stop()
+        told.answer = 'all that was measured is being judged and reported'
+        tried(screen, session, 'why jobs ended is not on record', lambda: complete_fates(session, plans))
+        for plan in plans:
+            tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_testimony, plan))
+        results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
+        result = judge_session(session.id, profile, results, criteria, session.left_out)
+        show(screen, session, result)
+        _say_if_nothing_started(screen, session, plans)
+        leave(screen, session, plans, result)
     return EXIT_CODES[result.verdict]
 
 
+def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
+    """Make the session's folder with its plans, and let its heart beat. Raises SiteError."""
+    state = session.site.state
+    try:
+        session.folder.mkdir(parents=True)
+        for plan in plans:
+            write_plan(plan)
+        save(session)
+        return [beat(state, session.id), lead(state, session.id)]
+    except OSError as error:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        owner = user_name(Path(state).stat().st_uid)
+        mend = 'make room there' if is_full else f'name a directory in which you can write, this one is of {owner}'
+        sentence = f'{error.filename or session.folder}: {error.strerror}; {mend}'
+        raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
+
+
 def _say_if_nothing_started(screen: Console, session: Session, plans: list[TrialPlan]) -> None:
-    """Where no job has begun, ReFrame's last words say why better than anything here can."""
-    output = session.folder / 'reframe.out'
-    if output.is_file() and all(records_in(plan.records).start is None for plan in plans):
+    """Where no job has begun, and no case says why, ReFrame's last words do so better than anything here can."""
+    output = session.folder / OUTPUT
+    records = [records_in(plan.records) for plan in plans]
+    if not output.is_file() or any(each.start for each in records):
+        return
+    if not any(each.fate or each.end for each in records):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
-        screen.print(f'  all of it: {output}', soft_wrap=True)
+    screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
 
 
 @contextmanager
@@ -85,37 +121,21 @@ def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def _told_to_stop() -> Iterator[list[int]]:
-    """The signals that tell this session to stop, as they come. What the caller ignores stays ignored (nohup)."""
-    told: list[int] = []
-    before = {
-        number: signal.signal(number, lambda received, _: told.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _reframe(
     session: Session,
     checks: Path,
     plans: list[TrialPlan],
     criteria: Mapping[Case, Criteria],
     screen: Console,
-    told: list[int],
+    told: Told,
 ) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
 
     Once it is `told` to stop, ReFrame is told: it cancels its job, whose runner ends the launch in hand. The same
     goes for whatever ends this function: ReFrame never outlives it.
     """
-    environment = {**os.environ, ENVIRONMENT: str(save(session))}
-    with (session.folder / 'reframe.out').open('wb') as output, Progress(screen, plans, criteria) as progress:
+    environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
+    with (session.folder / OUTPUT).open('wb') as output, Progress(screen, plans, criteria) as progress:
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started
@@ -126,16 +146,27 @@ def _reframe(
             start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
         )
         try:
-            while process.poll() is None:
-                if told:
-                    screen.print(f'{signal.Signals(told[0]).name}: no more launches; ReFrame ends its job')
-                    break
+            while process.poll() is None and not told.stop:
                 time.sleep(POLL_S)
                 progress.look()
         finally:
-            process.terminate()
-            process.wait()
+            _end(process)
         progress.look()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(REFRAME_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _patience(session: Session) -> str:
+    """What the end of a session that was told to stop waits for, and how long at most."""
+    of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
+    return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 
 
 def reframe_argv(session: Session, checks: Path) -> list[str]:

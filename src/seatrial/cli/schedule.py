@@ -5,6 +5,7 @@ spot (its local scheduler) the job is the allocation that the cases run in.
 """
 
 import json
+import re
 import shutil
 import sys
 import time
@@ -20,12 +21,21 @@ from rich.console import Console
 from seatrial.check.base import job_limit_s
 from seatrial.check.planning import plan_of
 from seatrial.cli import queue
-from seatrial.cli.night import AHEAD, keep_in_queue, night, script_of, waiting
+from seatrial.cli.night import (
+    AHEAD,
+    Successors,
+    keep_in_queue,
+    night,
+    queue_lock,
+    script_of,
+    see_to_successors,
+    waiting,
+)
 from seatrial.cli.notify import metrics_file
 from seatrial.cli.options import checks_option, open_session, site_option
 from seatrial.cli.partitions import Partitions, partitions_of
 from seatrial.cli.terminal import console, duration
-from seatrial.cli.watch import file_of, put, scheduled, title_of
+from seatrial.cli.watch import alone, file_of, job_name, put, scheduled, series_of
 from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
 from seatrial.site.calendar import Calendar
@@ -49,6 +59,7 @@ FORMS = ('scrontab', 'sbatch')
 @click.option('--at', metavar='HH:MM', help="Time of day, where it is not trial.yaml's.")
 @click.option('--as', 'form', type=click.Choice(FORMS), help='Without it scrontab if this Slurm has it, else sbatch.')
 @click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
+@click.option('--series', type=click.Path(path_type=Path), hidden=True, help='Of a job of the script: its files.')
 @click.option('--deadline', hidden=True, help='With --now: after this duration the session is told to end.')
 @click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
 @click.option(
@@ -69,12 +80,14 @@ def schedule(
     at: str | None,
     mode: str | None,
     due: str | None,
+    series: Path | None,
     deadline: str | None,
 ) -> int:
     """Print what makes Slurm run a profile at a time of day, or put it into force.
 
     It is a scrontab entry, or where Slurm has no scrontab a batch script that keeps itself in the queue.
     """
+    successors = see_to_successors(series, due) if series and due else Successors()
     screen = console()
     site = load(site_folder)
     choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
@@ -84,7 +97,8 @@ def schedule(
             _remove(screen, site, profile)
         elif mode == 'now':
             command = [_seatrial(), 'run', *choices]
-            return night(screen, site, profile, command, due, parse_duration(deadline) if deadline else None)
+            limit_s = parse_duration(deadline) if deadline else None
+            return night(screen, site, profile, command, due, limit_s, successors)
         else:
             order = _order(site, profile, _planned(site, checks, profile, system), choices, form, at)
             for note in order.notes:
@@ -138,15 +152,16 @@ def _order(
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
     deadline_s = max(limit_s - LEAD_S, limit_s / 2)
     command = [_seatrial(), 'schedule', *choices, '--now', f'--deadline={deadline_s // 60:.0f}min']
+    series = series_of(site, profile)
     options = [
         *entry.access,
-        f'--job-name={title_of(site, profile)}',
+        f'--job-name={job_name(series)}',
         '--dependency=singleton',
         f'--time={-(-limit_s // 60):.0f}',
         *([f'--licenses={entry.licence}'] if entry.licence else []),
         *_geometry(site, partitions, plans),
-        f'--chdir={site.state}',
-        f'--output={file_of(site, profile, ".log")}',
+        f'--chdir={_quoted(str(site.state))}',
+        f'--output={_quoted(str(file_of(series, ".log")).replace("%", "%%"))}',
         '--open-mode=append',
     ]
     form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
@@ -155,6 +170,15 @@ def _order(
     if not all(line.isprintable() for line in text.splitlines()):
         raise ValueError(f'{site.folder}: a path that cannot be printed cannot stand in a script')
     return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
+
+
+def _quoted(value: str) -> str:
+    """As the lines of options for Slurm want a value. Raises ValueError for what --output cannot name."""
+    if '\\' in value:
+        raise ValueError(
+            f'{value}: Slurm writes no output below a name with a backslash; let state be another folder'
+        )
+    return value if re.fullmatch(r'[\w./%+-]+', value) else '"' + value.replace('"', '\\"') + '"'
 
 
 def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) -> list[str]:
@@ -229,24 +253,25 @@ def _script(
         *(f'#SBATCH {option}' for option in options),
         '#SBATCH --no-requeue',
         '#SBATCH --export=HOME,LANG,PATH',
-        f'exec {shell_line(command)} --due="$1"',
+        f'exec {shell_line([*command, f"--series={series_of(site, profile)}"])} --due="$1"',
     ]
 
 
 def _install(screen: Console, site: Site, profile: str, order: Order) -> None:
     site.make_directories()
-    before = scheduled(site, profile)
-    if before is not None and before.form != order.form:
-        _take_out(screen, site, profile, before.form)
-    file_of(site, profile, '.log').parent.mkdir(exist_ok=True)
-    changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
-    if before is None or (before.calendar, before.form) != (order.calendar, order.form):
-        record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
-        put(file_of(site, profile, '.json'), json.dumps(record) + '\n')
+    series = series_of(site, profile)
+    with alone(queue_lock(series)):
+        before = scheduled(series)
+        if before is not None and before.form != order.form:
+            _take_out(screen, site, profile, before.form)
+        changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
+        if before is None or (before.calendar, before.form) != (order.calendar, order.form):
+            record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
+            put(file_of(series, '.json'), json.dumps(record) + '\n')
     for said in changed or [f'it is in force already, by {order.form}; nothing was changed']:
         screen.print(said, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
-    screen.print(f'  log:      {file_of(site, profile, ".log")}', soft_wrap=True)
+    screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
     screen.print(f'  metrics:  {metrics_file(site, profile)}', soft_wrap=True)
 
 
@@ -260,33 +285,47 @@ def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
 
 
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
-    script = script_of(site, profile)
+    series = series_of(site, profile)
+    script = script_of(series)
     if not script.is_file() or script.read_text() != order.text:
         put(script, order.text)
-        queue.cancel_pending(waiting(site, profile))
-    return keep_in_queue(site, profile, order.calendar, datetime.now().astimezone())
+        queue.cancel_pending(waiting(series))
+    return keep_in_queue(series, order.calendar, datetime.now().astimezone())
 
 
 def _remove(screen: Console, site: Site, profile: str) -> None:
-    before = scheduled(site, profile)
-    if before is None:
+    """Take it out, also where its record is lost and only Slurm still knows of it."""
+    series = series_of(site, profile)
+    with alone(queue_lock(series)):
+        before = scheduled(series)
+        taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
+        file_of(series, '.json').unlink(missing_ok=True)
+    if before or any(taken):
+        screen.print('it is out of force; the history, the log and the metrics stay')
+    else:
         screen.print(f'nothing is in force for {site.name}, profile {profile}')
-        return
-    _take_out(screen, site, profile, before.form)
-    file_of(site, profile, '.json').unlink()
-    screen.print('it is out of force; the history, the log and the metrics stay')
 
 
-def _take_out(screen: Console, site: Site, profile: str, form: str) -> None:
+def _forms() -> list[str]:
+    """Those that this host's Slurm could have."""
+    if shutil.which('squeue') is None:
+        return []
+    return list(FORMS) if queue.has_scrontab() else ['sbatch']
+
+
+def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
+    """Whether there was something to take out."""
     if form == 'scrontab':
         old = queue.crontab()
         new = with_block(old, _marks(site, profile), '')
         if new != old:
             queue.write_crontab(new)
             screen.print('the scrontab has the entry no more; its other lines are as they were')
-        return
-    jobs = waiting(site, profile)
+        return new != old
+    series = series_of(site, profile)
+    jobs = waiting(series)
     queue.cancel_pending(jobs)
-    script_of(site, profile).unlink(missing_ok=True)
+    script_of(series).unlink(missing_ok=True)
     for job in jobs:
         screen.print(f'job {job.id} is taken out of the queue')
+    return bool(jobs)

@@ -1,18 +1,21 @@
 """`seatrial status`: on one screen how last night went."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.text import Text
 
-from seatrial.cli.notify import tell, unsent
+from seatrial.cli.notify import news_lock, tell, unsent
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import MARKS, console
-from seatrial.cli.watch import watch_of
+from seatrial.cli.watch import alone, watch_of
 from seatrial.judge.verdict import EXIT_CODES
-from seatrial.report.news import aligned
+from seatrial.report.news import Watch, aligned
 from seatrial.report.news import screen as lines_of
 from seatrial.site.load import load
+from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES
 
 
@@ -33,12 +36,20 @@ def status(site_folder: Path, profile: str, notify: bool) -> int:
     """
     site = load(site_folder)
     screen = console()
-    try:
-        watch = watch_of(site, profile)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    with alone(news_lock(site, profile)) if notify else nullcontext():
+        try:
+            watch = watch_of(site, profile)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        _show(screen, site, watch)
+        if notify:
+            tell(screen, site, watch)
+    return EXIT_CODES[watch.verdict]
+
+
+def _show(screen: Console, site: Site, watch: Watch) -> None:
     lines = lines_of(watch)
-    fault = unsent(site, profile)
+    fault = unsent(site, watch.profile)
     if fault:
         lines.append(('news', f'the last could not be sent: {fault}'))
     style, mark = MARKS[watch.verdict]
@@ -47,6 +58,3 @@ def status(site_folder: Path, profile: str, notify: bool) -> int:
             screen.print(Text(line.removesuffix(said)).append(f'{mark} {said}', style), soft_wrap=True)
         else:
             screen.print(line, soft_wrap=True)
-    if notify:
-        tell(screen, site, watch)
-    return EXIT_CODES[watch.verdict]

@@ -1,6 +1,9 @@
 """How things look on a terminal, and in a log file where there is none."""
 
+import contextlib
+import os
 import sys
+from typing import IO, Any, cast
 
 from rich.console import Console
 
@@ -17,8 +20,41 @@ PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer tha
 
 
 def console() -> Console:
-    """The terminal, or plain lines of a fixed width where the output is not one."""
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    """The terminal, or plain lines of a fixed width where the output is not one. What cannot be written is lost."""
+    stream = sys.stdout
+    if stream is None:  # the caller has closed it
+        return Console(quiet=True)
+    width = None if stream.isatty() else PLAIN_WIDTH
+    return Console(highlight=False, markup=False, width=width, file=cast(IO[str], _Unfailing(stream)))
+
+
+def drop_unwritten() -> None:
+    """Before the end: Python itself would end with 120 where its last lines cannot be written."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Unfailing:
+    """A stream whose reader may be gone, its terminal closed or its disk full: output decides nothing."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def duration(seconds: float) -> str:

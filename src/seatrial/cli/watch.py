@@ -1,13 +1,17 @@
 """What is known of a site's scheduled trials: from the history, the sessions' folders, the schedule and Slurm."""
 
+import fcntl
+import hashlib
 import json
 import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from seatrial.check.session import FILE, began, folder_of
 from seatrial.cli.queue import QueueError, jobs_named
@@ -17,11 +21,16 @@ from seatrial.history import store
 from seatrial.job.lock import STALE_S
 from seatrial.job.orphans import heartbeat_of
 from seatrial.report.news import Watch
-from seatrial.report.nights import Criterion, Judged, Night, Unfinished, enforced_in, nights, runs
+from seatrial.report.nights import Criterion, Judged, Night, Unfinished, enforced_in, held_in, nights, runs
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
+
+ALONE_S = 300.0
+"""Longer than questions to a Slurm that does not answer, or a command that tells people, take in another process."""
+
+POLL_S = 0.2
 
 
 class Scheduled(NamedTuple):
@@ -33,18 +42,28 @@ class Scheduled(NamedTuple):
 
 
 def title_of(site: Site, profile: str) -> str:
-    """What a scheduled trial is called: by its job, in the names of its files."""
+    """What a scheduled trial is called in the names of its files."""
     return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
 
 
-def file_of(site: Site, profile: str, end: str) -> Path:
-    """One of the files of a scheduled trial in the state directory."""
-    return Path(site.state) / 'schedule' / f'{title_of(site, profile)}{end}'
+def series_of(site: Site, profile: str) -> Path:
+    """What names a scheduled trial: the path of its files in the state directory, without their ends."""
+    return Path(site.state) / 'schedule' / title_of(site, profile)
 
 
-def scheduled(site: Site, profile: str) -> Scheduled | None:
+def job_name(series: Path) -> str:
+    """The name of its jobs, which no other series of the user has: sites of one name have other state directories."""
+    return f'{series.name}-{hashlib.sha256(os.fsencode(series)).hexdigest()[:6]}'
+
+
+def file_of(series: Path, end: str) -> Path:
+    """One of the files of a scheduled trial."""
+    return series.with_name(f'{series.name}{end}')
+
+
+def scheduled(series: Path) -> Scheduled | None:
     """What is in force, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
-    file = file_of(site, profile, '.json')
+    file = file_of(series, '.json')
     try:
         data = json.loads(file.read_text())
         hour, minute, days = data['calendar']
@@ -63,12 +82,37 @@ def put(file: Path, text: str) -> None:
     temporary.replace(file)
 
 
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Wait until no other process is here with this file, ALONE_S at most.
+
+    Where a file system has no locks it goes on at once: what is done here must be done, if need be twice.
+    """
+    with ExitStack() as held:
+        with suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            _lock(held.enter_context(file.open('a')))
+        yield
+
+
+def _lock(stream: TextIO) -> None:
+    """Raises OSError where the file system has no locks."""
+    end = time.monotonic() + ALONE_S
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(POLL_S)
+
+
 def watch_of(site: Site, profile: str) -> Watch:
     """How the scheduled trials of a profile stand now."""
     now = datetime.now().astimezone()
     rows = store.read(store.folder_of(site.state)).rows
     past = nights(rows, site.name, profile, lambda session: _enforced(site, session))
-    plan = scheduled(site, profile)
+    series = series_of(site, profile)
+    plan = scheduled(series)
     calendar = plan.calendar if plan else None
     since = datetime.fromtimestamp(plan.since).astimezone() if plan else now
     if plan is None and profile in site.trial_file.schedule:
@@ -85,8 +129,9 @@ def watch_of(site: Site, profile: str) -> Watch:
         runs=runs(due, following, now, past, _unfinished(site, profile, past)) if following else [],
         calendar=calendar.words if calendar else '',
         following=following,
-        queue=_queue(title_of(site, profile)) if plan else '',
+        queue=_queue(job_name(series)) if plan else '',
         report=str(page) if page and page.is_file() else '',
+        held=_held(site, past[-1].session) if past else None,
     )
 
 
@@ -98,6 +143,13 @@ def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
         return {}
 
 
+def _held(site: Site, session: str) -> int | None:
+    try:
+        return held_in(json.loads((folder_of(site, session) / RESULTS).read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def _unfinished(site: Site, profile: str, past: list[Night]) -> list[Unfinished]:
     ended = {night.session for night in past}
     found = []
@@ -107,7 +159,7 @@ def _unfinished(site: Site, profile: str, past: list[Night]) -> list[Unfinished]
             continue
         try:
             data = json.loads(file.read_text())
-            if (data['profile'], Path(data['site'])) == (profile, site.folder):
+            if (data['profile'], Path(data['site']), data['only']) == (profile, site.folder, []):
                 found.append(Unfinished(session, began(session), _beats(site, session)))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not one of Seatrial's
@@ -121,11 +173,11 @@ def _beats(site: Site, session: str) -> bool:
         return False
 
 
-def _queue(title: str) -> str:
+def _queue(name: str) -> str:
     if shutil.which('squeue') is None:
         return ''
     try:
-        jobs = jobs_named(title)
+        jobs = jobs_named(name)
     except QueueError as error:
         return f'does not tell: {error}'
-    return '; '.join(job.words for job in jobs) or f'has no job {title}: seatrial schedule --install puts it back'
+    return '; '.join(job.words for job in jobs) or f'has no job {name}: seatrial schedule --install puts it back'

@@ -7,13 +7,14 @@ from typing import Any
 
 import polars as pl
 
+from seatrial.model.namespace import cache_of
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Measurement, Records, Sample
 from seatrial.model.tree import TreeMeasurement
 from seatrial.model.work import Place, sized, unit
-from seatrial.model.workload import Point
+from seatrial.model.workload import TOGETHER, Point
 
-SCHEMA = 1
+SCHEMA = 3
 """The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
 
 COLUMNS: dict[str, Any] = {
@@ -57,8 +58,26 @@ COLUMNS: dict[str, Any] = {
     'cache': pl.String,
     'valid': pl.Boolean,
     'rules': pl.String,
+    'engine_build': pl.String,
+    'mpi': pl.String,
+    'launcher': pl.String,
+    'modules': pl.String,
+    'client_version': pl.String,
+    'commit': pl.String,
+    'reframe': pl.String,
+    'selection': pl.String,
 }
 """Every column in its order, with its type; docs/report.md says what they mean."""
+
+SINCE: dict[int, tuple[str, ...]] = {
+    2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
+    3: ('selection',),
+}
+"""The columns that a version of the schema added; rows of an earlier one have no value there."""
+
+
+OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'group') & (pl.col('point').fill_null('') != TOGETHER)
+"""Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +95,12 @@ class Kept:
     metrics: Mapping[str, tuple[str, str]]
 
 
-def table(session: str, started: datetime, site: str, verdict: str, cases: Sequence[Kept]) -> pl.DataFrame:
+def table(
+    session: str, started: datetime, site: str, verdict: str, cases: Sequence[Kept], only: Sequence[str] = ()
+) -> pl.DataFrame:
     """The rows of a session; started: its beginning, with a time zone; verdict: the session's.
 
+    only: the names of checks or families that it was restricted to; empty: it asked for all that the profile has.
     A planned metric without a launch has one row without figures, so that what is missing is seen here too.
     """
     common = {
@@ -87,6 +109,7 @@ def table(session: str, started: datetime, site: str, verdict: str, cases: Seque
         'session_started': started.astimezone(timezone.utc),
         'session_verdict': verdict,
         'site': site,
+        'selection': ' '.join(only),
     }
     rows = [{**common, **row} for case in cases for row in _case_rows(case)]
     return pl.DataFrame([[row[name] for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
@@ -109,6 +132,13 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'host': start.host if start else None,
         'kernel': start.kernel if start else None,
         'axis': plan.axis,
+        'engine_build': start.provenance.build if start else None,
+        'mpi': start.provenance.mpi if start else None,
+        'launcher': start.provenance.launcher if start else None,
+        'modules': ' '.join(start.provenance.modules) if start else None,
+        'client_version': start.state.get('client version', '') if start else None,
+        'commit': plan.commit,
+        'reframe': plan.reframe,
     }
     points = {point.label: point for point in plan.points}
     for name in plan.metrics:
@@ -151,10 +181,10 @@ def _launch(sample: Sample, name: str) -> dict[str, Any]:
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
         'seconds': own.seconds if own else None,
         'bytes_moved': moved.bytes_moved if moved else None,
-        'bandwidth_mib_s': moved.bandwidth if moved else None,
+        'bandwidth_mib_s': sample.figures.get(name) if moved else None,
         'value': sample.figures.get(name),
         'hosts': ' '.join(measurement.hosts) if measurement else None,
-        'cache': sample.cache,
+        'cache': cache_of(name, sample.cache),
         'valid': sample.valid,
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
     }

@@ -4,6 +4,7 @@ A file is written whole under another name and renamed into place (rename(2) is 
 who reads while another session is written sees all of it or nothing.
 """
 
+import hashlib
 import io
 import os
 from dataclasses import dataclass
@@ -11,9 +12,15 @@ from pathlib import Path
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA
+from seatrial.history.rows import COLUMNS, SCHEMA, SINCE
 
 SUFFIX = '.parquet'
+
+DAMAGED = 'it is cut short or damaged, or no Parquet'
+SEALED_SINCE = 2  # of the schema
+
+_SEAL = b'sha256-of-the-rest:'
+_NO_DIGEST = b'0' * 64
 
 
 @dataclass(frozen=True)
@@ -43,10 +50,10 @@ def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
     file = folder / f'{session}{SUFFIX}'
     temporary = folder / f'.{session}.{os.getpid()}.tmp'
     content = io.BytesIO()
-    rows.write_parquet(content)
+    rows.write_parquet(content, metadata={'seatrial': (_SEAL + _NO_DIGEST).decode()})
     try:
         with temporary.open('wb') as stream:
-            stream.write(content.getbuffer())
+            stream.write(_sealed(content.getvalue()))
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(file)
@@ -74,18 +81,37 @@ def _table_in(file: Path) -> pl.DataFrame | str:
         return 'it is no regular file'
     try:
         # Read first: a mapped file that another host replaces or truncates would end this process.
-        rows = pl.read_parquet(io.BytesIO(file.read_bytes()))
+        content = file.read_bytes()
+        sealed = _SEAL in content
+        if sealed and _sealed(content) != content:
+            return DAMAGED
+        rows = pl.read_parquet(io.BytesIO(content))
     except OSError as error:
         return f'it cannot be read: {error.strerror or error}'
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return 'it is cut short or damaged, or no Parquet'
+        return DAMAGED
     if rows.schema.get('schema') != COLUMNS['schema'] or not rows.height:
         return 'it is not of Seatrial'
     versions = rows['schema'].unique().to_list()
-    if versions != [SCHEMA]:
-        return f'it has schema {versions[-1]}, and this Seatrial knows {SCHEMA}; use a newer one'
+    if len(versions) != 1 or versions[0] > SCHEMA:
+        return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
+    later = [name for version, names in SINCE.items() if version > versions[0] for name in names]
+    if not set(later) & set(rows.columns):
+        rows = rows.with_columns(pl.lit(None, COLUMNS[name]).alias(name) for name in later)
     if rows.schema != pl.Schema(COLUMNS):
         return f'its columns are not those of schema {SCHEMA}'
+    if versions[0] >= SEALED_SINCE and not sealed:
+        return DAMAGED
     if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:
         return 'it does not hold the one session that its name says'
     return rows
+
+
+def _sealed(content: bytes) -> bytes:
+    """The file with its digest in it: the SHA-256 of all the rest, where the digest is counted as zeros.
+
+    Polars ends the whole process at some kinds of damage; a file that was sealed is held against its digest first.
+    """
+    start = content.rfind(_SEAL) + len(_SEAL)
+    before, after = content[:start], content[start + len(_NO_DIGEST) :]
+    return before + hashlib.sha256(before + _NO_DIGEST + after).hexdigest().encode() + after

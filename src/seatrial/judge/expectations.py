@@ -37,6 +37,9 @@ AXIS_WORDS = {
     'clients': 'numbers of clients',
     'tree': 'trees',
     'entries': 'numbers of entries',
+    'layout': 'layouts',
+    'ost': 'OSTs',
+    'mdt': 'MDTs',
 }
 
 _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'these samples cannot tell'}
@@ -82,6 +85,7 @@ class Curves:
 
     axis:    of the sweep; values: of the axis at each point by its label (bytes of a transfer, clients, ...)
     samples: of each operation, by the points' labels in the order of the sweep; none where they are not believed
+    cached:  operations and labels of the points where a cache has answered; no criterion is decided on those
     """
 
     check: str
@@ -89,6 +93,15 @@ class Curves:
     axis: str
     values: Mapping[str, int]
     samples: Mapping[str, Points]
+    cached: frozenset[tuple[str, str]] = frozenset()
+
+    def uncached(self) -> 'Curves':
+        """Without the samples that a cache has answered."""
+        samples = {
+            operation: {label: () if (operation, label) in self.cached else own for label, own in points.items()}
+            for operation, points in self.samples.items()
+        }
+        return replace(self, samples=samples)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,12 +206,11 @@ class Reaches(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointAtLeast(OfCurve):
-    """The point `at` is at least `times` the point `than` of the same case, both by their labels."""
+class OfPoints(OfCurve):
+    """An expectation of the ratio of two points of the same case, `at` over `than`, both by their labels."""
 
     at: str
     than: str
-    times: float = 1.0
 
     def fault(self, shape: Shape) -> str | None:
         strange = [label for label in (self.at, self.than) if label not in shape.points]
@@ -210,7 +222,32 @@ class PointAtLeast(OfCurve):
         missing = [label for label in (self.at, self.than) if not points.get(label)]
         if missing:
             return undecided(f'{missing[0]} was not measured')
-        return at_least(points[self.at], points[self.than], self.times, (self.at, self.than), CONFIDENCE)
+        return self.compared(points[self.at], points[self.than])
+
+    @abstractmethod
+    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
+        """What the samples of the two points say."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointAtLeast(OfPoints):
+    """The point `at` is at least `times` the point `than`."""
+
+    times: float = 1.0
+
+    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
+        return at_least(over, under, self.times, (self.at, self.than), CONFIDENCE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointBetween(OfPoints):
+    """The point `at` is `lowest` to `highest` times the point `than`."""
+
+    lowest: float
+    highest: float
+
+    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
+        return lies_between(over, under, self.lowest, self.highest, (self.at, self.than), CONFIDENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,18 +322,19 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
 
     A comparison with another check gives nothing here: see judge_pair.
     """
+    curves = curves.uncached() if enforced else curves
     results = []
     for operation in _operations(expectation, curves):
         if isinstance(expectation, OfCurve):
-            one = isinstance(expectation, PointAtLeast)
+            one = isinstance(expectation, OfPoints)
             subject = operation if one else f'{operation} over {AXIS_WORDS[curves.axis]}'
             relation = expectation.relation(curves.samples[operation], curves)
         elif isinstance(expectation, OfPair) and not expectation.of:
             subject = f'{operation} against {expectation.than}'
-            relation = _everywhere(expectation, curves, curves, operation, (operation, expectation.than))
+            relation = _everywhere(expectation, curves, curves, operation, (operation, expectation.than), enforced)
         else:
             continue
-        results.append(_result(expectation, subject, relation, enforced))
+        results.append(_result(expectation, subject, _told_cached(relation, curves, enforced), enforced))
     return results
 
 
@@ -315,6 +353,8 @@ def judge_pair(
     expectation: OfPair, curves: Curves, other: Curves | None, where: str, enforced: bool = False
 ) -> list[ExpectationResult]:
     """A comparison of two checks; `where` both were measured. Without the other, only an enforced one is said."""
+    if enforced:
+        curves, other = curves.uncached(), other.uncached() if other else None
     results = []
     for operation in _operations(expectation, curves):
         than = expectation.than or operation
@@ -327,7 +367,8 @@ def judge_pair(
             relation = undecided(f'measured with {curves.engine or "nothing"} and {other.engine or "nothing"}')
         else:
             names = (f'{operation} of {curves.check}', f'{than} of {other.check}')
-            relation = _everywhere(expectation, curves, other, operation, names)
+            relation = _everywhere(expectation, curves, other, operation, names, enforced)
+            relation = _told_cached(_told_cached(relation, curves, enforced), other, enforced)
         results.append(_result(expectation, subject, relation, enforced))
     return results
 
@@ -354,16 +395,26 @@ def _result(expectation: Expectation, subject: str, relation: Relation, enforced
     return ExpectationResult(expectation.id, expectation.words, expectation.source, subject, relation, enforced)
 
 
+def _told_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation:
+    """The relation of a criterion that cannot be told, with why its samples may be missing."""
+    if not (enforced and curves.cached and relation.verdict == UNDECIDED):
+        return relation
+    return replace(relation, sentence=f'{relation.sentence}; cached reads of {curves.check} decide nothing')
+
+
 def _everywhere(
-    expectation: OfPair, curves: Curves, other: Curves, operation: str, names: tuple[str, str]
+    expectation: OfPair, curves: Curves, other: Curves, operation: str, names: tuple[str, str], enforced: bool
 ) -> Relation:
     """The comparison at every point that both have, as one relation, told at the point that comes closest to failing.
 
     It holds if it holds at each point (intersection-union: no correction is due). It fails if it fails at one with
-    the doubt shared between all (Bonferroni), because that point was picked after the fact.
+    the doubt shared between all (Bonferroni), because that point was picked after the fact. A criterion does not hold
+    where one of the two lacks a point of the other.
     """
     over, under = curves.samples[operation], other.samples.get(expectation.than or operation, {})
-    labels = [label for label in over if label in under and curves.values[label] >= expectation.least]
+    wanted = [label for label, value in {**other.values, **curves.values}.items() if value >= expectation.least]
+    labels = [label for label in wanted if label in over and label in under]
+    lacking = [label for label in wanted if label not in labels]
     if not labels:
         return undecided('there is no point to compare at')
     strict = 1 - (1 - CONFIDENCE) / len(labels)
@@ -377,6 +428,8 @@ def _everywhere(
     if found.verdict == FAILS:
         said = found.sentence.rpartition(': ')[0]
         return replace(found, verdict=UNDECIDED, sentence=f'{said}, which may be chance: cannot tell')
+    if enforced and lacking and found.verdict == HOLDS:
+        return undecided(f'{lacking[0]} was measured in one of the two only')
     return found
 
 

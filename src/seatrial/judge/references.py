@@ -4,6 +4,7 @@ The interval of the mean decides: a mean may lie on the right side of a bound by
 which is all that ReFrame compares, stands beside it. docs/references.md has the rules in words.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES, verdict_interva
 
 INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
 CONTRACT = 'contract'
+
+EQUAL = 1e-9
+"""A share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +62,31 @@ class ReferenceResult:
     words: str
 
 
-def judge_reference(reference: Reference, values: Sequence[float], engine: str, doubt: str = '') -> ReferenceResult:
+def judge_reference(
+    reference: Reference,
+    values: Sequence[float],
+    engine: str,
+    doubt: str = '',
+    clock_error: float = 0.0,
+    drifting: bool = False,
+) -> ReferenceResult:
     """A metric's valid samples against its reference.
 
     engine: that measured; a reference for another one is left undecided: a tool that has vanished is no PASS
     doubt:  why the figures cannot decide, whatever they are; empty if they can
+    clock_error: the share of a timed region that its clocks may be wrong by, in all samples alike: no repetition
+            shows it, so it widens the interval
+    drifting: the interval is too short, so all samples have to lie where it does
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
-    wanted = f'wanted {_span(low, high)} {reference.unit} ({reference.origin} of {reference.date})'
     if not values:
+        wanted = _wanted(reference, low, high, LEAST_DIGITS)
         return _result(reference, '', UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
     found = verdict_interval(values, CONFIDENCE)
+    ends = found.low * (1 - clock_error), found.high * (1 + clock_error)
+    digits = _digits([bound for bound in (low, high) if bound is not None], [found.mean, *ends])
     point = INSIDE if _lies_in(found.mean, found.mean, low, high) else OUTSIDE
-    said = f'{wanted}: the mean {_figure(found.mean)} is {point}'
+    said = f'{_wanted(reference, low, high, digits)}: the mean {_figure(found.mean, digits)} is {point}'
     if engine and reference.engine not in ('', engine):
         why = f'measured with {engine}, and the reference is for {reference.engine}: cannot tell; {said}'
         return _result(reference, point, UNDECIDED, why)
@@ -79,12 +95,15 @@ def judge_reference(reference: Reference, values: Sequence[float], engine: str, 
     if found.n < LEAST_SAMPLES:
         why = f'{said}, but {found.n} samples are fewer than the {LEAST_SAMPLES} that a verdict needs'
         return _result(reference, point, UNDECIDED, why)
-    interval = f'its {100 * CONFIDENCE:g} % interval {_figure(found.low)} to {_figure(found.high)}'
-    if _lies_in(found.low, found.high, low, high):
-        return _result(reference, point, INSIDE, f'{said}, and so is {interval}')
-    if (low is not None and found.high < low) or (high is not None and found.low > high):
-        return _result(reference, point, OUTSIDE, f'{said}, and so is {interval}')
-    return _result(reference, point, UNDECIDED, f'{said}, but {interval} is not wholly')
+    interval = f'its {100 * CONFIDENCE:g} % interval {_figure(ends[0], digits)} to {_figure(ends[1], digits)}'
+    if clock_error >= CLOCK_SAID:
+        interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
+    where = _where(*ends, low, high)
+    if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
+        samples = f'its samples drift, from {_figure(min(values), digits)} to {_figure(max(values), digits)}'
+        return _result(reference, point, UNDECIDED, f'{said}, but {samples}: {interval} is too short')
+    joined = 'but' if where == UNDECIDED else 'and so is'
+    return _result(reference, point, where, f'{said}, {joined} {interval}{" is not wholly" * (where == UNDECIDED)}')
 
 
 def _bound(reference: Reference, threshold: float | None) -> float | None:
@@ -92,17 +111,42 @@ def _bound(reference: Reference, threshold: float | None) -> float | None:
     return None if threshold is None else reference.value * (1 + threshold)
 
 
+def _where(least: float, most: float, low: float | None, high: float | None) -> str:
+    if _lies_in(least, most, low, high):
+        return INSIDE
+    beyond = (low is not None and most < low * (1 - EQUAL)) or (high is not None and least > high * (1 + EQUAL))
+    return OUTSIDE if beyond else UNDECIDED
+
+
 def _lies_in(least: float, most: float, low: float | None, high: float | None) -> bool:
-    return (low is None or least >= low) and (high is None or most <= high)
+    return (low is None or least >= low * (1 - EQUAL)) and (high is None or most <= high * (1 + EQUAL))
 
 
-def _span(low: float | None, high: float | None) -> str:
-    ends = [_figure(end) for end in (low, high) if end is not None]
+LEAST_DIGITS, MOST_DIGITS = 5, 12
+CLOCK_SAID = 0.005
+
+
+def _digits(bounds: Sequence[float], figures: Sequence[float]) -> int:
+    """How many digits it takes until none of the figures looks like a bound that it is not."""
+    pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
+    apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
+    for digits in range(LEAST_DIGITS, MOST_DIGITS):
+        if all(_figure(bound, digits) != _figure(figure, digits) for bound, figure in apart):
+            return digits
+    return MOST_DIGITS
+
+
+def _wanted(reference: Reference, low: float | None, high: float | None, digits: int) -> str:
+    return f'wanted {_span(low, high, digits)} {reference.unit} ({reference.origin} of {reference.date})'
+
+
+def _span(low: float | None, high: float | None, digits: int) -> str:
+    ends = [_figure(end, digits) for end in (low, high) if end is not None]
     return ' to '.join(ends) if len(ends) > 1 else f'at {"least" if high is None else "most"} {ends[0]}'
 
 
-def _figure(value: float) -> str:
-    return f'{value:.0f}' if abs(value) >= 1e5 else f'{value:.5g}'
+def _figure(value: float, digits: int) -> str:
+    return f'{value:.0f}' if abs(value) >= 10**digits else f'{value:.{digits}g}'
 
 
 def _result(reference: Reference, point: str, interval: str, words: str) -> ReferenceResult:

@@ -12,13 +12,17 @@ from seatrial.model.plan import Case
 
 @dataclass(frozen=True)
 class SessionResult:
-    """One session. cases: every one that was planned, also those that never ran; relations: between checks."""
+    """One session. cases: every one that was planned, also those that never ran; relations: between checks.
+
+    left_out: why it is no PASS although its cases may be: they are not all that an acceptance is
+    """
 
     session: str
     profile: str
     verdict: Verdict
     cases: tuple[CaseResult, ...]
     relations: tuple[ExpectationResult, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -32,17 +36,19 @@ def judge_session(
     profile: str,
     cases: Sequence[CaseResult],
     criteria: Mapping[Case, Criteria] = MappingProxyType({}),
+    left_out: Sequence[str] = (),
 ) -> SessionResult:
     """The completeness gate is in the cases: one without records is INCOMPLETE, so nothing is passed in silence.
 
     criteria: those that the cases were judged by; their comparisons of two checks are judged here, between cases of
-    the same partition, file system, layout and node count.
+    the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
     """
     by_case = {each.case: each for each in cases}
     relations = [result for each in cases if each.case in criteria for result in _beside(each, by_case, criteria)]
     verdicts = [each.verdict for each in cases]
     verdicts += [of_relation(each.relation) for each in relations if each.enforced]
-    return SessionResult(session, profile, worst(verdicts), tuple(cases), tuple(relations))
+    verdicts += [Verdict.INCOMPLETE] if left_out else []
+    return SessionResult(session, profile, worst(verdicts), tuple(cases), tuple(relations), tuple(left_out))
 
 
 def _beside(

@@ -20,6 +20,20 @@ def to_json(value: Any) -> Any:
     return value
 
 
+def stated(value: Any) -> Any:
+    """As to_json, without the fields that are as their class has them by default.
+
+    What it gives for a value stays the same when its class gets another field later.
+    """
+    if hasattr(value, '_asdict'):
+        defaults = getattr(type(value), '_field_defaults', {})
+        own = ((name, getattr(value, name)) for name in value._fields)
+        return {name: stated(item) for name, item in own if name not in defaults or item != defaults[name]}
+    if isinstance(value, (list, tuple)):
+        return [stated(item) for item in value]
+    return value
+
+
 def from_json(kind: Type[T], data: Any, where: str = '') -> T:
     """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
     if not isinstance(data, dict):

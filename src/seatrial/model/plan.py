@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.codec import FormError, from_json, stated
 from seatrial.model.layout import Layout
 from seatrial.model.work import Place, Work, measures
 
@@ -47,8 +47,13 @@ class Target(NamedTuple):
     records_on_target: whether records may lie on this file system too (rule P18)
     recovery_limit_s:  how long a healthy failover may block I/O; no launch is ended before it
     drop_caches:       whether the site allows a job to empty the caches of its nodes
-    compresses:        whether the back end compresses or deduplicates; None is unknown
+    compresses, deduplicates: whether the back end does; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
+    osts, mdts:        how many targets the site has; None is undeclared
+    listed:            of 'ost' and 'mdt', those that the site lists by their numbers: it leaves the others out
+    no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
+                       empty where layouts can be set, and where nobody has tried it
+    telemetry:         the site's command that asks the servers for their counters; empty where there is none
     """
 
     name: str
@@ -64,6 +69,13 @@ class Target(NamedTuple):
     compresses: Optional[bool] = None
     server_cache_bytes: Optional[int] = None
     fast_tier_bytes: Optional[int] = None
+    osts: Optional[int] = None
+    mdts: Optional[int] = None
+    no_layout: str = ''
+    tried: str = ''
+    deduplicates: Optional[bool] = None
+    telemetry: Tuple[str, ...] = ()
+    listed: Tuple[str, ...] = ()
 
 
 class Launcher(NamedTuple):
@@ -121,6 +133,9 @@ class TrialPlan(NamedTuple):
     """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
 
     left_out: the values of the sweep that give no point in this allocation.
+    commit: of the checkout that Seatrial runs from, or empty; reframe: its version.
+    darshan:  the library that the witness repetition is made with (P15); empty: none is made
+    floors:   the least that the site's references allow, by metric: what is surely less is searched for its cause
     """
 
     schema: int
@@ -141,6 +156,10 @@ class TrialPlan(NamedTuple):
     launch_limit_s: float
     seed: int
     left_out: Tuple[int, ...] = ()
+    commit: str = ''
+    reframe: str = ''
+    darshan: str = ''
+    floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
 
     @property
     def metrics(self) -> List[str]:
@@ -167,8 +186,8 @@ def read_plan(path: str) -> TrialPlan:
 
 
 def digest(plan: TrialPlan) -> str:
-    """What ties a record to its plan: the SHA-256 of the plan's canonical JSON."""
-    return hashlib.sha256(json.dumps(to_json(plan), sort_keys=True).encode('utf-8')).hexdigest()
+    """What ties a record to its plan: the SHA-256 of the canonical JSON of all that the plan states."""
+    return hashlib.sha256(json.dumps(stated(plan), sort_keys=True).encode('utf-8')).hexdigest()
 
 
 def metric(operation: str, label: str) -> str:

@@ -1,12 +1,13 @@
 """What a job leaves behind: one JSON object a line in samples.jsonl, each with a key 'record' that names its kind.
 
-The kinds in their order: start, sizing, prepare, warmup, sample (one a launch that was measured), end, removal.
+The kinds in their order: start, sizing, sample (one a launch, with its stage), drill (where there was one), end,
+removal.
 """
 
-import json
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
-from seatrial.model.codec import from_json, to_json
+from seatrial.model import lines
+from seatrial.model.issued import Witnessed
 from seatrial.model.tree import TreeMeasurement
 from seatrial.model.units import MIB
 
@@ -15,7 +16,10 @@ PLAN = 'plan.json'
 
 
 class Finding(NamedTuple):
-    """What a validity rule found. effect: 'refuse' (nothing ran), 'invalid' (not believable) or 'label'."""
+    """What a validity rule found.
+
+    effect: 'refuse' (nothing ran), 'invalid' (not believable), 'incomplete' (not tested) or 'label'.
+    """
 
     rule: str
     effect: str
@@ -37,11 +41,42 @@ class JobTime(NamedTuple):
         return self.end_s - self.start_s
 
 
+class NodeTime(NamedTuple):
+    """What the clients of one node did in a launch, reduced from their JobTimes. Host names are without a domain.
+
+    median_s, longest_s: of the seconds that its clients took
+    """
+
+    host: str
+    tasks: int
+    bytes_moved: int
+    median_s: float
+    longest_s: float
+
+    @property
+    def bandwidth(self) -> float:
+        """MiB/s. Bytes of all clients of the node over the longest of their times."""
+        return self.bytes_moved / MIB / self.longest_s
+
+
+class NotTested(NamedTuple):
+    """A node of the partition that is not in the allocation, with Slurm's word on it."""
+
+    node: str
+    state: str
+    reason: str
+
+
+UNNAMED = 'unnamed-'
+"""How the names of hosts begin that an engine counted and did not name."""
+
+
 class Measurement(NamedTuple):
     """What an engine said of one launch, typed. seconds: last end - first start over all clients.
 
     tool_figure: the engine's own figure, verbatim. fsync: whether a write's sync lies inside the timed region.
     direct: whether O_DIRECT was in effect. clock_s: the resolution of the engine's clock.
+    nodes: in a node sweep, what the jobs come to a node; there are then no jobs.
     """
 
     tool_figure: str
@@ -53,6 +88,7 @@ class Measurement(NamedTuple):
     fsync: bool = False
     direct: bool = False
     clock_s: float = 0.0
+    nodes: Tuple[NodeTime, ...] = ()
 
     @property
     def bandwidth(self) -> float:
@@ -60,14 +96,14 @@ class Measurement(NamedTuple):
         return self.bytes_moved / MIB / self.seconds
 
     def figures(self, operation: str) -> Dict[str, float]:
-        """The figure of the operation, its only metric, in MiB/s."""
-        return {operation: self.bandwidth}
+        """The figure of the operation, its only metric, in MiB/s; none of what took no time (T12)."""
+        return {operation: self.bandwidth} if self.seconds > 0 else {}
 
 
 class Sample(NamedTuple):
     """One launch: one operation of one repetition of one point. Times in seconds, started in Unix time.
 
-    stage:  'prepare', 'warmup' or 'measured'; block: the randomised block it belongs to
+    stage:  'prepare', 'warmup', 'measured' or 'witness' (P15); block: the randomised block it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count
     cache:  'cold', 'cached' or 'unknown' for what reads or looks (rules P2, P2a); empty for what writes
     per_client: of the Sized record
@@ -103,10 +139,53 @@ class Sample(NamedTuple):
         return self.measurement.figures(self.operation) if self.measurement else {}
 
 
+FLASH = 'flash'
+"""The flag of a target that is no rotating disk."""
+
+
+class TargetRow(NamedTuple):
+    """One target of a file system: sizes in bytes, None where it did not tell; flags in words.
+
+    fault: why it cannot be used, or empty
+    takes_objects: whether new objects can be made on it; None is not known
+    """
+
+    kind: str
+    number: int
+    name: str
+    active: bool
+    bytes_total: Optional[int] = None
+    bytes_free: Optional[int] = None
+    inodes_total: Optional[int] = None
+    inodes_free: Optional[int] = None
+    flags: Tuple[str, ...] = ()
+    fault: str = ''
+    takes_objects: Optional[bool] = None
+
+
+class Provenance(NamedTuple):
+    """With what a job measured, beside the engine's own version. Each is empty where there is none, or nobody told.
+
+    build:    of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
+    mpi:      the MPI library that the ranks load, with its version; launcher: what starts them, with its version
+    modules:  that were loaded, in their order
+    environment: 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
+    """
+
+    build: str = ''
+    mpi: str = ''
+    launcher: str = ''
+    modules: Tuple[str, ...] = ()
+    environment: Tuple[str, ...] = ()
+
+
 class Start(NamedTuple):
     """The job began: where, when, with what. passed_over: why engines that were preferred do not measure.
 
     plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
+    state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
+    not_tested: in a node sweep, what the partition has and the job was not given
+    servers: of each target by its name (model.layout.target_name), as far as this node sees them
     """
 
     session: str
@@ -128,6 +207,11 @@ class Start(NamedTuple):
     memory_bytes: int
     capacity: Dict[str, int]
     findings: Tuple[Finding, ...]
+    state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    targets: Tuple[TargetRow, ...] = ()
+    servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    not_tested: Tuple[NotTested, ...] = ()
+    provenance: Provenance = Provenance()
 
 
 class Sized(NamedTuple):
@@ -147,12 +231,14 @@ class End(NamedTuple):
     """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence.
 
     stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
+    state:   as in Start, once every launch has been made; empty where it did not come so far
     """
 
     reason: str
     why: str
     ended: float
     stopped: Dict[str, str]
+    state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
 class Removal(NamedTuple):
@@ -164,13 +250,35 @@ class Removal(NamedTuple):
     ended: float
 
 
-KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'end': End, 'removal': Removal}
+class DrillGroup(NamedTuple):
+    """Targets that were measured together in one round of a drill-down, and the figures of their repetitions."""
+
+    label: str
+    targets: Tuple[str, ...]
+    figures: Tuple[float, ...]
+
+
+class Drill(NamedTuple):
+    """The drill-down after a figure that is surely below its bound: evidence of what is slow, and never a figure.
+
+    metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes to
+    """
+
+    metric: str
+    bound: float
+    rounds: Tuple[Tuple[DrillGroup, ...], ...]
+    sentence: str
+
+
+KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end': End, 'removal': Removal}
 
 
 class Records(NamedTuple):
     """All records of one job. torn: how many lines were cut short or are not records.
 
     fate: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
+    issued: what was seen of the witness repetition (P15); empty where there was none, or nobody has looked
+    drill: what a search for slow targets came to; None where there was none
     """
 
     start: Optional[Start]
@@ -180,30 +288,25 @@ class Records(NamedTuple):
     removal: Optional[Removal]
     torn: int
     fate: str = ''
+    issued: Tuple[Witnessed, ...] = ()
+    drill: Optional[Drill] = None
 
 
 def line_of(value: Any) -> str:
     """The line of samples.jsonl that says this record."""
-    kind = next(name for name, cls in KINDS.items() if cls is type(value))
-    data = {'record': kind}
-    data.update(to_json(value))
-    return json.dumps(data, separators=(',', ':')) + '\n'
+    return lines.line_of(value, KINDS)
 
 
-def read_records(lines: Iterable[str]) -> Records:
-    """The records in these lines. A torn or foreign line is counted, never guessed at."""
-    found: Dict[str, Any] = {'start': None, 'sizing': None, 'end': None, 'removal': None}
-    samples: List[Sample] = []
-    torn = 0
-    for line in lines:
-        try:
-            data = json.loads(line)
-            value: Any = from_json(KINDS[data.pop('record')], data)
-        except (ValueError, KeyError, AttributeError, TypeError):
-            torn += 1
-            continue
-        if isinstance(value, Sample):
-            samples.append(value)
-        else:
-            found[next(name for name, cls in KINDS.items() if cls is type(value))] = value
-    return Records(found['start'], found['sizing'], samples, found['end'], found['removal'], torn)
+def read_records(written: Iterable[str]) -> Records:
+    """The records in these lines; of each kind but the samples the last one counts."""
+    found, torn = lines.values_in(written, KINDS)
+    last: Dict[Any, Any] = {type(value): value for value in found}
+    return Records(
+        start=last.get(Start),
+        sized=last.get(Sized),
+        samples=[value for value in found if isinstance(value, Sample)],
+        end=last.get(End),
+        removal=last.get(Removal),
+        torn=torn,
+        drill=last.get(Drill),
+    )

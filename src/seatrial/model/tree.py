@@ -7,6 +7,8 @@ knows an engine or a site.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from seatrial.model.layout import Layout
+
 SUBTREES = ('shared', 'private')
 PHASES = ('create', 'stat', 'read', 'remove')
 LATENCIES = (0.50, 0.95, 0.99)
@@ -53,6 +55,7 @@ class TreePoint(NamedTuple):
     """One concrete parameter set of a metadata check; a client is one task.
 
     pauses_s: of a listing: seconds without any call, each before one more listing
+    layout:   of this point's own directory and files, in place of the case's; None: the case's
     """
 
     label: str
@@ -61,6 +64,7 @@ class TreePoint(NamedTuple):
     tasks_per_node: int
     tree: MetadataTree
     pauses_s: Tuple[float, ...] = ()
+    layout: Optional[Layout] = None
 
     @property
     def entries(self) -> Entries:
@@ -125,10 +129,10 @@ class TreeMeasurement(NamedTuple):
         return min((rate.seconds for rate in self.rates), default=0.0)
 
     def figures(self, operation: str) -> Dict[str, float]:
-        """The figure of each metric: operations a second, or how many facts hold."""
+        """The figure of each metric: operations a second, or how many facts hold; none of what took no time (T12)."""
         if self.facts:
             return {'holding': float(sum(fact.holds is True for fact in self.facts))}
-        return {rate.metric: rate.per_second for rate in self.rates}
+        return {rate.metric: rate.per_second for rate in self.rates if rate.seconds > 0}
 
 
 def tree_fault(tree: MetadataTree) -> Optional[str]:

@@ -36,6 +36,11 @@ def format_size(size: int) -> str:
     return f'{size}B'
 
 
+def round_up(size: int, granule: int) -> int:
+    """The smallest multiple of granule that is not below size."""
+    return -(-size // granule) * granule
+
+
 def approximate_size(size: float) -> str:
     """The size to three significant figures, for people: 2147483648 is '2 GiB'."""
     for unit, factor in _UNITS:

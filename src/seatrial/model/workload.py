@@ -4,8 +4,9 @@ The classes SFWA, MFWA and SFSA are those of Boito, Kassick and Navaux (WSPPD 20
 Nieuwejaar's CHARISMA study; "object", "strided" and "non-strided" are LANL mpi_io_test's terms.
 """
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.model.layout import Layout, target_name
 from seatrial.model.units import MIB, format_size
 
 FILES = ('single', 'multiple')
@@ -13,7 +14,15 @@ EXTENTS = ('whole', 'segment')
 ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
 INTERFACES = ('posix', 'mpiio')
-AXES = ('transfer_size', 'objects', 'clients')
+AXES = ('transfer_size', 'objects', 'clients', 'layout', 'ost', 'mdt', 'group')
+PLACES = ('ost', 'mdt', 'group')
+"""The axes of isolation: equals are compared with each other, to find the one that is slow."""
+NAMED = ('layout', *PLACES)
+"""The axes on which points have names of their own, and neither a number nor an order."""
+MOST_GROUPS = 8
+"""Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
+TOGETHER = 'all'
+"""The label of the point of a node sweep at which all groups work at once."""
 
 
 class AccessPattern(NamedTuple):
@@ -77,6 +86,8 @@ class Point(NamedTuple):
     """One concrete parameter set of a check. Sizes in bytes; a client is one task.
 
     objects is how many transfers of transfer_size one client makes: objects x transfer_size = bytes_per_client.
+    layout: of this point's own files, in place of the case's; None: the case's
+    first_node: the nodes are those of the allocation, in their order, from this one on
     """
 
     label: str
@@ -86,6 +97,8 @@ class Point(NamedTuple):
     bytes_per_client: int
     transfer_size: int
     objects: int
+    layout: Optional[Layout] = None
+    first_node: int = 0
 
     @property
     def bytes_moved(self) -> int:
@@ -99,6 +112,8 @@ class Sweep(NamedTuple):
     axis 'transfer_size': values in bytes; bytes a client are held.
     axis 'objects':       number of objects a client; bytes a client are held.
     axis 'clients':       number of clients; `objects` objects a client are held.
+    axis 'layout':        the layouts by their places in `layouts`; transfer_size is held. Made by over_layouts.
+    axis 'ost':           OSTs by their places in `layouts`, each alone; transfer_size is held. Made by over_osts.
     bytes_per_client is the source's own value (bytes), used as it is by the paper profile.
     """
 
@@ -106,6 +121,8 @@ class Sweep(NamedTuple):
     values: Tuple[int, ...]
     bytes_per_client: int
     objects: int = 0
+    transfer_size: int = 0
+    layouts: Tuple[Layout, ...] = ()
 
 
 class FileSpec(NamedTuple):
@@ -113,6 +130,37 @@ class FileSpec(NamedTuple):
 
     name: str
     size: int
+
+
+def over_layouts(layouts: Tuple[Layout, ...], bytes_per_client: int, transfer_size: int) -> Sweep:
+    """A sweep over layouts with names of their own, sizes in bytes."""
+    return Sweep('layout', tuple(range(len(layouts))), bytes_per_client, 0, transfer_size, layouts)
+
+
+def over_osts(bytes_per_client: int, transfer_size: int) -> Sweep:
+    """A sweep over every OST that the site has (on_targets fills it in), sizes in bytes."""
+    return Sweep('ost', (), bytes_per_client, 0, transfer_size)
+
+
+def on_targets(sweep: Sweep, numbers: Sequence[int]) -> Sweep:
+    """The sweep over the targets with these numbers, each with a file of one stripe on it and nowhere else."""
+    pinned = tuple(Layout(target_name('OST', number), osts=(number,)) for number in numbers)
+    return sweep._replace(values=tuple(range(len(pinned))), layouts=pinned)
+
+
+def over_nodes(bytes_per_client: int, transfer_size: int) -> Sweep:
+    """A sweep over all nodes of a case (on_groups fills it in), sizes in bytes."""
+    return Sweep('group', (), bytes_per_client, 0, transfer_size)
+
+
+def on_groups(sweep: Sweep, nodes: int) -> Sweep:
+    """The sweep over that many nodes: all at once, then in groups, each of them alone."""
+    return sweep._replace(values=tuple(range(-(-nodes // group_size(nodes)) + 1)))
+
+
+def group_size(nodes: int) -> int:
+    """Nodes of a group; the last one can have fewer."""
+    return max(1, -(-nodes // MOST_GROUPS))
 
 
 def powers_of_two(first: int, last: int) -> Tuple[int, ...]:
@@ -160,11 +208,12 @@ def left_out(sweep: Sweep, largest: Geometry, bytes_per_client: int) -> List[int
 
 def resized(point: Point, axis: str, bytes_per_client: int) -> Point:
     """The point with other bytes a client; what its sweep holds stays. Raises ValueError if it does not divide."""
-    held = point.transfer_size if axis == 'transfer_size' else point.objects
+    holds_objects = axis in ('objects', 'clients')
+    held = point.objects if holds_objects else point.transfer_size
     if bytes_per_client % held:
         raise ValueError(f'{bytes_per_client} bytes a client do not divide by {held}')
     other = bytes_per_client // held
-    if axis == 'transfer_size':
+    if not holds_objects:
         return point._replace(bytes_per_client=bytes_per_client, objects=other)
     return point._replace(bytes_per_client=bytes_per_client, transfer_size=other)
 
@@ -181,6 +230,14 @@ def files_of(pattern: AccessPattern, point: Point) -> List[FileSpec]:
 def file_name(pattern: AccessPattern, rank: int) -> str:
     """The file that a rank works on."""
     return f'data.{rank:08d}' if pattern.files == 'multiple' else 'data'
+
+
+def writer_of(point: Point, rank: int) -> int:
+    """The client whose bytes this one reads: one of the next node, where the clients fill node after node.
+
+    On one node every client reads its own, and there is no other way to read elsewhere.
+    """
+    return (rank + point.tasks_per_node) % point.tasks if point.nodes > 1 else rank
 
 
 def preparation(pattern: AccessPattern, point: Point) -> Tuple[AccessPattern, Point]:
@@ -202,9 +259,15 @@ def preparation(pattern: AccessPattern, point: Point) -> Tuple[AccessPattern, Po
 
 
 def _points(sweep: Sweep, value: int, largest: Geometry, bytes_per_client: int) -> List[Point]:
+    if sweep.axis == 'group':
+        return _group(sweep, value, largest, bytes_per_client)
     clients = value if sweep.axis == 'clients' else largest.nodes * largest.tasks_per_node
     placed = placement(clients, largest)
-    if sweep.axis == 'transfer_size':
+    layout = sweep.layouts[value] if sweep.layouts else None
+    if layout is not None:
+        objects, rest = divmod(bytes_per_client, sweep.transfer_size)
+        transfer_size, label = sweep.transfer_size, layout.name
+    elif sweep.axis == 'transfer_size':
         objects, rest = divmod(bytes_per_client, value)
         transfer_size, label = value, format_size(value)
     else:
@@ -213,4 +276,30 @@ def _points(sweep: Sweep, value: int, largest: Geometry, bytes_per_client: int) 
         label = f'{value}{sweep.axis if value > 1 else sweep.axis[:-1]}'
     if placed is None or rest or objects < 1 or transfer_size < 1:
         return []
-    return [Point(label, placed.nodes, clients, placed.tasks_per_node, bytes_per_client, transfer_size, objects)]
+    return [
+        Point(label, placed.nodes, clients, placed.tasks_per_node, bytes_per_client, transfer_size, objects, layout)
+    ]
+
+
+def _group(sweep: Sweep, value: int, largest: Geometry, bytes_per_client: int) -> List[Point]:
+    objects, rest = divmod(bytes_per_client, sweep.transfer_size)
+    size = group_size(largest.nodes)
+    first, nodes, label = 0, largest.nodes, TOGETHER
+    if value:
+        first, label = (value - 1) * size, f'group{value:02d}'
+        nodes = min(size, largest.nodes - first)
+    if rest or objects < 1 or nodes < 1:
+        return []
+    tasks = nodes * largest.tasks_per_node
+    return [
+        Point(
+            label,
+            nodes,
+            tasks,
+            largest.tasks_per_node,
+            bytes_per_client,
+            sweep.transfer_size,
+            objects,
+            first_node=first,
+        )
+    ]

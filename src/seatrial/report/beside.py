@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from seatrial.judge.verdict import MetricResult, Verdict
-from seatrial.model.namespace import Namespace
+from seatrial.model.namespace import LISTED_BEFORE, Namespace
 from seatrial.model.plan import Case
 from seatrial.model.tree import Fact
 from seatrial.report import trees, words
@@ -118,7 +118,7 @@ def _beside(cases: Sequence[CaseEvidence]) -> Beside:
         check=plan.case.check,
         unit=unit_of(cases[0].result),
         common=engines[0] if len(engines) == 1 else '',
-        differing=_differing(engines),
+        differing=' '.join(part for part in (_differing(engines), _unlike(cases)) if part),
         bands=tuple(_band(keys, columns, headings, cases, places, swept) for keys in _banded(list(columns))),
     )
 
@@ -127,6 +127,20 @@ def _differing(engines: Sequence[str]) -> str:
     if len(engines) == 1:
         return ''
     return f'Measured with {words.listed(engines)}: what differs is the engine as well as the file system.'
+
+
+def _unlike(cases: Sequence[CaseEvidence]) -> str:
+    """What else they were not measured with alike; a file system's own client belongs to it."""
+    starts = [case.records.start for case in cases if case.records.start and case.records.start.engine]
+    told = {
+        'kernel': [start.kernel for start in starts],
+        'MPI': [start.provenance.mpi for start in starts],
+        'launcher': [start.provenance.launcher for start in starts],
+        'modules': [' '.join(start.provenance.modules) for start in starts],
+        "engine's build": [start.provenance.build for start in starts if start.engine == starts[0].engine],
+    }
+    names = [name for name, values in told.items() if len(set(values)) > 1]
+    return f'Not measured with the same {words.listed(names)}.' if names else ''
 
 
 def _band(
@@ -153,7 +167,7 @@ def _metric(case: CaseEvidence, name: str, point: str) -> MetricResult | None:
 def _column(metrics: Sequence[MetricResult | None]) -> list[Cell]:
     believed = [each for each in metrics if each and each.summary and each.verdict is not Verdict.INVALID]
     first = max(believed, key=_mean, default=None)
-    unlike = len({each.cache for each in believed if trees.is_first(each.operation)}) > 1
+    unlike = len({each.cache for each in believed if each.cache != LISTED_BEFORE}) > 1
     cells = [_cell(each, first if each in believed else None) for each in metrics]
     return [replace(cell, cache=cell.metric.cache) if unlike and cell.metric else cell for cell in cells]
 

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from seatrial.judge.relations import at_least
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
-from seatrial.model.namespace import LISTING
+from seatrial.model.namespace import LISTING, is_first, pause_of
 from seatrial.model.plan import TrialPlan
 from seatrial.model.tree import TreePoint
-from seatrial.report import trees
 
 COLD, WARM = 'ls_first', 'ls_fourth'
 
@@ -89,7 +88,7 @@ def listings(plan: TrialPlan, case: CaseResult) -> dict[str, Listing]:
     for one in case.metrics:
         if one.summary and one.summary.mean:
             own, first = (samples[name].get(one.point, ()) for name in (one.operation, _first_of(one)))
-            faster = None if trees.is_first(one.operation) else ratio(own, first)
+            faster = None if is_first(one.operation) else ratio(own, first)
             found[one.metric] = Listing(entries[one.point] / one.summary.mean, faster)
     return found
 
@@ -109,7 +108,7 @@ def cached(plan: TrialPlan, case: CaseResult, point: str) -> Cached | None:
         cold_s=took[cold.metric].seconds,
         warm_s=took[warm.metric].seconds,
         faster=took[warm.metric].faster or Ratio(None),
-        kept=_kept(cold, warm, [each for each in by_name.values() if trees.pause_of(each.operation) is not None]),
+        kept=_kept(cold, warm, [each for each in by_name.values() if pause_of(each.operation) is not None]),
     )
 
 
@@ -155,8 +154,8 @@ def _kept(cold: MetricResult, warm: MetricResult, after: Sequence[MetricResult])
         return 'The fourth is not proved to be faster than the first, so nothing is said of how long a cache lasts.'
     line = math.sqrt(cold.summary.mean * warm.summary.mean)
     kept = 0.0
-    for each in sorted(after, key=lambda each: trees.pause_of(each.operation) or 0.0):
-        pause = trees.pause_of(each.operation) or 0.0
+    for each in sorted(after, key=lambda each: pause_of(each.operation) or 0.0):
+        pause = pause_of(each.operation) or 0.0
         interval = each.summary.interval if each.summary and _believed(each) else None
         if interval and interval.low > line:
             kept = pause

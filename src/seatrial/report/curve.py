@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.model.namespace import Namespace
+from seatrial.model.namespace import Namespace, pause_of
 from seatrial.model.plan import TrialPlan
 from seatrial.model.tree import TreePoint
+from seatrial.model.workload import NAMED
 from seatrial.report import trees, words
 from seatrial.report.marks import STRUCK, Mark, figures_scale, mark_of, styles
 from seatrial.report.scale import CHARACTER_WIDTH, Scale, Tick, round_values
@@ -93,7 +94,7 @@ def has_curve(plan: TrialPlan) -> bool:
     """Whether the points of a case make one; those that differ by more than a number do not."""
     if isinstance(plan.workload, Namespace):
         return trees.is_repeated_listing(plan) or (plan.axis == 'entries' and len(plan.points) > 1)
-    return True
+    return plan.axis not in NAMED
 
 
 def curve(plan: TrialPlan, case: CaseResult, paper: Paper) -> Curve | None:
@@ -166,7 +167,7 @@ def _of_sweep(plan: TrialPlan, case: CaseResult, left: float, right: float) -> _
 def _of_listings(case: CaseResult, left: float, right: float) -> _Axis:
     """Listings in their order, those that follow a pause apart from those that follow each other."""
     names = list(dict.fromkeys(metric.operation for metric in case.metrics))
-    paused = [trees.pause_of(name) is not None for name in names]
+    paused = [pause_of(name) is not None for name in names]
     steps = [i + after for i, after in enumerate(paused)]
     margin = MARGIN * (right - left)
     step = (right - left - 2 * margin) / max(1, steps[-1])

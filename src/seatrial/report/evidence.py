@@ -1,13 +1,14 @@
 """What a report is made from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records, Sample
+from seatrial.model.telemetry import Telemetry
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class CaseEvidence:
     steps: one repetition of each point that was measured, by the point's label, in the order of its launches
     raw:   the folder of the engine's raw output, as the commands name it
     data:  the directory that the launches ran in; empty where none was made
+    telemetry: what was counted meanwhile; None where the job kept none
     """
 
     plan: TrialPlan
@@ -41,6 +43,7 @@ class CaseEvidence:
     steps: Mapping[str, Sequence[Step]]
     raw: str
     data: str
+    telemetry: Telemetry | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class SessionEvidence:
     """One session. label: what its profile says its figures are good for; seatrial: the version that judges.
 
     notices: what the reader must know before the verdict, such as that it was another one on the day
+    not_applicable: cases that were asked for and cannot be there, by the reason
     """
 
     result: SessionResult
@@ -57,3 +61,4 @@ class SessionEvidence:
     seatrial: str
     cases: Sequence[CaseEvidence]
     notices: Sequence[str] = ()
+    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)

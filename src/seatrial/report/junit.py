@@ -25,7 +25,8 @@ def junit(evidence: SessionEvidence) -> str:
     own = {each.result.case: each for each in evidence.cases}
     cases = [_case(case, own[case.case]) for case in result.cases]
     cases += [_relation(each) for each in result.relations if each.enforced]
-    if result.verdict is not Verdict.PASS and not any(case.find(kind) is not None for case in cases for kind in _BAD):
+    shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
+    if result.left_out or (result.verdict is not Verdict.PASS and not shown):
         cases.append(_session(evidence))
     failures = sum(case.find('failure') is not None for case in cases)
     errors = sum(case.find('error') is not None for case in cases)
@@ -89,7 +90,7 @@ def _relation(relation: ExpectationResult) -> ElementTree.Element:
 
 def _session(evidence: SessionEvidence) -> ElementTree.Element:
     element = _testcase('session', 'session', None)
-    _outcome(element, evidence.result.verdict, (words.verdict_sentence(evidence.result),))
+    _outcome(element, evidence.result.verdict, (words.verdict_sentence(evidence.result), *evidence.result.left_out))
     return element
 
 

@@ -10,6 +10,7 @@ from seatrial.report import words
 from seatrial.report.contrast import cached, contentions
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.lanes import ROLES, believed, in_role, unit_of
+from seatrial.report.layouts import recommendations
 
 REASONS_SHOWN = 3
 _SPECIAL = re.compile(r'([\\`*_<>\[\]|~&#])')
@@ -20,20 +21,24 @@ def markdown(evidence: SessionEvidence) -> str:
     result = evidence.result
     engines = ', '.join(f'{name} ({cases})' for name, cases in words.engines(result))
     over = ''.join(f'; passed over: {reason}' for reason in words.passed_over(result))
+    machines = [words.machines(evidence), *words.kernels(evidence)]
+    left_out = [('; '.join(words.by_place(names)), why) for why, names in evidence.not_applicable.items()]
     lines = [
         f'# {result.verdict.value}',
         '',
         words.verdict_sentence(result),
         '',
-        *(f'**Note:** {_escaped(notice)}\n' for notice in evidence.notices),
+        *(f'**Note:** {_escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
         f'- Site {_escaped(evidence.site)}, session {_escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
         f'- Profile {_escaped(evidence.label)}',
         f'- Measured with {_escaped(engines + over)}',
-        f'- On {_escaped(words.listed(words.machines(evidence)) or "no machine: no job began")}',
+        f'- On {_escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
+        *(f'- Not applicable: {_escaped(f"{names}: {why}")}' for names, why in left_out),
         f'- {words.counts(result)}; judged by Seatrial {_escaped(evidence.seatrial)}',
         '',
         *_tables(result.cases),
         *_metadata(evidence.cases),
+        *_layouts(evidence.cases),
         *_reasons(result),
         *_held_against(result),
     ]
@@ -76,6 +81,17 @@ def _metadata(cases: Sequence[CaseEvidence]) -> list[str]:
         if words.not_held(case.result.facts):
             said.append(f'{words.held(case.result.facts)} promises hold{words.not_held(case.result.facts)}')
         lines += [f'- {_escaped(case.plan.case.name)}: {_escaped(each)}' for each in said]
+    return [*lines, ''] if lines else []
+
+
+def _layouts(cases: Sequence[CaseEvidence]) -> list[str]:
+    """Which layout is best for what, a line each; nothing where nothing is judged."""
+    lines = [
+        f'- {_escaped(each.case.name)}: {_escaped(choice.sentence)}'
+        for each in recommendations(cases)
+        for choice in each.choices
+        if not each.unjudged
+    ]
     return [*lines, ''] if lines else []
 
 

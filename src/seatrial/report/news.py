@@ -24,6 +24,9 @@ from seatrial.report.nights import (
 )
 from seatrial.report.words import clean, count, listed
 
+UNLIKE = 'not the same'
+"""What is to be known before figures are compared: with what else they were measured."""
+
 SHOWN = 12
 """Lines of one kind at most; the report has the rest."""
 
@@ -35,6 +38,7 @@ class Watch:
     nights: the sessions that ended, oldest first; runs: the last ones that were due
     calendar: when it runs, in words, or empty where it is not scheduled; following: when next
     queue:  what Slurm says of it; report: the last session's page; either may be empty
+    held:   how much the last session was held against; None where nobody knows any more
     """
 
     site: str
@@ -46,6 +50,7 @@ class Watch:
     following: datetime | None = None
     queue: str = ''
     report: str = ''
+    held: int | None = None
 
     @cached_property
     def standings(self) -> Sequence[Standings]:
@@ -112,7 +117,9 @@ def news(watch: Watch, told: Told, patience: int, faults: Sequence[str] = ()) ->
     if not heads:
         return None
     subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
-    text = '\n'.join([*(said for _, said in heads), '', *aligned(screen(watch, before))])
+    unlike = dict.fromkeys(said for night in watch.nights[index + 1 :] for said in night.unlike)
+    first = [clean(f'{UNLIKE}: {"; ".join(unlike)}')] if unlike else []
+    text = '\n'.join([*first, *(said for _, said in heads), '', *aligned(screen(watch, before))])
     return News(tuple(dict.fromkeys(event for event, _ in heads)), clean(' '.join(subject.split())), f'{text}\n')
 
 
@@ -122,7 +129,8 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
     before: what changes are told against; None takes the night before the last one.
     """
     night = watch.last
-    lines = [('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}')]
+    lines = [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
+    lines.append(('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}'))
     if night is None:
         lines.append(('last run', 'none has ended yet'))
     else:
@@ -131,6 +139,10 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
         lines += [
             ('last run', f'{_span(night)}, session {night.session}'),
             ('verdict', f'{night.verdict.value}: {_counts(night)}'),
+            *(
+                [('held against', 'nothing: it passes whatever it measures; see docs/references.md')]
+                * (watch.held == 0)
+            ),
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
             *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),

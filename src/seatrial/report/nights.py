@@ -5,13 +5,15 @@ nothing. What could not be believed, or did not run, leaves them as soon as it h
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from seatrial.history.provenance import differences
+from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.relations import FAILS, HOLDS
 from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.plan import Case
@@ -51,6 +53,7 @@ class Night:
     """One session that ended. began, ended: with a time zone; ended is the end of its last launch.
 
     cases: the verdict of each by its name; criteria: everything that was judged, also what passed
+    unlike: what it did not measure with the same as the night before, each in words
     """
 
     session: str
@@ -59,6 +62,7 @@ class Night:
     verdict: Verdict
     cases: Mapping[str, Verdict]
     criteria: Mapping[Criterion, Judged]
+    unlike: Sequence[str] = ()
 
     @property
     def completed(self) -> bool:
@@ -118,15 +122,17 @@ def nights(
 ) -> list[Night]:
     """The sessions of a site and profile in the rows of the history, oldest first.
 
+    One that was restricted to named checks is none: it says nothing of the others.
     enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
     """
-    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile)).sort(
+    whole = pl.col('selection').fill_null('') == ''
+    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & whole).sort(
         'session_started', 'session', maintain_order=True
     )
-    return [
-        _night(str(session), table, enforced(str(session)))
-        for (session,), table in own.group_by('session', maintain_order=True)
-    ]
+    tables = [table for _, table in own.group_by('session', maintain_order=True)]
+    found = [_night(str(table['session'][0]), table, enforced(str(table['session'][0]))) for table in tables]
+    unlike = [(), *(differences(before, after) for before, after in pairwise(tables))]
+    return [replace(night, unlike=tuple(said)) for night, said in zip(found, unlike, strict=False)]
 
 
 def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
@@ -144,6 +150,15 @@ def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
         for each in expectations
         if each['enforced']
     }
+
+
+def held_in(results: Mapping[str, Any]) -> int:
+    """How much a session was held against: references, criteria, and sweeps whose places are compared.
+
+    Raises KeyError or TypeError where that is not the results of a session.
+    """
+    judged = sum(len(each['references']) + (each['isolation'] is not None) for each in results['cases'])
+    return judged + len(enforced_in(results))
 
 
 def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
@@ -206,12 +221,11 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[Criterion, Judged
     verdict = Verdict(rows['session_verdict'][0])
     cases: dict[str, Verdict] = {}
     criteria: dict[Criterion, Judged] = {}
-    kept = ('check', 'partition', 'file_system', 'layout', 'nodes', 'case_verdict', 'metric')
-    judged = rows.select(*kept, 'metric_verdict', 'metric_why').unique(kept, keep='first', maintain_order=True)
-    for *case, case_verdict, metric, metric_verdict, why in judged.iter_rows():
-        name = Case(*case).name
-        cases[name] = Verdict(case_verdict)
-        criteria[Criterion(name, metric)] = Judged(Verdict(metric_verdict), why or '')
+    for *case, case_verdict, criterion, metric_verdict, why in _judged(rows).iter_rows():
+        key, one = Criterion(Case(*case).name, criterion), Judged(Verdict(metric_verdict), why)
+        cases[key.case] = Verdict(case_verdict)
+        before = criteria.get(key, one)
+        criteria[key] = before if worst([before.verdict, one.verdict]) is before.verdict else one
     criteria.update(enforced)
     criteria.update(_besides(cases, criteria))
     criteria[Criterion('', '')] = _rest(
@@ -220,6 +234,25 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[Criterion, Judged
     lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
     ends = rows.select((pl.col('started') + lasted).max()).item()
     return Night(session, began, ends or began, verdict, cases, criteria)
+
+
+def _judged(rows: pl.DataFrame) -> pl.DataFrame:
+    """What was judged once each, with its verdict and why: case, the case's verdict, criterion, verdict, why.
+
+    The groups of a node sweep are other nodes every night: only all of them together are one criterion.
+    """
+    why = pl.col('metric_why').fill_null('')
+    return rows.select(
+        'check',
+        'partition',
+        'file_system',
+        'layout',
+        'nodes',
+        'case_verdict',
+        pl.when(OF_ONE_SESSION).then(pl.col('operation') + '@groups').otherwise('metric').alias('criterion'),
+        'metric_verdict',
+        pl.when(OF_ONE_SESSION & (why != '')).then(pl.col('point') + ': ' + why).otherwise(why).alias('why'),
+    ).unique(maintain_order=True)
 
 
 def _besides(

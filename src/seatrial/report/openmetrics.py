@@ -45,6 +45,8 @@ def _lines(watch: Watch) -> Iterator[str]:
         'nights_passed': (in_a_row(watch.nights, passed), 'Nights in a row that were a PASS.'),
         'missed_runs': (len(watch.missed), 'Missed among the last runs that were due.'),
     }
+    if watch.held is not None:
+        counts['judged_criteria'] = (watch.held, 'References and criteria that the last session was held against.')
     for name, (number, says) in counts.items():
         yield from _family(name, says, {'': str(number)}, labels)
 

@@ -1,12 +1,13 @@
 """The page: one HTML file that needs no script, no network and no other file."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
@@ -16,15 +17,20 @@ from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
 from seatrial.model.tree import Fact
 from seatrial.model.units import approximate_size
+from seatrial.model.workload import NAMED
 from seatrial.report import curve as curves
 from seatrial.report import dots as dotted
-from seatrial.report import trees, words
+from seatrial.report import drilled, trees, words
+from seatrial.report import isolation as isolated
 from seatrial.report.beside import beside, facts_beside
 from seatrial.report.contrast import Cached, Contention, Listing, cached, contentions, listings
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.lanes import ROLES, Lanes, believed, lanes, role_style, unit_of
+from seatrial.report.layouts import recommendations
 from seatrial.report.marks import SHAPES, styles
 from seatrial.report.recipe import recipe
+from seatrial.report.state import states
+from seatrial.report.timeline import Timeline, timeline, why_none
 
 TITLES = {
     'MiB/s': 'Bytes',
@@ -62,7 +68,9 @@ def page(evidence: SessionEvidence) -> str:
         where=where,
         shared=shared,
         overviews=_overviews(cases),
+        states=states(evidence.cases),
         beside=beside(evidence.cases),
+        layouts=recommendations(evidence.cases),
         facts_beside=facts_beside(evidence.cases),
     )
 
@@ -71,7 +79,7 @@ def page(evidence: SessionEvidence) -> str:
 class Row:
     """One metric in the table. style: that of its mark in the drawing, unless its group's says it.
 
-    stopped: why its repetitions ended; listing: how long it took, if it was one; cache: what it found there
+    stopped: why its repetitions ended; listing: how long it took, if it was one
     """
 
     metric: MetricResult
@@ -79,7 +87,6 @@ class Row:
     style: str
     stopped: str
     listing: Listing | None
-    cache: str
 
 
 @dataclass(frozen=True)
@@ -115,6 +122,8 @@ class Case:
 
     curves, dots: the drawings by their width, of the kind that the case has; groups: the rows of its table
     ranges: least and greatest mean by role; rank: 0 for the worst verdict there is
+    isolation: of a sweep over nodes or targets
+    timeline: of the throughput; uncounted: why there is none, or empty
     """
 
     evidence: CaseEvidence
@@ -133,8 +142,12 @@ class Case:
     ranges: Mapping[str, str]
     repeats: Sequence[Repeat]
     labels: Sequence[str]
+    drilled: Sequence[drilled.Row]
     summaries: Mapping[str, Summary]
     rank: int
+    timeline: Timeline | None
+    uncounted: str
+    isolation: isolated.Found | None
 
 
 @dataclass(frozen=True)
@@ -178,8 +191,12 @@ def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str]) -> Case:
             if (steps := evidence.steps.get(point.label))
         ],
         labels=[label for label in result.labels if label not in shared],
+        drilled=drilled.rows(evidence.records),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
         rank=_worse_verdicts(result.verdict),
+        timeline=timeline(evidence),
+        uncounted=why_none(evidence),
+        isolation=isolated.found(result.isolation),
     )
 
 
@@ -223,7 +240,7 @@ def _curves(evidence: CaseEvidence) -> dict[str, curves.Curve]:
 
 
 def _dots(evidence: CaseEvidence) -> dict[str, dotted.Dots]:
-    if curves.has_curve(evidence.plan) or unit_of(evidence.result) == 'facts':
+    if curves.has_curve(evidence.plan) or evidence.result.isolation or unit_of(evidence.result) == 'facts':
         return {}
     sheets = {'wide': dotted.WIDE, 'narrow': dotted.NARROW}
     drawn = {name: dotted.dots(evidence.plan, evidence.result, sheet) for name, sheet in sheets.items()}
@@ -254,7 +271,6 @@ def _groups(evidence: CaseEvidence) -> list[Group]:
             style='' if by_point == drawn_by_point else style[other],
             stopped=words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
             listing=took.get(each.metric),
-            cache='listed before' if each.cache and not trees.is_first(each.operation) else each.cache,
         )
         groups.setdefault(key, []).append(row)
     return [
@@ -268,6 +284,8 @@ def _totals(plan: TrialPlan, per_client: int | None) -> list[tuple[str, str]]:
     if not isinstance(plan.workload, Namespace) or plan.workload.kind == 'semantics':
         return []
     points = trees.measured_points(plan, per_client)
+    if plan.axis in NAMED:
+        return [('', trees.totals(points[0]))]
     named = len(points) > 1 and plan.axis != 'entries'
     return [(point.label if named else '', trees.totals(point)) for point in points]
 
@@ -310,11 +328,17 @@ def _environment() -> Environment:
         size=approximate_size,
         listed=words.listed,
         grouped=trees.grouped,
+        humps=_humps,
         px=lambda value: f'{value:.1f}'.removesuffix('.0'),
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
     environment.globals.update(words=words, HERE=_HERE, HINTS=HINTS, SHAPES=SHAPES)
     return environment
+
+
+def _humps(name: str) -> Markup:
+    """The name of a check, which may be broken between its words: SharedFile|Strided|Objects."""
+    return Markup('<wbr>').join(escape(part) for part in re.split('(?<=[a-z0-9])(?=[A-Z])', words.clean(name)))
 
 
 _HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'these samples cannot tell'}

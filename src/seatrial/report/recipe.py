@@ -28,6 +28,7 @@ def recipe(plan: TrialPlan, steps: Sequence[Step], raw: str) -> str:
         '(  # in a shell of its own, which ends if the directory cannot be made',
         *_runner(steps),
         f'cd {shlex.quote(plan.target.path)} && mkdir {DIRECTORY} && cd {DIRECTORY} || exit',
+        *_layout(plan, steps),
         'export LC_ALL=C',
         'raw=$(mktemp -d -p "$HOME")  # reports of the engine: not on the file system under test, seen by all nodes',
         'export raw',
@@ -59,6 +60,15 @@ def _runner(steps: Sequence[Step]) -> list[str]:
         f'[ -e {home} ] || {{ echo {home} is gone, and with it the program that ran; exit; }}'
         for home in map(shlex.quote, homes)
     ]
+
+
+def _layout(plan: TrialPlan, steps: Sequence[Step]) -> list[str]:
+    """A line that waits until the directory has the layout of the point, where that is another than the default."""
+    point = next((each for each in plan.points if steps and each.label == steps[-1].sample.point), plan.points[0])
+    layout = point.layout or plan.target.layout
+    if layout.is_default:
+        return []
+    return [f'echo "It had the layout {layout.canonical}. Give it to $PWD, then press return"; read -r _']
 
 
 def _said(plan: TrialPlan, step: Step) -> str:

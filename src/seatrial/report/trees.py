@@ -5,7 +5,7 @@ Numbers are those after the sizing: `per_client` is that of the record, or None 
 
 from collections.abc import Sequence
 
-from seatrial.model.namespace import LISTING, PASSES, Namespace, listing_metrics
+from seatrial.model.namespace import LISTING, PASSES, Namespace, listing_metrics, pause_of
 from seatrial.model.plan import TrialPlan
 from seatrial.model.tree import MetadataTree, TreePoint, entries
 from seatrial.model.units import approximate_size, format_size
@@ -13,7 +13,6 @@ from seatrial.model.work import sized
 
 _DOES = {'create': 'make', 'stat': 'stat', 'read': 'read', 'remove': 'remove'}
 _ORDINALS = ('1st', '2nd', '3rd', '4th')
-_AFTER = 'ls_after_'
 _PARTS = {'names': 'names', 'stat': 'attributes'}
 
 
@@ -59,17 +58,6 @@ def totals(point: TreePoint) -> str:
 def is_repeated_listing(plan: TrialPlan) -> bool:
     """Whether one directory is listed again and again, with pauses: the cache of the client over time."""
     return plan.workload == LISTING and any(isinstance(each, TreePoint) and each.pauses_s for each in plan.points)
-
-
-def pause_of(metric: str) -> float | None:
-    """Seconds without a call before this listing; None of one that follows the listing before at once."""
-    return float(metric[len(_AFTER) : -1]) if metric.startswith(_AFTER) else None
-
-
-def is_first(metric: str) -> bool:
-    """Whether nothing in the same launch has asked for the same before: only listings are repeated in one."""
-    listing = metric in listing_metrics(()) or metric in listing_metrics((0.0,)) or pause_of(metric) is not None
-    return not listing or metric.endswith(f'_{PASSES[0]}')
 
 
 def metric_label(metric: str) -> str:

@@ -10,13 +10,14 @@ from seatrial.judge.expectations import AXIS_WORDS, ExpectationResult
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.judge.verdict import CaseResult, Verdict
+from seatrial.judge.verdict import CaseResult, Verdict, of_relation
 from seatrial.model.namespace import Namespace
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.plan import Case, Target, TrialPlan
+from seatrial.model.record import UNNAMED
 from seatrial.model.tree import Fact, TreePoint
 from seatrial.model.units import approximate_size
 from seatrial.model.work import Place
-from seatrial.model.workload import AccessPattern
+from seatrial.model.workload import NAMED, AccessPattern
 from seatrial.report import trees
 from seatrial.report.contrast import Ratio
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
@@ -38,6 +39,14 @@ STOPPED = {
     'fixed': 'fixed number',
 }
 """Why the repetitions of a point ended, by the word of the end record."""
+
+_ON_EACH = {
+    'layout': 'in each layout',
+    'ost': 'on each OST by itself',
+    'mdt': 'on each MDT by itself',
+    'group': 'on all nodes at once and on groups of them alone',
+}
+"""How the points of a case differ, where they have names of their own."""
 
 _SECONDS = ((1.0, 's'), (1e3, 'ms'), (1e6, '\u00b5s'), (1e9, 'ns'))
 _LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
@@ -109,6 +118,15 @@ def listed(words: Sequence[str], most: int = 3) -> str:
     return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
 
 
+def by_place(cases: Sequence[str]) -> list[str]:
+    """Names of cases with each place once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
+    places: dict[str, list[str]] = {}
+    for name in cases:
+        check, _, place = name.partition('/')
+        places.setdefault(place, []).append(check)
+    return [f'{", ".join(checks)} on {place}' for place, checks in places.items()]
+
+
 def count(number: int, one: str, many: str = '') -> str:
     """The number with its noun: 1 case, 2 cases."""
     return f'{number} {one if number == 1 else many or one + "s"}'
@@ -118,13 +136,18 @@ def point_value(plan: TrialPlan, point: Place) -> str:
     """Where a point lies on the axis of its sweep: '64 KiB', '32', '10 000'; the label of one that lies on none."""
     if isinstance(point, TreePoint):
         return trees.grouped(point.entries.files) if plan.axis == 'entries' else point.label
+    if plan.axis in NAMED:
+        return point.label
     if plan.axis == 'transfer_size':
         return trees.exact_size(point.transfer_size)
     return str(point.objects if plan.axis == 'objects' else point.tasks)
 
 
 def point_words(plan: TrialPlan, point: Place) -> str:
-    """A point by itself: 'transfers of 64 KiB', '10 000 files', 'private'."""
+    """A point by itself: 'transfers of 64 KiB', '10 000 files', 'private', 'layout wide (c-1.S4M)'."""
+    if plan.axis == 'layout' and point.layout is not None:
+        asks = '' if point.layout.is_default else f' ({point.layout.canonical})'
+        return f'layout {point.label}{asks}'
     unit = {
         'transfer_size': 'transfers of {}',
         'objects': '{} objects a client',
@@ -141,7 +164,7 @@ def workload(plan: TrialPlan, per_client: int | None = None) -> str:
     """
     pattern = plan.workload
     if isinstance(pattern, Namespace):
-        return f'{trees.sentence(plan, pattern, per_client)}.'
+        return f'{trees.sentence(plan, pattern, per_client)}{_on_each(plan.axis)}.'
     does = ' and '.join(f'{operation}s' for operation in pattern.operations)
     order = ', in random order' if pattern.order == 'random' else ''
     through = {
@@ -149,7 +172,8 @@ def workload(plan: TrialPlan, per_client: int | None = None) -> str:
         ('mpiio', False): ', through MPI-IO',
         ('mpiio', True): ', collectively through MPI-IO',
     }[pattern.interface, pattern.collective]
-    return f'Every client {does} {_what(pattern)}{order}{through}, over {AXIS_WORDS[plan.axis]}.'
+    over = _on_each(plan.axis) or f', over {AXIS_WORDS[plan.axis]}'
+    return f'Every client {does} {_what(pattern)}{order}{through}{over}.'
 
 
 def share(case: CaseEvidence) -> str:
@@ -203,10 +227,12 @@ def verdict_sentence(session: SessionResult) -> str:
         return f'{of_all} ran as planned and can be believed. {_held_against(session)}'
     if not total:
         return 'No case was planned, so nothing is proved.'
-    enforced = [each.words for each in session.relations if each.enforced]
-    if not hit and enforced:
+    decisive = [each for each in session.relations if each.enforced and of_relation(each.relation) is session.verdict]
+    if not hit and decisive:
         how = 'fails' if session.verdict is Verdict.FAIL else 'cannot be decided'
-        return f'A relation between checks, which the site has made a criterion, {how}: {enforced[0]}.'
+        return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
+    if not hit and session.left_out:
+        return 'All that was asked for can be believed, but it is not the whole acceptance, so nothing is accepted.'
     return {
         Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
         Verdict.INVALID: f'{of_all} cannot be believed; measure again once the reason is mended.',
@@ -244,20 +270,30 @@ def passed_over(session: SessionResult) -> list[str]:
     ]
 
 
-def machines(evidence: SessionEvidence) -> list[str]:
-    """Every host that ran a job or a client, the former with its kernel."""
-    starts = [case.records.start for case in evidence.cases if case.records.start]
-    jobs = dict.fromkeys(f'{start.host}, Linux {start.kernel}' for start in starts)
-    known = {start.host for start in starts}
-    others = dict.fromkeys(
+def machines(evidence: SessionEvidence) -> str:
+    """How many hosts ran a job or a client, and which; the name alone where it is one; empty where none began."""
+    hosts = {case.records.start.host for case in evidence.cases if case.records.start}
+    hosts |= {
         host
         for case in evidence.cases
         for samples in case.samples.values()
         for sample in samples
         for host in (sample.measurement.hosts if sample.measurement else ())
-        if host not in known
-    )
-    return [*jobs, *others]
+        if not host.startswith(UNNAMED)
+    }
+    named = listed(sorted(hosts, key=_numbered), 4)
+    return f'{count(len(hosts), "node")}: {named}' if len(hosts) > 1 else named
+
+
+def _numbered(host: str) -> list[tuple[int, str]]:
+    """For an order in which n10 comes behind n9."""
+    return [(int(part), '') if part.isdigit() else (-1, part) for part in re.split(r'(\d+)', host)]
+
+
+def kernels(evidence: SessionEvidence) -> list[str]:
+    """The kernels of the hosts that ran a job."""
+    starts = [case.records.start for case in evidence.cases if case.records.start]
+    return sorted({f'Linux {start.kernel}' for start in starts})
 
 
 def memories(evidence: SessionEvidence) -> list[str]:
@@ -266,13 +302,22 @@ def memories(evidence: SessionEvidence) -> list[str]:
     return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in starts))
 
 
-def targets(evidence: SessionEvidence) -> list[tuple[str, str]]:
-    """Every file system under test with its path, each once: ('scratch (ext4)', '/scratch')."""
+def targets(evidence: SessionEvidence) -> list[tuple[str, str, list[str]]]:
+    """Every file system under test, each once: ('scratch (ext4)', '/scratch', ['no layout: ...'])."""
     # A job that never began has not seen what is mounted.
     began = sorted(evidence.cases, key=lambda case: case.records.start is None)
     types = {case.plan.target.name: file_system_type(case) for case in reversed(began)}
     named = [case.plan.target for case in evidence.cases]
-    return list(dict.fromkeys((f'{target.name} ({types[target.name]})', target.path) for target in named))
+    return [
+        (f'{target.name} ({types[target.name]})', target.path, remarks(target))
+        for target in {(target.name, target.path): target for target in named}.values()
+    ]
+
+
+def remarks(target: Target) -> list[str]:
+    """What a reader must know of the type's driver."""
+    untried = '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
+    return [said for said in (target.no_layout, untried) if said]
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
@@ -348,6 +393,10 @@ def _place(case: CaseEvidence) -> tuple[str, ...]:
     own = case.plan.case
     kind = f'{own.file_system} ({file_system_type(case)})'
     return f'partition {own.partition}', kind, f'layout {own.layout}', count(own.nodes, 'node')
+
+
+def _on_each(axis: str) -> str:
+    return f', {_ON_EACH[axis]}' if axis in _ON_EACH else ''
 
 
 def _what(pattern: AccessPattern) -> str:

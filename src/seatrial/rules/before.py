@@ -27,6 +27,9 @@ class Ground(NamedTuple):
     no_engine:    why no engine can measure here, or None
     wrong_type:   why what is mounted is not what the site says, or None
     still_working: which process still works in an earlier run directory, or None
+    narrowest:    the target that limits free_bytes, as a clause, or empty
+    unseen:       why this node's connections to the servers are not seen; empty if they are, None if there are none
+    preloaded:    the LD_PRELOAD that every rank inherits, or empty
     """
 
     plan: TrialPlan
@@ -44,6 +47,9 @@ class Ground(NamedTuple):
     no_engine: Optional[str]
     wrong_type: Optional[str]
     still_working: Optional[str]
+    narrowest: str = ''
+    unseen: Optional[str] = None
+    preloaded: str = ''
 
 
 @rule(
@@ -95,6 +101,18 @@ def nobody_left(ground: Ground) -> Optional[str]:
 
 
 @rule(
+    'P21a',
+    'No library is loaded into the engine from outside',
+    BEFORE,
+    'label',
+    'unset LD_PRELOAD, or the module that sets it, and compare',
+    'a library that stands before read(2) and write(2), such as a tracer, is measured too (ld.so(8))',
+)
+def nothing_preloaded(ground: Ground) -> Optional[str]:
+    return f'LD_PRELOAD is {ground.preloaded}' if ground.preloaded else None
+
+
+@rule(
     'P6',
     'One trial at a time on a storage system',
     BEFORE,
@@ -127,9 +145,10 @@ def room_enough(ground: Ground) -> Optional[str]:
     for what, needed, name, offered in offers:
         if offered is not None and needed > offered:
             if what == 'bytes':
+                why = f', for {ground.narrowest}' if name == 'free space' and ground.narrowest else ''
                 return (
                     f'the case needs {approximate_size(needed)} ({needed} B) on {ground.plan.target.path}, '
-                    f'more than {name}: {approximate_size(offered)} ({offered} B)'
+                    f'more than {name}: {approximate_size(offered)} ({offered} B){why}'
                 )
             return f'the case needs {needed} inodes on {ground.plan.target.path}, more than {name}: {offered}'
     return None
@@ -187,6 +206,24 @@ def records_on_target(ground: Ground) -> Optional[str]:
 )
 def layout_possible(ground: Ground) -> Optional[str]:
     return ground.layout_fault
+
+
+@rule(
+    'P20a',
+    'The connections of every node are looked at before and after each launch, so that P20 sees a loss',
+    BEFORE,
+    'label',
+    'see the consoles of the nodes, or the logs of the servers for the time of the case',
+    'osc.*.state of a Lustre client is not for every user to read, and tells of one node',
+)
+def connections_are_seen(ground: Ground) -> Optional[str]:
+    if ground.unseen is None:
+        return None
+    if ground.unseen:
+        return f'not seen whether a connection to a server was lost: {ground.unseen}'
+    if ground.plan.case.nodes > 1:
+        return 'not seen whether a connection to a server was lost: only those of the first node are looked at'
+    return None
 
 
 def peak(plan: TrialPlan, per_client: int) -> Dict[str, int]:

@@ -1,13 +1,14 @@
 """Rules over the whole record of a case."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.model.layout import target_name
 from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan, digest, metric
-from seatrial.model.record import Records, Sample
+from seatrial.model.record import Measurement, Records, Sample
 from seatrial.model.units import approximate_size
 from seatrial.model.workload import Point, files_of, resized
-from seatrial.rules.registry import CASE, rule
+from seatrial.rules.registry import CASE, finding, rule, seen_elsewhere
 from seatrial.rules.stopping import state
 
 
@@ -149,7 +150,15 @@ def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) ->
 )
 def complete(seen: CaseSeen) -> Optional[str]:
     by_metric = measured(seen.plan, seen.records)
-    missing = [name for name in seen.plan.metrics if not by_metric.get(name)]
+    # Of a target that could not be tested its first metric says so.
+    untested = {
+        sample.point
+        for samples in by_metric.values()
+        for sample in samples
+        if any(each.effect == 'incomplete' for each in sample.findings)
+    }
+    planned = [name for name in seen.plan.metrics if name.partition('@')[2] not in untested]
+    missing = [name for name in planned if not by_metric.get(name)]
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
     return f'{len(missing)} of {len(seen.plan.metrics)} metrics were not measured ({", ".join(missing[:3])})'
@@ -160,14 +169,47 @@ def complete(seen: CaseSeen) -> Optional[str]:
     'The sweep has all of its points',
     CASE,
     'label',
-    'give the case more nodes, or the partition more tasks a node, in trial.yaml',
+    'in trial.yaml, give the case more nodes, the partition more tasks a node, or the file system all of its osts',
     'a curve of two points shows no trend',
 )
 def whole_sweep(seen: CaseSeen) -> Optional[str]:
     left = seen.plan.left_out
     if not left:
         return None
+    if seen.plan.axis == 'layout':
+        return f'{len(left)} layouts of the check need more OSTs than there are ({seen.plan.target.osts})'
     return f'{len(left)} values of the sweep over {seen.plan.axis} do not fit ({", ".join(map(str, left[:8]))})'
+
+
+@rule(
+    'C2',
+    'Every target that takes files was tested, unless trial.yaml leaves it out',
+    CASE,
+    'incomplete',
+    'correct osts or mdts in trial.yaml, or list there those that are to be tested',
+    'a target that nobody counted may be the slow one',
+)
+def every_target(seen: CaseSeen) -> Optional[str]:
+    plan, start = seen.plan, seen.records.start
+    if plan.axis not in ('ost', 'mdt') or start is None or plan.axis in plan.target.listed:
+        return None
+    lost = left_untested(plan, seen.records)
+    if not lost:
+        return None
+    more = f' and {len(lost) - LISTED} more' if len(lost) > LISTED else ''
+    return f'{", ".join(lost[:LISTED])}{more} take files and were not tested'
+
+
+LISTED = 8
+
+
+def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
+    """The targets that take files, and that a sweep over targets has no point of."""
+    points = {point.label for point in plan.points}
+    rows = records.start.targets if records.start else ()
+    open_ = [row for row in rows if row.active and row.takes_objects is not False]
+    names = [target_name(row.kind, row.number) for row in open_ if row.kind.lower() == plan.axis]
+    return tuple(name for name in names if name not in points)
 
 
 @rule(
@@ -196,7 +238,7 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
 def storage_figure(seen: CaseSeen) -> Optional[str]:
     plan, records = seen.plan, seen.records
     if isinstance(plan.workload, Namespace):
-        return None  # no cache of bytes answers for the servers of names; P2a says what a client's did
+        return None  # no cache of bytes answers for the servers of names: T4 says what a client's did, P16a the rest
     seconds = [s.measurement.seconds for each in measured(plan, records).values() for s in each if s.measurement]
     if not seconds or records.start is None or records.sized is None:
         return None
@@ -216,7 +258,60 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
     return None
 
 
+seen_elsewhere(
+    'P16a',
+    'A rate of names that a contract or a criterion is decided by comes from long phases',
+    CASE,
+    'label',
+    'decides nothing: use the profile acceptance, or more files_per_client in trial.yaml',
+    'IO500 asks for phases of minutes; a short one is of the memory of the servers alone',
+)
+
+
+def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
+    """Why a slow OST may hide behind what its server keeps in memory (P16), or None. Of other sweeps nothing is said.
+
+    The declared server caches are taken to be shared evenly by the servers that are seen.
+    """
+    target, sized = plan.target, records.sized
+    if plan.axis != 'ost' or sized is None:
+        return None
+    if target.server_cache_bytes is None or target.fast_tier_bytes is None:
+        return 'server cache possible: its size is not declared'
+    seen = (
+        {server for name, server in records.start.servers.items() if name.startswith('ost')} if records.start else ()
+    )
+    kept = target.server_cache_bytes // max(1, len(seen)) + target.fast_tier_bytes
+    given = min(
+        resized(point, plan.axis, sized.per_client).bytes_moved for point in plan.points if isinstance(point, Point)
+    )
+    if given >= kept:
+        return None
+    return (
+        f'a server may keep {approximate_size(kept)}, and a target is given {approximate_size(given)}; '
+        f'give the trial more bytes_per_client'
+    )
+
+
+def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
+    """Why a rate of names is of too short a time for a contract (P16a), or None."""
+    seconds = [each for each in (seconds_of(sample, name) for sample in samples) if each is not None]
+    if not seconds or min(seconds) >= PHASE_MIN_S:
+        return None
+    return finding('P16a', f'the shortest {name} lasted {min(seconds):.2g} s, less than {PHASE_MIN_S:g} s').sentence
+
+
+def seconds_of(sample: Sample, name: str) -> Optional[float]:
+    """How long the timed region of a metric lasted; None of one that was not timed."""
+    measurement = sample.measurement
+    if isinstance(measurement, Measurement):
+        return measurement.seconds
+    return next((rate.seconds for rate in measurement.rates if rate.metric == name), None) if measurement else None
+
+
 STORAGE_MIN_S = 60.0
+PHASE_MIN_S = 7.5
+"""Seconds of a phase on names: a quarter of what the profile acceptance sizes the shortest one for."""
 
 
 def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:

@@ -32,6 +32,7 @@ class Named(NamedTuple):
     kept:     why they could not be emptied although the site allows it, or why something may have been answered from
               a client's memory all the same; or empty
     elsewhere: whether every client worked on entries that its node had neither made nor seen
+    meant:    as in Launched
     """
 
     plan: TrialPlan
@@ -43,6 +44,7 @@ class Named(NamedTuple):
     emptied: bool
     kept: str
     elsewhere: bool
+    meant: Tuple[str, ...] = ()
 
 
 def names_findings(named: Named) -> List[Finding]:

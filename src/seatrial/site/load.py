@@ -13,11 +13,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from seatrial.filesystem.catalogue import by_type
 from seatrial.site import strict_yaml
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, choice, problem, show
 from seatrial.site.model import (
     DEFAULT_LAYOUT,
-    LAYOUT_TYPES,
     SETTINGS_FILE,
     TRIAL_FILE,
     VERSION,
@@ -48,17 +48,27 @@ def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = No
     return Site(home, trial_file)
 
 
-def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
-    """What settings.py says of each partition, by 'system:partition'. Raises SiteError."""
+def configuration_in(settings: Path) -> dict[Any, Any]:
+    """What settings.py says, as ReFrame has it. Raises SiteError."""
     configuration = _executed(settings).get('site_configuration')
     if not isinstance(configuration, dict):
         sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
         raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+    return configuration
+
+
+def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
+    """What settings.py says of each partition, by 'system:partition'. Raises SiteError."""
     return {
         f'{system.get("name")}:{partition.get("name")}': partition
-        for system in _dictionaries(configuration.get('systems'))
-        for partition in _dictionaries(system.get('partitions'))
+        for system in dictionaries(configuration_in(settings).get('systems'))
+        for partition in dictionaries(system.get('partitions'))
     }
+
+
+def dictionaries(value: Any) -> list[dict[Any, Any]]:
+    """The dictionaries in a list of settings.py; whatever else stands there is left to ReFrame, which refuses it."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:
@@ -153,10 +163,6 @@ def _failure(error: BaseException, settings: Path) -> str:
     return f'{place}{type(error).__name__}: {error}; it must run by itself as Python'
 
 
-def _dictionaries(value: Any) -> list[dict[Any, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]:
     """What is wrong between entries that are each well formed."""
     names = [engine.name for engine in file.engines]
@@ -182,11 +188,22 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
             f'the state directory {show(state)} lies on this file system, whose hang would take the records with it'
         )
         yield ['path'], f'{risk}; move it, or write records_on_target: true'
-    for name, layout in entry.layouts.items():
-        if entry.type not in LAYOUT_TYPES:
+    driver = by_type(entry.type)
+    for name, each in entry.layouts.items():
+        layout = each.named(name)
+        fault = driver.layout_fault(layout)
+        if driver.no_layout:
             yield ['layouts', name], f'no layout can be set on {entry.type}; take it out'
-        elif layout.named(name).is_default:
+        elif layout.is_default:
             yield ['layouts', name], f"asks for nothing; take it out and use '{DEFAULT_LAYOUT}'"
+        elif fault is not None:
+            yield ['layouts', name], fault
+        elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
+            mend = 'write fewer, or correct osts'
+            yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {mend}'
+    for axis in ('ost', 'mdt'):
+        if entry.numbers(axis) is not None and driver.no_layout:
+            yield [f'{axis}s'], f'on {entry.type} no file can be put on a target of choice; take it out'
 
 
 def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:

@@ -4,12 +4,14 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from seatrial.model.layout import Layout
+from seatrial.filesystem.catalogue import by_type
+from seatrial.model.layout import Component, Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.units import GIB, KIB, parse_size
 from seatrial.model.workload import Geometry
@@ -42,9 +44,6 @@ other network types: chosen above the defaults of their own waits, which are 180
 Linux (90 s, extended once), 180 s for BeeGFS (sysTargetOfflineTimeoutSecs) and 42 s for GlusterFS
 (network.ping-timeout). A local file system has none.
 """
-
-LAYOUT_TYPES = ('lustre',)
-"""Types whose layout can be asked for by name."""
 
 STRIPE_SIZE_UNIT = 64 * KIB
 """Bytes. lfs setstripe refuses a stripe size that is no multiple of it."""
@@ -109,6 +108,21 @@ def _stripe_size(value: Any) -> int:
 def _stripe_count(value: Any) -> int:
     if type(value) is not int or not (value == -1 or 1 <= value <= MOST_STRIPES):
         raise ValueError(f'{show(value)} is not a stripe count; write 1 to {MOST_STRIPES}, or -1 for all targets')
+    return value
+
+
+def _target_number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < MOST_STRIPES:
+        raise ValueError(f'{show(value)} is not the number of a target; write 0 to {MOST_STRIPES - 1}')
+    return value
+
+
+def _targets(value: Any) -> int | tuple[int, ...]:
+    if isinstance(value, list):
+        return tuple(sorted(_target_number(each) for each in _distinct(value)))
+    if type(value) is not int or not 1 <= value <= MOST_STRIPES:
+        mend = f'write how many there are, up to {MOST_STRIPES}, or their numbers: [0, 1, 5]'
+        raise ValueError(f'{show(value)} does not tell the targets; {mend}')
     return value
 
 
@@ -275,6 +289,8 @@ Size = Annotated[int, BeforeValidator(_size(1))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(_one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
+TargetNumber = Annotated[int, BeforeValidator(_target_number)]
+Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
@@ -310,16 +326,36 @@ class LimitsEntry(Entry):
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
 
 
-class LayoutEntry(Entry):
-    """A layout that the site names. What it leaves out stays as the file system has it."""
+class StripingEntry(Entry):
+    """How a file, or one component of it, is spread. What it leaves out stays as the file system has it."""
 
     stripe_count: Annotated[int | None, BeforeValidator(_stripe_count)] = Field(default=None, examples=['-1'])
     stripe_size: Annotated[int | None, BeforeValidator(_stripe_size)] = None
     pool: Annotated[str | None, BeforeValidator(_name)] = None
+    start_ost: TargetNumber | None = None
+    osts: Annotated[tuple[TargetNumber, ...], Distinct] = ()
+    overstripe_count: Annotated[int | None, BeforeValidator(_stripe_count)] = None
+
+
+class ComponentEntry(StripingEntry):
+    """One component: up to `end` bytes, or where it is left out to the end of the file."""
+
+    end: Size | None = None
+    on_mdt: Truth = False
+
+
+class LayoutEntry(StripingEntry):
+    """A layout that the site names: of the file, and of the directory that it lies in."""
+
+    components: Annotated[tuple[ComponentEntry, ...], Listed] = ()
+    mirrors: Annotated[int, BeforeValidator(_count('number of copies'))] = 1
+    mdt_count: Annotated[int | None, BeforeValidator(_stripe_count)] = None
+    mdt_index: TargetNumber | None = None
 
     def named(self, name: str) -> Layout:
         """The layout as the plan carries it."""
-        return Layout(name, self.stripe_count, self.stripe_size, self.pool)
+        pieces = tuple(Component(**piece.model_dump()) for piece in self.components)
+        return Layout(name, **{**self.model_dump(), 'components': pieces})
 
 
 class FileSystem(Entry):
@@ -334,9 +370,18 @@ class FileSystem(Entry):
     drop_caches: Truth = False
     recovery_limit: Annotated[float | None, BeforeValidator(_duration(0.0))] = None
     compresses: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
+    deduplicates: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
     server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    osts: Targets | None = None
+    mdts: Targets | None = None
     layouts: Annotated[dict[LayoutName, LayoutEntry], Filled] = {}
+    telemetry: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
+
+    def numbers(self, axis: str) -> tuple[int, ...] | None:
+        """Of the OSTs ('ost') or the MDTs ('mdt') that the site declares; None where it declares none."""
+        declared = {'ost': self.osts, 'mdt': self.mdts}[axis]
+        return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
 class LauncherEntry(Entry):
@@ -351,7 +396,10 @@ class Partition(Entry):
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
     tasks_per_node: Annotated[int, BeforeValidator(_count('number of tasks'))] = Field(examples=['8'])
-    python: Program = 'python3'
+    python: Program | None = None
+    programs: Annotated[dict[EngineName, Program], Filled] = {}
+    darshan: PathText | None = None
+    queue_limit: Annotated[float, BeforeValidator(_duration(1.0))] = 24 * 3600.0
 
 
 class Trial(Entry):
@@ -470,13 +518,19 @@ class Site:
         return list(dict.fromkeys(wanted))
 
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
-        """What is fixed for a case by the first trial of the file that asks for it."""
-        for trial in self._trials(case.check, family, profile):
-            if trial.gives(case):
-                return Overrides(
-                    trial.bytes_per_client, trial.budget, trial.max_clients, trial.enforce, trial.files_per_client
-                )
-        return Overrides()
+        """What the trials that give a case fix for it together; what contradicts itself, check_overrides refuses."""
+        giving = [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
+
+        def fixed(key: str) -> Any:
+            return next((value for trial in giving if (value := getattr(trial, key)) is not None), None)
+
+        return Overrides(
+            bytes_per_client=fixed('bytes_per_client'),
+            budget_s=fixed('budget'),
+            max_clients=fixed('max_clients'),
+            enforce=tuple(dict.fromkeys(id for trial in giving for id in trial.enforce)),
+            files_per_client=fixed('files_per_client'),
+        )
 
     def geometry(self, case: Case, max_clients: int | None = None) -> Geometry:
         """The largest launch of a case: all its nodes with the partition's tasks, max_clients (Overrides) at most."""
@@ -507,8 +561,15 @@ class Site:
             drop_caches=entry.drop_caches,
             recovery_limit_s=default if entry.recovery_limit is None else entry.recovery_limit,
             compresses=entry.compresses,
+            deduplicates=entry.deduplicates,
             server_cache_bytes=entry.server_cache_bytes,
             fast_tier_bytes=entry.fast_tier_bytes,
+            osts=_how_many(entry.numbers('ost')),
+            mdts=_how_many(entry.numbers('mdt')),
+            listed=tuple(axis for axis in ('ost', 'mdt') if isinstance(getattr(entry, f'{axis}s'), tuple)),
+            no_layout=by_type(entry.type).no_layout,
+            tried=by_type(entry.type).tried,
+            telemetry=entry.telemetry,
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:
@@ -519,6 +580,10 @@ class Site:
         """How launches reach the nodes of a partition."""
         entry = self.partition(partition).launcher
         return Launcher(entry.kind, entry.arguments)
+
+    def darshan(self, partition: str) -> str:
+        """The Darshan library of a partition's nodes; empty where there is none."""
+        return self.partition(partition).darshan or ''
 
     def engine_choices(self) -> tuple[EngineChoice, ...]:
         """The engines in the site's order of preference."""
@@ -540,24 +605,45 @@ class Site:
         if problems:
             raise SiteError(problems)
 
-    def check_enforced(self, known: Mapping[str, tuple[str, Collection[str]]]) -> None:
-        """Raise SiteError for ids in trials[].enforce that no check of the trial has.
+    def check_overrides(self, known: Mapping[str, str]) -> None:
+        """Raise SiteError for trials that give the same case (of `known`, check: family) and fix it differently."""
+        trials = list(enumerate(self.trial_file.trials))
+        problems: dict[str, None] = {}
+        for (check, family), profile in product(known.items(), PROFILES):
+            asking = [(i, trial) for i, trial in trials if trial.covers(check, family, profile)]
+            for (i, first), (k, other) in combinations(asking, 2):
+                shared = next((case for case in first.cases(check) if other.gives(case)), None)
+                if shared is None:
+                    continue
+                sentence = f'is not that of trials[{i}], which gives {shared.name} too; write the same in both'
+                for key in _FIXED:
+                    values = getattr(first, key), getattr(other, key)
+                    if None not in values and values[0] != values[1]:
+                        problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
+        if problems:
+            raise SiteError(list(problems))
 
-        known: by the name of every check its family and the ids of its expectations.
+    def check_enforced(
+        self, known: Mapping[str, tuple[str, Collection[str]]], promises: Collection[str] = ()
+    ) -> None:
+        """Raise SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
+
+        known: by the name of every check its family and the ids of its expectations
+        promises: the ids that every profile judges; the others are not judged in a smoke test
         """
         problems = []
         for i, trial in enumerate(self.trial_file.trials):
             covered = [ids for check, (family, ids) in known.items() if trial.asks_for(check, family)]
             expected = sorted({id for ids in covered for id in ids})
-            problems += [
-                problem(
-                    TRIAL_FILE,
-                    ['trials', i, 'enforce', k],
-                    f'{show(id)} is no expectation of the checks of this trial; {choice(id, expected)}',
-                )
-                for k, id in enumerate(trial.enforce)
-                if id not in expected
-            ]
+            judged = any(not PROFILES[name].repetitions for name in trial.profiles)
+            for k, id in enumerate(trial.enforce):
+                if id not in expected:
+                    why = f'is no expectation of the checks of this trial; {choice(id, expected)}'
+                elif not judged and id not in promises:
+                    why = f'decides nothing in {", ".join(trial.profiles)}; add another one to its profiles'
+                else:
+                    continue
+                problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{show(id)} {why}'))
         if problems:
             raise SiteError(problems)
 
@@ -578,6 +664,13 @@ class Site:
 
     def _trials(self, check: str, family: str, profile: str) -> list[Trial]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
+
+
+_FIXED = ('bytes_per_client', 'files_per_client', 'budget', 'max_clients')
+
+
+def _how_many(numbers: tuple[int, ...] | None) -> int | None:
+    return None if numbers is None else len(numbers)
 
 
 def lies_in(path: str, directory: str) -> bool:

@@ -6,11 +6,14 @@ from math import lcm
 from seatrial.model.namespace import Trees
 from seatrial.model.plan import Sizing, StoppingRule
 from seatrial.model.tree import MetadataTree, entries
-from seatrial.model.units import GIB, MIB, format_size
-from seatrial.model.workload import Sweep
+from seatrial.model.units import GIB, MIB, format_size, round_up
+from seatrial.model.workload import PLACES, Sweep
 
 ALIGNMENT = 4096
 """Bytes. Objects of an automatic size are multiples of it: O_DIRECT wants whole blocks, 4 KiB nearly everywhere."""
+
+ISOLATION_S = 10.0
+"""Seconds. Targets and nodes are compared with each other and decide no bandwidth: five minutes each buy nothing."""
 
 LEAST_GRANULE = 16 * MIB
 """Bytes. Twice what 2048 objects of 4 KiB need, the finest point of Boito et al. (2009)."""
@@ -106,9 +109,11 @@ class Profile:
                 )
             granule = divisor
         else:
-            step = divisor if sweep.axis == 'transfer_size' else divisor * ALIGNMENT
-            granule = _round_up(LEAST_GRANULE, step)
-            first = _round_up(self.first_bytes, granule)
+            step = divisor * ALIGNMENT if sweep.axis in ('objects', 'clients') else divisor
+            granule = round_up(LEAST_GRANULE, step)
+            first = round_up(self.first_bytes, granule)
+        if sweep.axis in PLACES:
+            return Sizing(first, granule, min(self.target_s, ISOLATION_S), SMOKE.min_s, False, pinned)
         return Sizing(first, granule, self.target_s, self.min_s, self.working_set, pinned)
 
 
@@ -174,8 +179,6 @@ PROFILES: dict[str, Profile] = {profile.name: profile for profile in (SMOKE, NIG
 
 
 def _divisor(sweep: Sweep) -> int:
+    if sweep.transfer_size:
+        return sweep.transfer_size
     return sweep.objects if sweep.axis == 'clients' else lcm(*sweep.values)
-
-
-def _round_up(number: int, step: int) -> int:
-    return -(-number // step) * step

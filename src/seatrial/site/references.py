@@ -36,7 +36,7 @@ _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
 
 class Measured(NamedTuple):
-    """A metric that some trial of the site measures, in a profile that judges."""
+    """A metric that some trial of the site measures, in a profile that judges. clients: the most in its case."""
 
     profile: str
     partition: str
@@ -45,6 +45,7 @@ class Measured(NamedTuple):
     nodes: int
     metric: str
     unit: str = MIB_S
+    clients: int = 1
 
 
 class Reference(NamedTuple):
@@ -77,12 +78,19 @@ def _date(value: Any) -> str:
         raise ValueError(f'{show(value)} is not a date; write year, month and day: 2026-11-20') from None
 
 
+def _clients(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f'{show(value)} is no number of clients; write how many the largest point has: 64')
+    return value
+
+
 class Origin(Entry):
-    """Where the references of a check under a profile come from, and the engine that they are for."""
+    """Where the references of a check under a profile come from, and the engine and clients that they are for."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
     date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
+    clients: Annotated[int | None, BeforeValidator(_clients)] = None
 
 
 def references_file(folder: Path) -> Path | None:
@@ -171,9 +179,19 @@ class _Reading:
             origin = origins.get((check, path[0]))
             if amount and origin:
                 case = Case(check, *path[1:5])
+                self.same_clients(check, path[0], origin, case, rows)
                 yield Reference(
                     path[0], case, path[5], *amount, rows[0].unit, origin.origin, origin.date, origin.engine or ''
                 )
+
+    def same_clients(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:
+        """Note where the references are for another number of clients than the case has now."""
+        place = (profile, *case[1:])
+        now = next(row.clients for row in rows if row[: len(place)] == place)
+        if origin.clients not in (None, now):
+            sentence = f'is {origin.clients}, and {case.name} has {now}; see tasks_per_node, nodes and max_clients'
+            said = problem(REFERENCES_FILE, [_SEATRIAL, check, profile, 'clients'], sentence)
+            self.problems += [said] if said not in self.problems else []
 
     def leaves(
         self, check: str, path: tuple[Any, ...], rows: Sequence[Measured], value: Any
@@ -206,13 +224,15 @@ class _Reading:
         reference, low, high, unit = value
         if not _is_number(reference) or reference <= 0:
             self.note(keys, f'{_shown(reference)} is no reference; write a number above 0: 1000.0', 0)
+        if low is None and high is not None:
+            self.note(keys, 'nothing can be too slow; write -0.1 for at most 10 % less', 1)
         if low is not None and not (_is_number(low) and -1 < low <= 0):
-            self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less, or null', 1)
+            self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less', 1)
         if high is not None and not (_is_number(high) and high >= 0):
             self.note(keys, f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null', 2)
         if (low, high) in ((None, None), (0, 0)):
             never = 'fail it' if low is None else 'meet it'
-            self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less, or 0.1 for at most 10 % more')
+            self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less')
         if unit != expected:
             self.note(keys, f'{show(unit)} is not the unit of the metric; write {expected}', 3)
         if len(self.problems) > before:

@@ -10,7 +10,7 @@ import pwd
 import re
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -97,6 +97,11 @@ def fate_of(job: str, output: str = '') -> Fate:
         time.sleep(1.0)
 
 
+def may_go_on(fate: Fate) -> bool:
+    """Whether a job may still run or begin, as far as this says: Slurm says so, or is away and may come back."""
+    return fate.state in _GOING_ON or (fate.state is State.SILENT and fate.reason != _MISSING)
+
+
 def of_scontrol(text: str) -> Fate:
     """What `scontrol show job` says; UNKNOWN if it is cut short before all that is read was said."""
     found = _pairs(text)
@@ -151,7 +156,7 @@ def of_sbatch(text: str) -> Fate | None:
         return None
     failure = said[-1].removeprefix('Batch job submission failed: ')
     if failure.startswith(_NO_CONTACT):
-        return Fate(State.SILENT, reason=failure)
+        return Fate(State.SILENT, reason=_munge(said) or failure)
     return Fate(State.REFUSED, reason=failure)
 
 
@@ -160,8 +165,8 @@ def of_silence(text: str) -> Fate:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
         return Fate(State.NO_SUCH_JOB)
-    said = next((line for line in lines if 'Munge encode failed' in line), lines[-1] if lines else 'it said nothing')
-    return Fate(State.SILENT, reason=re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+    said = lines[-1] if lines else 'it said nothing'
+    return Fate(State.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
 
 
 def with_output(fate: Fate, output: str) -> Fate:
@@ -192,9 +197,9 @@ def merged(young: Fate, accounted: Fate) -> Fate:
 
 def sentence(fate: Fate) -> str:
     """What happened, in a sentence without its full stop; nothing in it is guessed."""
-    if fate.state in _WORDS:
-        return _WORDS[fate.state] + _after(fate)
-    return _SENTENCES[fate.state](fate)
+    said = _WORDS[fate.state] + _after(fate) if fate.state in _WORDS else _SENTENCES[fate.state](fate)
+    started_again = fate.restarts and fate.nodes and fate.state not in (State.PENDING, State.REQUEUED)
+    return f'{said}, after {fate.restarts} requeue{"s" if fate.restarts != 1 else ""}' if started_again else said
 
 
 def _asked(job: str) -> Fate:
@@ -220,7 +225,9 @@ def _answer(argv: list[str], read: Callable[[str], Fate]) -> Fate:
     if answer is None:
         return Fate(State.SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
     if answer.exit_status is None:
-        return Fate(State.SILENT, reason=f'{argv[0]} has not answered for {DEADLINE_S:.0f} s')
+        # Without munge scontrol says why and tries again for minutes.
+        reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
+        return Fate(State.SILENT, reason=reason)
     if answer.exit_status != 0:
         return of_silence(answer.stderr + answer.stdout)
     return read(answer.stdout)
@@ -234,10 +241,17 @@ _NO_CONTACT = (
     'Zero Bytes were transmitted',
 )
 _ABOUT_TO_END = (State.RUNNING, State.COMPLETING, State.SUSPENDED)
+_GOING_ON = (*_ABOUT_TO_END, State.PENDING, State.REQUEUED)
 # WorkDir comes after all that is read: without it the text is cut short.
 _SCONTROL_NEEDS = frozenset(('Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'))
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
 _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
+
+
+def _munge(lines: Iterable[str]) -> str:
+    """What Slurm's programs say of a munge that does not serve them; its last words tell why."""
+    said = next((line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), '')
+    return f'munge does not serve this host: {said.strip()}' if said else ''
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -417,6 +431,7 @@ _REFUSALS: Mapping[str, str] = {
     'Invalid qos specification': 'no such QOS, or not for this account',
     'Invalid account or account/partition combination': 'no such account, or not in this partition',
     'Node count specification invalid': 'more nodes than there are, or than the partition allows',
-    'More processors requested than permitted': 'more tasks than its nodes have processors',
+    'More processors requested than permitted': 'more tasks than its nodes, or the whole partition, have processors',
+    'Requested node configuration is not available': 'no nodes are as it asks, or there are fewer of them',
     'Requested reservation is invalid': 'no such reservation',
 }

@@ -1,0 +1,179 @@
+"""How a session ends: whoever has gone meanwhile, its verdict and its evidence are there."""
+
+import errno
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.cli import afterwards, run
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.site.load import load
+
+SOON_S = 300.0  # what must happen has happened by then, or the test fails
+SAID = b'Session '
+
+
+@pytest.fixture
+def begin(seatrial, site):
+    """Begin a session of the small site as a process of its own."""
+    processes = []
+
+    def start(**options):
+        argv = [seatrial, 'run', f'--site={site.folder}', f'--checks={site.checks}', 'Reads']
+        options = {'stderr': subprocess.PIPE, 'text': True, 'start_new_session': True, **options}
+        # Python's own last lines are written at its very end, unless something like this has them written at once.
+        processes.append(subprocess.Popen(argv, env={**os.environ, 'PYTHONUNBUFFERED': ''}, **options))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def ended(process, site):
+    """The verdict of the session, whose exit code it has, and whose evidence is all there."""
+    _, err = process.communicate(timeout=SOON_S)
+    (folder,) = site.sessions()
+    assert (folder / 'results.json').exists(), err
+    verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
+    assert (process.returncode, err) == (EXIT_CODES[verdict], '')
+    assert (folder / 'report' / 'index.html').exists()
+    assert list(site.folder.glob('state/history/*.parquet'))
+    return verdict
+
+
+def test_whose_reader_has_gone_measures_to_its_end(begin, site):
+    reading, writing = os.pipe()
+    process = begin(stdout=writing)
+    os.close(writing)
+    assert os.read(reading, len(SAID)) == SAID
+    os.close(reading)
+    assert ended(process, site) is not Verdict.INCOMPLETE
+
+
+def test_whose_log_is_on_a_full_file_system_measures_to_its_end(begin, site):
+    with open('/dev/full', 'w') as full:
+        assert ended(begin(stdout=full), site) is not Verdict.INCOMPLETE
+
+
+def test_whose_output_was_closed_from_the_beginning_measures_to_its_end(begin, site):
+    assert ended(begin(preexec_fn=lambda: os.close(1)), site) is not Verdict.INCOMPLETE
+
+
+def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
+    ours, theirs = pty.openpty()
+    process = begin(stdin=theirs, stdout=theirs)
+    os.close(theirs)
+    assert os.read(ours, len(SAID)) == SAID
+    os.close(ours)
+    process.send_signal(signal.SIGHUP)
+    ended(process, site)
+
+
+def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothing(on_site, site, monkeypatch):
+    def interrupted(screen, session, result):
+        os.kill(os.getpid(), signal.SIGTERM)
+        show(screen, session, result)
+
+    show = run.show
+    monkeypatch.setattr(run, 'show', interrupted)
+    said = on_site('run', 'Reads')
+    (folder,) = site.sessions()
+    verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
+    assert said.status == EXIT_CODES[verdict]
+    assert 'SIGTERM: all that was measured is being judged and reported\n' in said.out
+    assert f'  report:  {folder}/report/index.html\n' in said.out
+
+
+def test_results_that_cannot_be_written_are_said_after_the_verdict_which_stands(on_site, site, monkeypatch):
+    def fill(session, result):
+        (session.folder / f'.results.json.{os.getpid()}.tmp').symlink_to('/dev/full')
+        return write_results(session, result)
+
+    write_results = afterwards.write_results
+    monkeypatch.setattr(afterwards, 'write_results', fill)
+    said = on_site('run', 'Reads')
+    (folder,) = site.sessions()
+    fault = f'\nthe results were not written: {folder}/results.json: No space left on device\n'
+    before, _, after = said.out.partition(fault)
+    (verdict,) = (each for each, code in EXIT_CODES.items() if code == said.status)
+    assert f'{verdict.value}  1 {verdict.value}\n' in before
+    assert after.startswith(f'  report:  {folder}/report/index.html\n')
+
+
+def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on_site, site, monkeypatch):
+    for step in ('complete_fates', 'keep_testimony'):
+        monkeypatch.setattr(run, step, full)
+    said = on_site('run', 'Reads')
+    (folder,) = site.sessions()
+    assert f'why jobs ended is not on record: {folder}: No space left on device\n' in said.out
+    assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in said.out
+    assert (folder / 'results.json').exists()
+
+
+def full(*unused):
+    raise OSError(errno.ENOSPC, 'No space left on device')
+
+
+def of_another(*unused):
+    raise OSError(errno.EACCES, 'Permission denied', '/state/sessions')
+
+
+@pytest.mark.parametrize(
+    ('fault', 'said'),
+    [
+        (full, r'/\S+/state/sessions/\S+: No space left on device; make room there'),
+        (
+            of_another,
+            r'/state/sessions: Permission denied; name a directory in which you can write, this one is of \S+',
+        ),
+    ],
+)
+def test_a_state_directory_that_takes_nothing_is_said_before_anything_else(on_site, monkeypatch, fault, said):
+    monkeypatch.setattr(run, 'write_plan', fault)
+    found = on_site('run', 'Reads')
+    assert (found.status, found.out) == (64, '')
+    assert re.fullmatch(f'seatrial: trial.yaml: state: {said}\n', found.err)
+
+
+def test_why_nothing_started_is_said_once(on_site, site):
+    site.change('path: state/trials', 'path: /no/such/mount')
+    said = on_site('run', 'Reads')
+    (folder,) = site.sessions()
+    assert (said.status, said.out.count('/no/such/mount')) == (13, 1), said.out
+    assert f'  all that ReFrame said: {folder}/reframe.out\n' in said.out
+
+
+def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, site, monkeypatch):
+    monkeypatch.setattr(run, 'reframe_argv', lambda *unused: ['sh', '-c', 'echo reframe: error: it is ill'])
+    said = on_site('run', 'Reads')
+    assert (said.status, '\nReFrame: reframe: error: it is ill\n' in said.out) == (13, True), said.out
+
+
+def test_a_reframe_that_does_not_end_is_killed(monkeypatch):
+    monkeypatch.setattr(run, 'REFRAME_END_S', 0.1)
+    deaf = 'trap "" TERM; echo ready; while :; do sleep 0.1; done'
+    process = subprocess.Popen(['sh', '-c', deaf], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b'ready\n'
+        run._end(process)
+        assert process.returncode == -signal.SIGKILL
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_is_waited_for_is_said_with_its_limit(repository):
+    sites = {name: SimpleNamespace(site=load(repository / 'site-config' / name)) for name in ('local', 'lab')}
+    patience = {name: run._patience(session) for name, session in sites.items()}
+    assert patience == {
+        'local': 'no more launches; ReFrame has 90 s to end its job',
+        'lab': 'no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it',
+    }
