@@ -4,7 +4,7 @@ import importlib
 
 from seatrial.rules.registry import BEFORE, CASE, LAUNCH, NAMES, RULES, WARMUP
 
-for module in ('before', 'warmup', 'launch', 'names', 'case'):
+for module in ('before', 'warmup', 'launch', 'names', 'case', 'issued'):
     importlib.import_module(f'seatrial.rules.{module}')
 
 HEAD = """# When a measurement is not believed

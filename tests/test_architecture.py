@@ -57,6 +57,19 @@ def test_a_room_imports_only_the_rooms_in_its_row(file):
     assert used <= allowed
 
 
+def test_a_module_of_the_job_imports_only_those_before_it():
+    section = (
+        (REPOSITORY / 'docs' / 'architecture.md').read_text().partition('## Inside `job/`')[2].partition('\n## ')[0]
+    )
+    rows = [line.split('|')[1] for line in section.splitlines() if line.startswith('| `')]
+    order = [name for row in rows for name in re.findall(r'`(\w+)`', row)]
+    files = {file.stem: file for file in (SOURCE / 'job').glob('[!_]*.py')}
+    assert sorted(order) == sorted(files)
+    for place, name in enumerate(order):
+        used = {each.split('.')[2] for each in imported(files[name]) if each.startswith('seatrial.job.')}
+        assert used <= set(order[:place]), name
+
+
 @pytest.mark.parametrize(
     'file',
     [file for file in FILES if ROOMS.get(file.relative_to(SOURCE).parts[0], (set(), ''))[1] == 'node'],

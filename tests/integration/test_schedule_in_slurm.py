@@ -1,55 +1,18 @@
 """Scheduled trials in a real Slurm: put into force, started by Slurm itself, told, cancelled, taken out of force."""
 
 import json
-import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 
 import pytest
 
+from seatrial.cli.watch import job_name
+from slurm_lab import order, wait_for
+
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
-UNAVAILABLE, CANNOT = 69, 71
-TITLE = 'seatrial-site-nightly'
-CHECK = """
-import reframe
-
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
-
-
-@trial
-class Write(AccessPatternCheck):
-    \"\"\"Every client writes a file of its own.\"\"\"
-
-    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
-    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
-"""
-# Of the lab's two nodes the job gets n2, the only one of the partition io, and the case n1.
-SETTINGS = """
-access = ['--partition=compute', '--exclusive', '--no-requeue']
-partition = {'name': 'compute', 'scheduler': 'squeue', 'launcher': 'local', 'access': access, 'environs': ['builtin']}
-site_configuration = {
-    'systems': [
-        {'name': 'lab', 'hostnames': ['.*'], 'sched_options': {'use_nodes_option': True}, 'partitions': [partition]},
-    ],
-}
-"""
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
-partitions:
-  lab:compute: {{launcher: local, tasks_per_node: 2, python: {python}}}
-trials:
-  - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+FILES = 'seatrial-site-nightly'
+SCHEDULE = """
 schedule:
   nightly: {{at: '{at}', access: [--partition=io], licence: seatrial, time_limit: 20min}}
 notify: [/bin/sh, -c, 'echo "$SEATRIAL_EVENTS: $SEATRIAL_SUBJECT" >> {told}']
@@ -59,44 +22,30 @@ AT = f'{(time.localtime().tm_hour + 12) % 24:02d}:00'
 
 
 class Cluster:
-    """A lab with a site on it."""
+    """A site on a lab with a schedule. Of the two nodes the job gets n2, the only one of io, and the case n1."""
 
-    def __init__(self, lab_slurm, fio):
-        # Not below pytest's own folder: its names are too long for sockets.
-        self.place = Path(tempfile.mkdtemp(prefix='seatrial-schedule-'))
-        self.site, self.state = self.place / 'site', self.place / 'site' / 'state'
-        self.told, self.log = self.place / 'told', self.state / 'schedule' / f'{TITLE}.log'
-        self._lab_slurm = [str(lab_slurm)], ['--dir', str(self.place / 'lab')]
-        self.environment = {**os.environ, 'SLURM_CONF': str(self.place / 'lab' / 'etc' / 'slurm.conf')}
-        (self.site / 'checks' / 'access').mkdir(parents=True)
-        (self.site / 'checks' / 'access' / 'write.py').write_text(CHECK)
-        (self.site / 'settings.py').write_text(SETTINGS)
-        trial = TRIAL.format(fio=fio, python=sys.executable, at=AT, told=self.told)
-        (self.site / 'trial.yaml').write_text(trial)
-
-    def lab(self, verb, *words):
-        program, directory = self._lab_slurm
-        return subprocess.run([*program, verb, *directory, *words], capture_output=True, text=True, timeout=120)
+    def __init__(self, lab, site, fio):
+        self.lab, self.on_slurm, self.fio, self.environment = lab, site, fio, lab.environment
+        self.site, self.state = site.folder, site.state
+        self.told, self.log = self.site / 'told', self.state / 'schedule' / f'{FILES}.log'
+        with (self.site / 'trial.yaml').open('a') as stream:
+            stream.write(SCHEDULE.format(at=AT, told=self.told))
 
     def ask(self, *argv):
-        done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return self.lab.ask(*argv)
 
     def seatrial(self, command, *arguments):
-        program = Path(sys.executable).with_name('seatrial')
-        argv = [str(program), command, f'--site={self.site}', *arguments]
-        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=120)
+        return self.on_slurm.seatrial(command, *arguments)
 
     def schedule(self, *arguments):
         done = self.seatrial('schedule', f'--checks={self.site / "checks"}', *arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def jobs(self, form='%i', *, states='all', name=TITLE):
-        return self.ask('squeue', '--noheader', f'--states={states}', f'--name={name}', f'--format={form}').split(
-            '\n'
-        )[:-1]
+    def jobs(self, form='%i', *, states='all', name=''):
+        """Of its series, or of another name."""
+        whose = f'--name={name or job_name(self.state / "schedule" / FILES)}'
+        return self.ask('squeue', '--noheader', f'--states={states}', whose, f'--format={form}').split('\n')[:-1]
 
     def start(self):
         """Have Slurm start the job that waits longest; returns its number."""
@@ -104,12 +53,11 @@ class Cluster:
         self.ask('scontrol', 'update', f'JobId={job}', 'StartTime=now')
         return job
 
-    def wait_for(self, what, happened, seconds=90.0):
-        end = time.monotonic() + seconds
-        while not happened():
-            log = self.log.read_text() if self.log.exists() else 'no log'
-            assert time.monotonic() < end, f'{what}\n{log}\n{self.ask("squeue")}'
-            time.sleep(0.2)
+    def wait_for(self, what, happened):
+        def context():
+            return f'{self.log.read_text() if self.log.exists() else "no log"}\n{self.ask("squeue")}'
+
+        wait_for(what, happened, context)
 
     def ended(self, job):
         self.wait_for(f'job {job} ends', lambda: job not in self.jobs(states='pending,running,completing'))
@@ -120,20 +68,11 @@ class Cluster:
 
 
 @pytest.fixture(scope='module')
-def cluster(repository, make_stub_fio, tmp_path_factory):
+def cluster(plain_slurm, make_stub_fio, tmp_path_factory):
     fio = make_stub_fio(tmp_path_factory.mktemp('stubs'), ('measured', {'seconds': 0.5}))
-    made = Cluster(repository / 'ci' / 'lab-slurm', fio)
-    made.fio_orders = Path(f'{fio}.json')
-    try:
-        up = made.lab('up', '--nodes', '2')
-        if up.returncode in (UNAVAILABLE, CANNOT):
-            pytest.skip(up.stderr.strip())
-        assert up.returncode == 0, up.stderr
-        yield made
-    finally:
-        down = made.lab('down')
-        shutil.rmtree(made.place)
-        assert down.returncode == 0, down.stderr
+    site = plain_slurm.site(fio, '--partition=compute')
+    yield Cluster(plain_slurm, site, fio)
+    plain_slurm.mend()
 
 
 @pytest.fixture
@@ -149,8 +88,7 @@ def force(cluster):
 
 def slow(cluster, seconds):
     """How long the stand-in's measured launches last from now on."""
-    told = json.loads(cluster.fio_orders.read_text())
-    cluster.fio_orders.write_text(json.dumps({**told, 'orders': [['measured', {'seconds': seconds}]]}))
+    order(cluster.fio, ('measured', {'seconds': seconds}))
 
 
 def test_slurm_runs_a_night_when_the_licence_is_free_and_the_job_keeps_the_series_going(force):
@@ -196,6 +134,18 @@ def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     assert len(force.jobs(states='pending')) == 2
 
 
+def test_the_earlier_run_that_was_cancelled_comes_back_before_the_later_one(force):
+    """singleton: a job waits for every one of its name that has a lower number."""
+    before = force.jobs('%o', states='pending')
+    force.ask('scancel', min(force.jobs(states='pending'), key=int))
+    force.schedule('--install', '--as=sbatch')
+    waiting = sorted((line.split('|') for line in force.jobs('%i|%o', states='pending')), key=lambda job: int(job[0]))
+    assert [command for _, command in waiting] == sorted(before)
+    job = force.start()
+    force.wait_for('it runs', lambda: job in force.jobs(states='running,completing,completed'))
+    assert 'ExitCode=0:0' in force.ended(job), force.log.read_text()
+
+
 def test_out_of_force_nothing_is_in_the_queue_and_nothing_comes_back(cluster):
     cluster.schedule('--install', '--as=sbatch')
     cluster.schedule('--remove')
@@ -213,7 +163,7 @@ def test_slurm_runs_a_night_by_its_scrontab(cluster):
     cluster.schedule('--install', at)
     assert 'nothing was changed' in cluster.schedule('--install', at)
     assert cluster.ask('scrontab', '-l').startswith(mine)
-    cluster.wait_for('it ends', lambda: cluster.log.exists() and 'exit code 0' in cluster.log.read_text(), 180.0)
+    cluster.wait_for('it ends', lambda: cluster.log.exists() and 'exit code 0' in cluster.log.read_text())
     cluster.wait_for('it comes back', lambda: len(cluster.jobs(states='pending')) == 1)
     cluster.schedule('--remove')
     assert cluster.ask('scrontab', '-l') == mine

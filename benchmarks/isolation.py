@@ -1,0 +1,185 @@
+"""What a node sweep costs, whom it names wrongly, and which slow nodes it finds.
+
+    python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64
+
+prints the two tables of docs/isolation.md. A night is a whole sweep: writes and reads, all nodes together and in
+groups, and the second measurement of what is suspected then, with the groups that the runner would make. The rules
+are the real ones (seatrial.rules.outliers, seatrial.job.confirm); only the figures are drawn.
+"""
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seatrial.job.confirm import LARGEST_GROUP, regrouped
+from seatrial.model.plan import StoppingRule
+from seatrial.model.workload import group_size, on_groups, over_nodes
+from seatrial.rules.outliers import LEAST_EFFECT, again, parted, suspects
+
+RULE = StoppingRule(0.1)
+REPETITIONS = RULE.least + RULE.extra
+OPERATIONS = ('write', 'read')
+SIZES = (4, 16, 31, 32, 64, 512, 5000)
+SLOW = (0.85, 0.80, 0.70)
+GROUP = 0.80  # how fast the slow half is
+TARGET_S, BESIDE_S = 5.0, 4.0  # of a launch in the nightly profile: its timed region, and all else
+
+
+class Scatter(NamedTuple):
+    """Standard deviations, as shares: between nodes that are all well, and between launches of one node.
+
+    tail: share of the launches of a node that are disturbed, and run at 70 % of their speed
+    """
+
+    name: str
+    nodes: float
+    launches: float
+    tail: float = 0.0
+
+
+SCATTERS = (
+    Scatter('quiet', 0.01, 0.02),
+    Scatter('usual', 0.02, 0.05),
+    Scatter('disturbed', 0.02, 0.05, 0.05),
+    Scatter('rough', 0.03, 0.10, 0.05),
+    Scatter('uneven', 0.05, 0.05),
+)
+
+
+class Night(NamedTuple):
+    """Who is suspected and who is named. undecided: whether all the same it is not known if all are well."""
+
+    suspected: set[str]
+    named: set[str]
+    undecided: bool
+
+
+class Nights(NamedTuple):
+    """Of so many healthy nights: suspects and false names a night, and the share of those that decide nothing.
+
+    found: the share of slow nodes that are named, by how fast they are
+    halves: the share of nights that are no PASS where half of the nodes are slow
+    """
+
+    suspected: float
+    named: float
+    undecided: float
+    found: tuple[float, ...]
+    halves: float
+
+
+def drawn(rng: np.random.Generator, speeds: np.ndarray, scatter: Scatter) -> np.ndarray:
+    """The figures of every node in each repetition of one comparison."""
+    figures = speeds[:, None] * (1 + scatter.launches * rng.standard_normal((len(speeds), REPETITIONS)))
+    disturbed = rng.random(figures.shape) < scatter.tail
+    return np.maximum(np.where(disturbed, 0.7 * figures, figures), 0.01)
+
+
+def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 1.0, ill: int = 1) -> Night:
+    """A night; with `slow` below 1 the first `ill` nodes are that much slower."""
+    names = [f'n{number}' for number in range(nodes)]
+    speeds = 1 + scatter.nodes * rng.standard_normal(nodes)
+    speeds[:ill] *= slow
+    suspected: dict[str, set[str]] = {operation: set() for operation in OPERATIONS}
+    first: list[tuple[str, dict[str, list[float]]]] = []
+    for operation in OPERATIONS:
+        for _ in ('together', 'in groups'):
+            figures = dict(zip(names, drawn(rng, speeds, scatter).tolist(), strict=True))
+            first.append((operation, figures))
+            suspected[operation] |= {each.name for each in suspects(figures)}
+    groups = any(
+        parted({name: own for name, own in figures.items() if name not in suspected[operation]})
+        for operation, figures in first
+    )
+    everyone = set().union(*suspected.values())
+    if not everyone:
+        return Night(everyone, set(), groups)
+    placed = regrouped(sorted(everyone), names, random.Random(int(rng.integers(1 << 30))))
+    places = [names.index(name) for group in placed for name in group]
+    named, cleared = set(), set(everyone)
+    for operation in OPERATIONS:
+        second: dict[str, list[float]] = {}
+        for place, figures in zip(places, drawn(rng, speeds[places], scatter).tolist(), strict=True):
+            second.setdefault(names[place], []).extend(figures)
+        own = suspected[operation]
+        stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
+        named |= {each.name for each in stood if each.slow}
+        cleared -= {each.name for each in stood if each.effect >= LEAST_EFFECT}
+    return Night(everyone, named, groups or bool(everyone - named - cleared))
+
+
+def nights(seed: int, count: int, nodes: int, scatter: Scatter) -> Nights:
+    """Healthy nights, as many with a slow node of each kind, and with a slow half."""
+    rng = np.random.default_rng([seed, nodes, SCATTERS.index(scatter)])
+    healthy = [night(rng, nodes, scatter) for _ in range(count)]
+    found = tuple(sum('n0' in night(rng, nodes, scatter, slow).named for _ in range(count)) / count for slow in SLOW)
+    halves = [night(rng, nodes, scatter, GROUP, nodes // 2) for _ in range(count)]
+    return Nights(
+        sum(len(each.suspected) for each in healthy) / count,
+        sum(len(each.named) for each in healthy) / count,
+        sum(each.undecided for each in healthy) / count,
+        found,
+        sum(each.undecided or bool(each.named) for each in halves) / count,
+    )
+
+
+class Cost(NamedTuple):
+    """Of one sweep in one allocation: launches, hours of its clock and node hours, with a second measurement."""
+
+    groups: int
+    size: int
+    launches: int
+    again: int
+    hours: float
+    node_hours: float
+
+
+def cost(nodes: int) -> Cost:
+    """By the nightly profile; the second measurement is that of one suspect."""
+    points = len(on_groups(over_nodes(1, 1), nodes).values)
+    names = [f'n{number}' for number in range(nodes)]
+    again = len(regrouped(['n0'], names, random.Random(1)))
+    launches, more = (count * len(OPERATIONS) * REPETITIONS for count in (points, again))
+    hours = (launches + more) * (TARGET_S + BESIDE_S) / 3600
+    return Cost(points - 1, group_size(nodes), launches, more, hours, hours * nodes)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--nights', type=int, default=200)
+    parser.add_argument('--seed', type=int, default=2026)
+    parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
+    chosen = parser.parse_args(arguments)
+    print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
+    print('| nodes | groups | launches | again, for a suspect | hours | node hours | jobs if each node had its own |')
+    print('|---|---|---|---|---|---|---|')
+    for nodes in chosen.nodes:
+        one = cost(nodes)
+        print(
+            f'| {nodes} | {one.groups} of {one.size} | {one.launches} | {one.again} '
+            f'| {one.hours:.2f} | {one.node_hours:,.0f} | {nodes} |'
+        )
+    kinds = ' | '.join(f'{100 * (1 - slow):.0f} % slower' for slow in SLOW)
+    print(f'\nDetection: {chosen.nights} nights a cell, seed {chosen.seed}.\n')
+    half = f'half of them {100 * (1 - GROUP):.0f} % slower'
+    print(f'| nodes | scatter | suspects a night | false names a night | undecided nights | {kinds} | {half} |')
+    print(f'|---|---|---|---|---|{"---|" * len(SLOW)}---|')
+    for nodes in chosen.nodes:
+        for scatter in SCATTERS:
+            seen = nights(chosen.seed, chosen.nights, nodes, scatter)
+            found = ' | '.join(f'{100 * share:.0f} %' for share in seen.found)
+            print(
+                f'| {nodes} | {scatter.name} | {seen.suspected:.3f} | {seen.named:.3f} '
+                f'| {100 * seen.undecided:.1f} % | {found} | {100 * seen.halves:.0f} % |',
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))

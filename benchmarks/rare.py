@@ -1,0 +1,142 @@
+"""What a few repetitions do not show: rare slow launches, and noisy baselines (docs/statistics.md and references.md).
+
+Series are stopped by the runner's own rule and judged by the judge's own references, so both are those of a session.
+
+    python benchmarks/rare.py --series 4000 --seed 2009
+"""
+
+import argparse
+import itertools
+import random
+import statistics
+from collections.abc import Callable
+from functools import partial
+
+from seatrial.judge.references import INSIDE, OUTSIDE, Reference, judge_reference
+from seatrial.judge.statistics import summary
+from seatrial.judge.verdict import AFTER_STOP
+from seatrial.model.plan import StoppingRule
+from seatrial.rules.stopping import converged, state
+
+Draw = Callable[[], float]
+RULE = StoppingRule(0.1)
+METRICS = 40
+"""Of a night with eight cases of five points."""
+
+
+def series(draw: Draw, rule: StoppingRule) -> tuple[list[float], str]:
+    """The samples of one point until the rule ends it, and why it did."""
+    values: list[float] = []
+    while True:
+        values.append(draw())
+        now = state({'metric': values}, rule)
+        if now.action == 'done':
+            return values, now.reason
+
+
+def precise(values: list[float], reason: str, rule: StoppingRule) -> bool:
+    """Whether the point may pass, as the verdict has it."""
+    slack = AFTER_STOP if reason == 'converged' else 1.0
+    return converged(values, rule._replace(max_relative_error=slack * rule.max_relative_error))
+
+
+def judged(values: list[float], value: float, low: float) -> str:
+    """What the interval says of a reference."""
+    reference = Reference('metric', value, low, None, 'MiB/s', 'contract', '2026-11-22')
+    return judge_reference(reference, values, '').interval
+
+
+def noisy(noise: float) -> Draw:
+    """Around 100, with so much noise in per cent."""
+    return lambda: random.gauss(100, noise)
+
+
+def slow_sometimes(share: float, times: float) -> Draw:
+    """2 % noise around 100; a share of the launches is so many times slower."""
+    return lambda: random.gauss(100, 2) / (times if random.random() < share else 1)
+
+
+def rare(count: int) -> None:
+    """How often a system passes that is below what was promised, because slow launches are rare."""
+    print('| slow launches | least | repetitions | none is slow | PASS, mean 2 % below | 5 % below |')
+    print('|---|---|---|---|---|---|')
+    for share, times in ((0.05, 10), (0.10, 10), (0.20, 10), (0.05, 3), (0.10, 3), (0.20, 3)):
+        mean = 100 * (1 - share + share / times)
+        for least in (4, 8, 18):
+            rule = RULE._replace(least=least, most=max(RULE.most, least + 2))
+            found = [series(slow_sometimes(share, times), rule) for _ in range(count)]
+            passed = [
+                sum(precise(*one, rule) and judged(one[0], above * mean, 0.0) == INSIDE for one in found) / count
+                for above in (1.02, 1.05)
+            ]
+            clean = sum(min(values) > 60 for values, _ in found) / count
+            length = statistics.fmean(len(values) for values, _ in found)
+            shown = ' | '.join(f'{100 * each:.0f} %' for each in (clean, *passed))
+            print(f'| {100 * share:.0f} %, {times} times slower | {least} | {length:.1f} | {shown} |')
+
+
+def undone(count: int) -> None:
+    """How often the repetitions after the stop take back the precision that a point has converged to."""
+    print('| series | beyond the precision asked for | beyond 1.5 times |')
+    print('|---|---|---|')
+    draws = {f'{noise} % noise': noisy(noise) for noise in (5, 8, 10, 15)}
+    draws['5 % of launches 10 times slower'] = slow_sometimes(0.05, 10)
+    draws['5 % of launches 3 times slower'] = slow_sometimes(0.05, 3)
+    for name, draw in draws.items():
+        found = [values for values, reason in (series(draw, RULE) for _ in range(count)) if reason == 'converged']
+        wide = [
+            sum(not converged(each, RULE._replace(max_relative_error=slack * 0.1)) for each in found) / len(found)
+            for slack in (1.0, AFTER_STOP)
+        ]
+        print(f'| {name} | {100 * wide[0]:.1f} % | {100 * wide[1]:.2f} % |')
+
+
+def baselines(count: int) -> None:
+    """How often a metric that has not changed misses a baseline of -10 % that one session has given."""
+    print(f'| noise | FAIL | INCONCLUSIVE | FAIL among {METRICS} such metrics | FAIL, exact baseline |')
+    print('|---|---|---|---|---|')
+    for noise in (5, 10, 15, 20):
+        own, exact = [], []
+        for _ in range(count):
+            before, now = (series(noisy(noise), RULE)[0] for _ in range(2))
+            own.append(judged(now, statistics.fmean(before), -0.1))
+            exact.append(judged(now, 100.0, -0.1))
+        failed = own.count(OUTSIDE) / count
+        undecided = 1 - failed - own.count(INSIDE) / count
+        night = 1 - (1 - failed) ** METRICS
+        shown = [f'{100 * failed:.1f} %', f'{100 * undecided:.0f} %', f'{100 * night:.0f} %']
+        print(f'| {noise} % | {" | ".join(shown)} | {100 * exact.count(OUTSIDE) / count:.2f} % |')
+
+
+def drifts(count: int) -> None:
+    """How often a series is called drifting, and how often that alone leaves a bound of 90 open."""
+    print('| series | drifting | INCONCLUSIVE for it |')
+    print('|---|---|---|')
+    rows: dict[str, Callable[[], Draw]] = {f'{each} % noise': partial(noisy, each) for each in (2, 5, 8)}
+    rows.update({f'2 % noise, {each} % less each time': partial(falling, each / 100) for each in (1, 2, 3)})
+    bound = Reference('metric', 90.0, 0.0, None, 'MiB/s', 'contract', '2026-11-22')
+    for name, make in rows.items():
+        found = [series(make(), RULE)[0] for _ in range(count)]
+        called = [values for values in found if summary(values).drifting]
+        open_ = sum(
+            judge_reference(bound, values, '').interval != judge_reference(bound, values, '', drifting=True).interval
+            for values in called
+        )
+        print(f'| {name} | {100 * len(called) / count:.0f} % | {100 * open_ / count:.1f} % |')
+
+
+def falling(by: float) -> Draw:
+    """From 100 down, with 2 % noise."""
+    numbers = itertools.count()
+    return lambda: random.gauss(100 * (1 - by * next(numbers)), 2)
+
+
+if __name__ == '__main__':
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--series', type=int, default=4000)
+    parser.add_argument('--seed', type=int, default=2009)
+    options = parser.parse_args()
+    random.seed(options.seed)
+    for table in (rare, undone, baselines, drifts):
+        table(options.series)
+        print()

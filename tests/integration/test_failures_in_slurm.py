@@ -1,0 +1,317 @@
+"""What can fail around a session in a real Slurm: each ends in the right verdict and sentence, and leaves nothing.
+
+Every test ends with an empty queue, and with nothing where trials write that `seatrial clean` does not show.
+"""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.recorder import records_in
+from slurm_lab import WAIT_S, order, reframes_of, scripts_of, wait_for
+
+pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
+
+HANGS = ('measured', {'seconds': 600.0})
+LASTS = ('measured', {'seconds': 1.0})
+
+INVALID, INCOMPLETE = 11, 13
+
+
+@pytest.fixture
+def fio(make_stub_fio, tmp_path):
+    """A stand-in whose measured launches hang until their job ends."""
+    return make_stub_fio(tmp_path / 'stubs', HANGS)
+
+
+@pytest.fixture
+def slurm(plain_slurm):
+    yield plain_slurm
+    plain_slurm.mend()
+
+
+@pytest.fixture
+def site(slurm, fio):
+    """A site on the lab without accounting, of which nothing unknown is left."""
+    sites = []
+
+    def make(*options, **settings):
+        sites.append(slurm.site(fio, *options, **settings))
+        return sites[-1]
+
+    yield make
+    for each in sites:
+        said = each.seatrial('clean').stdout
+        assert [name for name in each.left() if name not in said] == []
+
+
+def incomplete(ended):
+    """Why the only case is INCOMPLETE, in the same words in the results, the terminal and JUnit."""
+    assert (ended.status, ended.case['verdict']) == (INCOMPLETE, 'INCOMPLETE'), ended.output
+    reason = ended.case['reasons'][0]
+    assert reason in ended.output
+    assert reason in ended.junit
+    return reason
+
+
+def passed(ended):
+    assert (ended.status, ended.case['verdict']) == (0, 'PASS'), ended.output
+
+
+def measured(running):
+    """How many samples of measured launches there are."""
+    return sum(each.get('stage') == 'measured' for each in running.recorded())
+
+
+def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(site, slurm):
+    running = site().begin()
+    slurm.ask('scancel', running.measuring())
+    reason = incomplete(running.ended())
+    assert reason.startswith('T15: interrupted by SIGTERM; ')
+    assert 'Slurm says: cancelled, accounting does not say by whom, after ' in reason
+    assert slurm.jobs() == []
+
+
+def test_a_job_asks_for_more_nodes_than_exist(site, slurm):
+    """Slurm has several words for it, which depend on the tasks and on how many nodes more (tests/transcripts)."""
+    assert incomplete(site(nodes=3, launcher='srun').run()).startswith(
+        'T15: the job left no record; Slurm says: never started: sbatch refused it: '
+        'Node count specification invalid (more nodes than there are, or than the partition allows)'
+    )
+    assert slurm.jobs() == []
+
+
+def test_sbatch_does_not_know_an_option(site, slurm):
+    assert incomplete(site('--no-such-option').run()).startswith(
+        'T15: the job left no record; Slurm says: never started: sbatch refused it: '
+        "unrecognized option '--no-such-option'"
+    )
+    assert slurm.jobs() == []
+
+
+def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
+    slurm.ask('scontrol', 'update', 'nodename=n[1-2]', 'state=drain', 'reason=trial')
+    # A slurmctld that is busy has not looked at the job yet, and gives another reason or none.
+    assert re.match(
+        'T15: the job left no record; it waited in the queue for longer than the queue_limit of trial.yaml, 5 s; '
+        'Slurm says: never started: (the nodes that it needs are down, drained or reserved|'
+        'jobs of a higher priority came first|Slurm gives no reason); cancelled',
+        incomplete(site(queue_limit='5s').run()),
+    )
+    assert slurm.jobs() == []
+
+
+def test_the_batch_script_is_killed_between_two_repetitions(site, slurm, fio):
+    order(fio, LASTS)
+    running = site().begin()
+    job = running.measuring()
+    wait_for('one was measured', lambda: measured(running))
+    (script,) = scripts_of(slurm, job)
+    os.kill(script, signal.SIGKILL)
+    assert 'Slurm says: died of signal 9 (SIGKILL) after ' in incomplete(running.ended())
+    assert slurm.jobs() == []
+
+
+@pytest.mark.long
+def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(site, slurm):
+    """Slurm itself notices nothing: the step stays in its queue as running, and srun waits."""
+    running = site(nodes=2, tasks=1, launcher='srun', launch_limit_s=10.0).begin()
+    job = running.measuring()
+    wait_for('the step runs', lambda: f'{job}.' in slurm.ask('squeue', '--steps', '--noheader', '--format=%i %N'))
+    slurm.signal('KILL', 'n2:slurmstepd')
+    ended = running.ended()
+    assert (ended.status, ended.case['verdict']) == (INVALID, 'INVALID'), ended.output
+    assert re.match(
+        'write@2objects: INVALID: E2: it did not end within [0-9]+ s; it was ended', ended.case['reasons'][0]
+    )
+    assert slurm.jobs() == []
+
+
+@pytest.mark.long
+def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, fio):
+    """Slurm calls that a failed node after three minutes; the script goes on, until the session gives up its lock."""
+    order(fio, ('measured', {'seconds': 45.0}))
+    own = site()
+    running = own.begin()
+    running.measuring()
+    slurm.signal('KILL', 'n1:slurmstepd')
+    reason = incomplete(running.ended(600.0))
+    assert re.match(
+        'T15: the job died: it left no end record; Slurm says: a node failed after [0-9]+ s: it is n1; ', reason
+    )
+    assert slurm.jobs() == []
+    wait_for('the runner has stopped', lambda: running.recorded()[-1].get('reason') == 'refused')
+    assert 'the lock ' in running.recorded()[-1]['why']
+    wait_for('it has removed its files', lambda: own.left() == [])
+
+
+@pytest.mark.long
+def test_a_job_comes_to_its_time_limit(site, slurm):
+    """A minute is the least, and Slurm looks every half minute."""
+    reason = incomplete(site('--time=1').run())
+    assert re.search(r'Slurm says: timed out after [0-9]+ s, its time limit was 60 s', reason)
+    assert slurm.jobs() == []
+
+
+def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, fio):
+    order(fio, ('measured', {'seconds': 7.0}))  # six of them: longer than slurmctld is away and Slurm is asked again
+    running = site().begin()
+    running.measuring()
+    slurm.signal('STOP', 'slurmctld')
+    time.sleep(20.0)
+    slurm.signal('CONT', 'slurmctld')
+    passed(running.ended())
+    assert slurm.jobs() == []
+
+
+def test_munge_is_down_before_the_session(site, slurm):
+    slurm.signal('KILL', 'munged')
+    running = site().begin()
+    wait_for('ReFrame has failed', lambda: (running.folder / 'reframe' / 'report.json').exists())
+    slurm.up()
+    reason = incomplete(running.ended())
+    assert 'Slurm does not answer: munge does not serve this host: Failed to connect to ' in reason
+    assert slurm.jobs() == []
+
+
+@pytest.mark.long
+def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, fio):
+    order(fio, ('measured', {'seconds': 3.0}))
+    running = site().begin()
+    running.measuring()
+    slurm.signal('KILL', 'munged')
+    wait_for('it measures on', lambda: measured(running) >= 4)
+    slurm.up()
+    passed(running.ended())
+    assert slurm.jobs() == []
+
+
+@pytest.fixture
+def without_sacct(tmp_path):
+    """A PATH that has everything but sacct."""
+    folder = tmp_path / 'bin'
+    folder.mkdir()
+    for place in reversed(os.environ['PATH'].split(os.pathsep)):
+        for program in Path(place).glob('*'):
+            if program.name != 'sacct':
+                (folder / program.name).unlink(missing_ok=True)
+                (folder / program.name).symlink_to(program)
+    return str(folder)
+
+
+def test_without_sacct_a_cancelled_job_has_its_sentence(site, slurm, without_sacct):
+    running = site(path=without_sacct).begin()
+    slurm.ask('scancel', running.measuring())
+    assert 'Slurm says: cancelled, accounting does not say by whom, after ' in incomplete(running.ended())
+    assert slurm.jobs() == []
+
+
+def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, slurm, without_sacct):
+    ended = site(path=without_sacct, scheduler='slurm').run()
+    assert re.search(r'cancelled at the end of its session: job [0-9]+ of session \S+, ', ended.output)
+    reason = incomplete(ended)
+    assert (
+        "ReFrame says: run session stopped: file not found error: [Errno 2] No such file or directory: 'sacct'; "
+        in (reason)
+    )
+    assert slurm.jobs() == []
+
+
+def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
+    shared = site()
+    first = shared.begin()
+    first.measuring()
+    second = shared.run()
+    said = f'storage system scratch is held by session {first.folder.name}'
+    assert (second.status, said in second.output) == (INCOMPLETE, True), second.output
+    plain = shared.begin_plain()
+    output, _ = plain.communicate(timeout=WAIT_S)
+    assert (plain.returncode, 'Reason: sanity error: INCOMPLETE: T15: ' in output) == (1, True), output
+    files = shared.state.glob('sessions/*/cases/*/samples.jsonl')
+    (record,) = [records_in(str(file.parent)) for file in files if first.folder not in file.parents]
+    assert said in next(each.sentence for each in record.start.findings if each.rule == 'P6')
+    assert (record.end.reason, list(record.samples)) == ('refused', [])
+    assert first.process.poll() is None
+    first.process.send_signal(signal.SIGTERM)
+    incomplete(first.ended())
+    assert slurm.jobs() == []
+
+
+def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_one_alone(site, slurm):
+    own = site()
+    running = own.begin()
+    job = running.measuring()
+    said = own.seatrial('clean', '--yes').stdout
+    assert (
+        f'job {job} of session {running.folder.name}, running on n1: process {running.process.pid} on this ' in said
+    )
+    assert slurm.jobs() == [job]
+    running.process.send_signal(signal.SIGINT)
+    ended = running.ended()
+    assert slurm.jobs() == []
+    assert incomplete(ended).startswith('T15: interrupted by SIGTERM; ')
+    assert own.left() != []
+    done = own.seatrial('clean', '--yes')
+    assert (done.returncode, own.left()) == (0, []), done.stdout + done.stderr
+
+
+def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
+    running = site().begin()
+    running.measuring()
+    slurm.signal('STOP', 'slurmctld')
+    answer = 'SIGINT: no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it\n'
+    for count in (1, 2, 3):
+        running.process.send_signal(signal.SIGINT)
+        wait_for('it is answered', lambda count=count: running.output.count(answer) == count, lambda: running.output)
+    slurm.signal('CONT', 'slurmctld')
+    incomplete(running.ended())
+    assert slurm.jobs() == []
+
+
+def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site, slurm):
+    reading, writing = os.pipe()
+    running = site().begin(stdout=writing)
+    os.close(writing)
+    running.measuring()
+    os.close(reading)
+    for pid in reframes_of(running.folder):
+        os.kill(pid, signal.SIGKILL)
+    ended = running.ended()
+    assert (ended.status, ended.case['verdict'], ended.output) == (INCOMPLETE, 'INCOMPLETE', '')
+    assert slurm.jobs() == []
+
+
+def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slurm):
+    own = site()
+    running = own.begin()
+    job = running.measuring()
+    running.kill()
+    others = [
+        slurm.ask('sbatch', '--parsable', f'--comment={comment}', '--wrap=sleep 600', '--output=/dev/null').strip()
+        for comment in ('seatrial:20200101T000000-abcdef', 'nobody', f'not-seatrial:{running.folder.name}')
+    ]
+    shown = own.seatrial('clean')
+    assert shown.returncode == 0, shown.stderr
+    jobs = [line for line in shown.stdout.splitlines() if line.startswith('job ')]
+    session = running.folder.name
+    assert jobs == [f'job {job} of session {session}, running on n1: its session is dead: it can be cancelled']
+    assert '1 job can be cancelled: seatrial clean --yes' in shown.stdout
+    assert sorted(slurm.jobs()) == sorted([job, *others])
+    done = own.seatrial('clean', '--yes')
+    assert (done.returncode, f'cancelled job {job}\n' in done.stdout) == (0, True), done.stdout + done.stderr
+    assert sorted(slurm.jobs()) == sorted(others)
+
+
+def test_reframe_begins_no_case_of_a_session_that_has_died(site, slurm, fio):
+    order(fio, LASTS)
+    running = site(checks=2).begin()
+    running.measuring()
+    os.kill(running.process.pid, signal.SIGKILL)
+    running.process.wait(WAIT_S)
+    wait_for('ReFrame ends', lambda: not reframes_of(running.folder))
+    assert len(list(running.folder.glob('cases/*/samples.jsonl'))) == 1
+    assert slurm.jobs() == []

@@ -1,0 +1,38 @@
+"""A rank that dies under a real srun, where the others would wait for it for ever in MPI."""
+
+import sys
+
+import pytest
+
+from seatrial.engine.base import Command
+from seatrial.job.launch import carry_out, processes_of
+from seatrial.model.plan import Launcher
+from seatrial.model.workload import Point
+from slurm_lab import WAIT_S, wait_for
+
+pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
+
+KILLED = """
+import os, signal, time
+if os.environ['SLURM_PROCID'] == '1':
+    os.kill(os.getpid(), signal.SIGKILL)
+time.sleep(3600)
+"""
+
+
+@pytest.fixture
+def slurm(plain_slurm, monkeypatch):
+    for name in ('PATH', 'SLURM_CONF'):
+        monkeypatch.setenv(name, plain_slurm.environment[name])
+    yield plain_slurm
+    plain_slurm.mend()
+
+
+def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path):
+    (tmp_path / 'data').mkdir()
+    command = Command('mpi', ((sys.executable, '-c', KILLED),), {}, ())
+    processes = processes_of(command, Launcher('srun'), Point('p', 2, 2, 1, 1, 1, 1), str(tmp_path / 'raw'))
+    ended = carry_out(command, processes, str(tmp_path / 'raw'), str(tmp_path / 'data'), WAIT_S, lambda: False)
+    assert ended.outcome.exit_status != 0
+    assert 'task 1: Killed' in ended.outcome.stderrs[0]
+    wait_for('srun has left no job', lambda: not slurm.jobs())

@@ -1,0 +1,1 @@
+timeout 60 fileop -f 3 -b -w -d /scratch/trial 
