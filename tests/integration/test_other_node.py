@@ -53,7 +53,7 @@ def on_n2(slurm):
 
     @contextlib.contextmanager
     def mounted(other, file):
-        wanted = f'slurmd -D -N n2 -f {slurm.environment["SLURM_CONF"]} '
+        wanted = f'slurmd -D -N n2 -f {slurm.place / "lab"}/'
         (pid,) = [pid for pid, command in commands() if wanted in command]
         enter = ['nsenter', f'--target={pid}', '--mount', '--pid']
         subprocess.run([*enter, 'mount', '--bind', other, file], check=True, timeout=WAIT_S)

@@ -572,6 +572,17 @@ def test_a_signal_ends_a_launch_that_would_last(lab, stub_fio):
     assert working_in(lab.target) == []
 
 
+@pytest.mark.parametrize('first', ['kill -TERM $PPID $$', '{ sleep 0.2; kill -TERM $PPID; } & kill -TERM $$'])
+def test_a_signal_while_engines_are_asked_is_what_ended_the_job(lab, tmp_path, first):
+    fio = tmp_path / 'fio'
+    fio.write_text(f'#!/bin/sh\n[ -e "$0.asked" ] || {{ : >"$0.asked"; {first}; }}\nsleep 0.5; echo fio-3.33\n')
+    fio.chmod(0o755)
+    before = lab.surroundings()
+    ran = lab.run(lab.plan(str(fio)))
+    assert (ran.end.reason, ran.end.why.split(';')[0]) == ('interrupted', 'interrupted by SIGTERM')
+    assert (lab.left(), lab.surroundings()) == ([], before)
+
+
 def test_the_signal_handlers_of_the_caller_are_restored(lab, stub_fio):
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     lab.run(lab.plan(stub_fio()))
@@ -591,7 +602,9 @@ def test_no_launch_starts_after_a_signal_at_any_instant(lab, stub_fio, begin, se
     fio = stub_fio()
     plan, before = endless(lab, fio), lab.surroundings()
     pid, ended = begin(lab.write(plan))
+    latest = time.monotonic() + 60.0
     while lab.records(plan).start is None:
+        assert time.monotonic() < latest, 'the runner has not begun'
         time.sleep(0.001)
     time.sleep(dice.uniform(0.0, 0.4))
     os.kill(pid, number)

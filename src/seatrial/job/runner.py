@@ -36,12 +36,14 @@ def run(plan: TrialPlan) -> End:
         reason, why = _guarded(plan, recorder, signals, at_end)
     except Interrupted as error:
         reason, why = INTERRUPTED, str(error)
-    except Refused as error:
-        reason, why = REFUSED, str(error)
-    except LaunchGivenUp as error:
-        reason, why = (
-            (INTERRUPTED, signals.sentence()) if signals.caught else (FAILED, f'a launch was given up: {error}')
-        )
+    except (Refused, LaunchGivenUp) as error:
+        # A signal reaches what the job has started too, whose silence is then no reason to refuse it.
+        if signals.stopping():
+            reason, why = INTERRUPTED, signals.sentence()
+        elif isinstance(error, Refused):
+            reason, why = REFUSED, str(error)
+        else:
+            reason, why = FAILED, f'a launch was given up: {error}'
     except OSError as error:
         reason, why = FAILED, f'the job could not go on: {error}'
     except Exception as error:
@@ -87,6 +89,7 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
 
 def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
     seen = start.look(plan, None)
+    signals.heed()
     trial = _begun(plan, recorder, signals, held, seen)
     driver = trial.ground.driver
     with observed(plan.target, recorder.directory, driver):

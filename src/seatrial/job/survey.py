@@ -167,7 +167,11 @@ def _loses_errors(plan: TrialPlan, engine: AnyEngine) -> bool:
 
 def version_of(engine: AnyEngine, program: str) -> str:
     """The version as the program itself reports it. Raises EngineError."""
-    answer = ask(engine.version_argv(program), VERSION_DEADLINE_S)
+    argv = engine.version_argv(program)
+    answer = ask(argv, VERSION_DEADLINE_S)
+    if answer and answer.exit_status is not None and answer.exit_status < 0:
+        # Of the signal that ends a job its programs may hear first; until the second answer the job has heard it too.
+        answer = ask(argv, VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
 
 
