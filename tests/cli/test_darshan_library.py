@@ -105,7 +105,7 @@ def test_a_darshan_without_mpi_is_no_witness_of_a_program_of_mpi(compiled):
     assert told(str(compiled('int PMPI_Init;', 'mpi')), [ranks])[1] == []
 
 
-@pytest.mark.needs('mpicc')
+@pytest.mark.needs('gcc', 'mpicc')
 def test_a_darshan_for_another_mpi_is_no_witness(tmp_path, compiled, monkeypatch):
     source = tmp_path / 'rank.c'
     source.write_text('#include <mpi.h>\nint PMPI_Init(int *n, char ***a) { return MPI_Initialized(n); }\n')

@@ -61,10 +61,11 @@ def test_without_modules_nothing_is_asked(answers):
 @pytest.mark.parametrize(
     ('said', 'why'),
     [
-        ('The following module(s) are unknown', 'The following module(s) are unknown'),
+        (r'The following module(s) are unknown:   "a"\n\nPlease check', 'The following module(s) are unknown: "a"'),
+        (r'Lmod says:  These are unknown:   \n  "a"\n\nPlease check', 'Lmod says: These are unknown: "a"'),
         (r'\nLoading seatrial/ior/4.0.0\n  ERROR: Module evaluation aborted', 'ERROR: Module evaluation aborted'),
     ],
-    ids=['Lmod', 'Environment Modules'],
+    ids=['Lmod', 'Lmod on a narrow terminal', 'Environment Modules'],
 )
 def test_a_module_that_does_not_load_is_told_with_the_reason(answers, said, why):
     answers(f"printf '{said}\n' >&2; false")

@@ -163,7 +163,7 @@ def test_a_program_without_mpi_has_none():
     assert library_of(shutil.which('sh')) == ''
 
 
-@pytest.mark.needs('mpicc', 'mpiexec')
+@pytest.mark.needs('gcc', 'mpicc', 'mpiexec')
 def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path):
     (tmp_path / 'rank.c').write_text('#include <mpi.h>\nint main(int n, char **a) { return MPI_Init(&n, &a); }\n')
     subprocess.run(['mpicc', '-o', tmp_path / 'rank', tmp_path / 'rank.c'], check=True, timeout=120)

@@ -1,5 +1,7 @@
 """The environment that a job has once ReFrame has loaded its modules, for looking programs up as the job will."""
 
+import itertools
+import operator
 import os
 import shutil
 import subprocess
@@ -75,7 +77,11 @@ def _command(system: str) -> str:
 
 
 def _why(stderr: str) -> str:
-    """The module that failed, and what was said of it first; Environment Modules begin with what they are loading."""
+    """The module that failed, and the first paragraph of what was said of it: Lmod breaks lines for the terminal.
+
+    Environment Modules begin with what they are loading.
+    """
     name, _, said = stderr.rpartition('\0')[2].partition('\n')
-    words = (line.strip() for line in said.splitlines() if not line.startswith('Loading '))
-    return f'{name}: {next(filter(None, words), "no reason")}'
+    lines = [line.strip() for line in said.splitlines() if not line.startswith('Loading ')]
+    paragraph = itertools.takewhile(bool, itertools.dropwhile(operator.not_, lines))
+    return f'{name}: {" ".join(" ".join(paragraph).split()) or "no reason"}'
