@@ -163,6 +163,29 @@ class TestFio:
         assert end == point(tasks).bytes_per_client
 
 
+CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(CLONE_THREAD|SIGCHLD)')
+
+
+@pytest.mark.needs('fio')
+@pytest.mark.needs('strace')
+@pytest.mark.parametrize('nodes', [1, 2])
+def test_fio_as_it_is_witnessed_forks_no_job_before_its_helper_thread_has_gone_to_sleep(places, nodes):
+    """A job that is forked while that thread holds Darshan's lock never begins."""
+    directory, raw = places
+    at = point(2)._replace(nodes=nodes, tasks_per_node=2 // nodes)
+    plain = Fio().command('fio', MFWA, 'write', at, str(raw / 'x'), 7)
+    for command, waits in ((plain, False), (Fio().witnessed(plain), True)):
+        for path, text in command.inputs.items():
+            Path(path).write_text(text)
+        trace = ['strace', '-f', '-e', 'trace=clone,clone3,clock_nanosleep', '-o', str(raw / 'trace')]
+        for argv in command.argvs:
+            subprocess.run([*trace, *argv], cwd=directory, check=True)
+            done = [thread or 'sleep' for _, thread in CALLS_OF_FIO.findall((raw / 'trace').read_text())]
+            begun = done[: done.index('SIGCHLD')]
+            assert 'CLONE_THREAD' in begun
+            assert ('sleep' in begun[begun.index('CLONE_THREAD') :]) == waits
+
+
 @pytest.mark.needs('fio')
 @pytest.mark.needs('strace')
 class TestFioInRandomOrder:

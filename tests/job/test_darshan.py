@@ -9,6 +9,7 @@ import pytest
 
 from builders import FLAT_TREE, plan_of
 from seatrial.engine.base import Command
+from seatrial.job import blocks
 from seatrial.job.darshan import FOLDER, PLACE, left_by, under_darshan, witness_point
 from seatrial.job.trial import DATA
 from seatrial.judge.verdict import Verdict
@@ -144,6 +145,19 @@ class TestRunner:
         assert last == [('4objects', 'write'), ('4objects', 'read')]
         assert ran.end.reason == 'finished'
 
+    def test_one_that_hangs_is_ended_and_the_figures_stand(self, lab, stub_fio):
+        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
+        assert stages(ran).count('witness') == 1
+        assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS)
+        assert any(label.startswith('P15a') for label in ran.result.labels)
+
+    def test_where_the_file_system_does_not_answer_any_more_it_ends_the_case(self, lab, stub_fio, monkeypatch):
+        monkeypatch.setattr(blocks, 'mute', lambda path: 'it does not answer')
+        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
+        assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
+
     def test_its_figures_count_nowhere(self, lab, stub_fio):
         with_it = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
         assert all(len(each.values) == 2 for each in with_it.result.metrics)
@@ -154,6 +168,12 @@ class TestRunner:
         commands = {each.stage: each.command[0] for each in ran.records.samples}
         assert f'LD_PRELOAD={LIBRARY}' in commands['witness'] and 'env' not in commands['measured'].split()
         assert json.loads(Path(ran.plan.records, 'raw', f'{ran.records.samples[-1].raw}{FOLDER}', PLACE).read_text())
+
+    def test_the_engine_is_given_the_job_that_can_be_witnessed(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        waits = {'startdelay=' in file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-witness-*.fio')}
+        others = [file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-measured-*.fio')]
+        assert waits == {True} and others and not any('startdelay=' in text for text in others)
 
     def test_links_of_an_engine_stand_before_its_witness_is_started(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY))

@@ -101,6 +101,10 @@ class Engine(Generic[Workload, Place, Result]):
         """The launch of one operation of a point; `raw` is the absolute prefix of the files it may leave."""
         raise NotImplementedError
 
+    def witnessed(self, command: Command) -> Command:
+        """The same I/O in a way that Darshan can be loaded into (rule P15)."""
+        return command
+
     def measure(self, workload: Workload, operation: str, point: Place, command: Command, outcome: Outcome) -> Result:
         """What the engine said, typed. Raises EngineError where it failed or cannot be believed."""
         raise NotImplementedError

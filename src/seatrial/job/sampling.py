@@ -140,10 +140,12 @@ class _Attempt:
     def _command(self, seed: int) -> Command:
         """The engine's own, its links made, and under Darshan where it is to be witnessed."""
         trial, (workload, operation, point) = self.trial, self.launch
-        command = trial.ground.engine.command(trial.program, workload, operation, point, self.raw, seed)
-        where = trial.ground.run.path_of(self.directory)
+        engine, where = trial.ground.engine, trial.ground.run.path_of(self.directory)
+        command = engine.command(trial.program, workload, operation, point, self.raw, seed)
         _make_links(command, where)
-        return under_darshan(command, trial.plan.darshan, self.raw, where) if self.stage == WITNESS else command
+        if self.stage != WITNESS:
+            return command
+        return under_darshan(engine.witnessed(command), trial.plan.darshan, self.raw, where)
 
     def _after(self, connections: Any) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
