@@ -11,7 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from seatrial.site.spack_env import built_without_mpi, core_fault, faults_of_installation, faults_of_lock
+from seatrial.job.provenance import library_of
+from seatrial.site.spack_env import another_mpi, built_without_mpi, core_fault, faults_of_installation, faults_of_lock
 
 
 def faults(what: str, *arguments: str) -> list[str]:
@@ -32,7 +33,11 @@ def faults(what: str, *arguments: str) -> list[str]:
         )
     lock, database, *programs = arguments
     fixed, installed = json.loads(Path(lock).read_text()), json.loads(Path(database).read_text())
-    return faults_of_installation(fixed, installed, programs) + built_without_mpi(fixed, installed)
+    return [
+        *faults_of_installation(fixed, installed, programs),
+        *built_without_mpi(fixed, installed),
+        *another_mpi(fixed, installed, library_of),
+    ]
 
 
 if __name__ == '__main__':

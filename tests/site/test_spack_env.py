@@ -6,7 +6,14 @@ import json
 import pytest
 import yaml
 
-from seatrial.site.spack_env import asked, built_without_mpi, core_fault, faults_of_installation, faults_of_lock
+from seatrial.site.spack_env import (
+    another_mpi,
+    asked,
+    built_without_mpi,
+    core_fault,
+    faults_of_installation,
+    faults_of_lock,
+)
 
 PROGRAMS = {'ior', 'fio', 'darshan-runtime', 'darshan-util', 'iozone', 'bonniepp', 'elbencho'}
 
@@ -179,6 +186,27 @@ def test_a_darshan_that_is_wanted_without_mpi_needs_none(lock, database, tmp_pat
         record['path'] = str(tmp_path)
     spec_of(lock, 'darshan-runtime')['parameters']['mpi'] = False
     assert built_without_mpi(lock, database) == []
+
+
+@pytest.mark.parametrize(('library', 'faults'), [('MPICH 4.0.2', 0), ('', 0), ('Open MPI 4.1.4', 2)])
+def test_what_is_linked_with_another_mpi_than_the_locks_is_told(lock, database, tmp_path, library, faults):
+    (tmp_path / 'bin').mkdir()
+    for record in database['database']['installs'].values():
+        record['path'] = str(tmp_path)
+    asked_of = []
+
+    def told(file):
+        asked_of.append(file)
+        return library
+
+    assert another_mpi(lock, database, told) == [] and asked_of == []
+    programs = [tmp_path / 'bin' / name for name in ('ior', 'mdtest')]
+    for program in programs:
+        program.write_bytes(b'')
+    found = another_mpi(lock, database, told)
+    assert asked_of == [str(program) for program in programs]
+    assert len(found) == faults
+    assert all(f'{library}, and the lock says mpich' in fault for fault in found)
 
 
 # Spack itself

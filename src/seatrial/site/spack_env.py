@@ -5,7 +5,7 @@ installation database (version 8), lib/spack/spack/__init__.py of its core and r
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,9 @@ _PART = re.compile(r'(?P<version>@=[\w.-]+)|(?P<flag>[+~])(?P<name>[\w-]+)|(?P<k
 _CORE = re.compile(r'^__version__ = "(\d+)\.(\d+)[^"]*"', re.M)
 _API = re.compile(r'^package_api_version = \((\d+), (\d+)\)', re.M)
 _REPOSITORY_API = re.compile(r'^\s*api:\s*v(\d+)\.(\d+)\s*$', re.M)
+
+_MPIS = {'mpich': 'MPICH', 'openmpi': 'Open MPI'}
+_LINKED = {'ior': ('bin/ior', 'bin/mdtest'), 'darshan-runtime': ('lib/libdarshan.so',)}
 
 Version = tuple[int, int]
 
@@ -111,6 +114,28 @@ def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> l
                 'site.yaml: packages.darshan-runtime.require: add \'cppflags="-I/folder/of/mpi.h"\'; then --new-lock'
             ]
     return []
+
+
+def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str], str]) -> list[str]:
+    """A fault for each program or library that is linked with another MPI than the one of the lock.
+
+    A system's own compiler wrapper can be another one's than the external that the lock names, where two are there.
+    told: the MPI that a program loads, as 'MPICH 4.0.2', or empty where that is not known
+    """
+    found = []
+    for hash_, spec in lock['concrete_specs'].items():
+        record = database['database']['installs'].get(hash_)
+        providers = [each['name'] for each in spec.get('dependencies', ()) if 'mpi' in each['parameters']['virtuals']]
+        if not record or not providers or providers[0] not in _MPIS:
+            continue
+        for file in (Path(record['path'], part) for part in _LINKED.get(spec['name'], ())):
+            library = told(str(file)) if file.is_file() else ''
+            if library and not library.startswith(_MPIS[providers[0]]):
+                found.append(
+                    f'{file} is linked with {library}, and the lock says {providers[0]}; make mpicc that of '
+                    f'{providers[0]} (Debian: update-alternatives --config mpi) and install into another --prefix'
+                )
+    return found
 
 
 def core_fault(core: str, repository: str, least: Version) -> str:
