@@ -594,6 +594,22 @@ class TestConnections:
         assert turned_over(self.states_of(self.EVICTED), after) == ('OST0003',)
         assert turned_over({}, after) == ('OST0003',)
 
+    def test_a_history_that_only_idling_has_turned_over_is_no_loss_but_not_seen(self):
+        text = transcript('108')[0]
+        values = {param.name: param.value for param in parse_params(text)}
+        cycle = parse_states(values['osc.lustre-OST0000-osc-ffff888105ab7000.state']).changes[-4:]
+        assert sorted(change.state for change in cycle) == ['CONNECTING', 'CONNECTING', 'FULL', 'IDLE']
+
+        def idled(*others):
+            times = (change._replace(time_s=1795300000 + n) for n, change in enumerate((*cycle * 4, *others)))
+            return lustre.Connections({'OST0003': States('FULL', tuple(times)[-16:])})
+
+        before = lustre.Connections(self.states_of(self.EVICTED))
+        assert DRIVER.lost(before, idled()) == ''
+        assert 'OST0003 has idled so often' in DRIVER.unseen(before, idled())
+        other = idled(cycle[0]._replace(state='REPLAY'))
+        assert 'changed its state so often' in DRIVER.lost(before, other) and DRIVER.unseen(before, other) == ''
+
     def test_the_driver_reads_them_for_its_own_mount(self, stand):
         found = DRIVER.connections(str(stand.mount))
         assert sorted(found.states) == [f'lustre-OST000{n}-osc-ffff888105ab7000' for n in range(4)]

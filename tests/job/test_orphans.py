@@ -13,7 +13,7 @@ import pytest
 
 from seatrial.job import orphans
 from seatrial.job.lock import STALE_S
-from seatrial.job.orphans import find, heartbeat_of, lead, leader_of, led
+from seatrial.job.orphans import find, heartbeat_of, lead, leader_of, led, of_session
 from seatrial.job.rundir import MARKER, RunDirectoryError, create, remove
 
 SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
@@ -178,6 +178,33 @@ def test_several_parents_are_looked_at(parent, state, tmp_path):
 def test_a_parent_that_cannot_be_listed_is_an_error_not_an_empty_list(parent, state):
     with pytest.raises(RunDirectoryError, match='gone: No such file'):
         find([os.path.join(parent, 'gone')], state)
+
+
+def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
+    own, other = made(parent), made(parent, session=f'{SESSION}0')
+    opened, found_at = [], orphans.found_at
+    monkeypatch.setattr(orphans, 'found_at', lambda path: (opened.append(path), found_at(path))[1])
+    assert [orphan.path for orphan in of_session(parent, state, '')] == []
+    opened.clear()
+    assert [orphan.path for orphan in of_session(parent, state, f'{SESSION}0')] == [other] == opened
+    assert [orphan.path for orphan in of_session(parent, state, SESSION)] == [own]
+
+
+def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
+    made(parent)
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(orphans.os, 'listdir', denied)
+    assert of_session(parent, state, SESSION) == []
+    with pytest.raises(RunDirectoryError, match='Permission denied'):
+        find([parent], state)
+
+
+def test_a_parent_that_is_gone_is_an_error_for_a_session_too(parent, state):
+    with pytest.raises(RunDirectoryError, match='is the file system mounted'):
+        of_session(f'{parent}/gone', state, SESSION)
 
 
 def test_looking_changes_nothing(parent, state):

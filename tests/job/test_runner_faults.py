@@ -551,6 +551,23 @@ def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys
     assert lab.surroundings() == before
 
 
+def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repository):
+    plan = lab.plan(stub_fio())
+    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',))
+    first.make('data')
+    Path(first.path_of('data'), 'file').write_bytes(b'x')
+    file = lab.write(plan)
+    done = [
+        subprocess.run(runner_argv(repository, step, file), stdout=subprocess.PIPE, text=True, timeout=120)
+        for step in ('run', 'remove')
+    ]
+    assert (lab.ran(plan).end.reason, done[0].returncode != 0) == ('refused', True)
+    assert f'left in {first.path}: ' in done[1].stdout and f'process {os.getpid()} on ' in done[1].stdout
+    first.verify()
+    assert Path(first.path_of('data'), 'file').read_bytes() == b'x'
+    first.close()
+
+
 # The job is told to stop
 
 

@@ -163,24 +163,29 @@ class Lustre(Posix):
         return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
     def lost(self, before: Connections, after: Connections) -> str:
-        """Imports that went to DISCONN or EVICTED meanwhile, and those whose history no longer reaches back."""
+        """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
         if before.unknown or after.unknown:  # against nothing every loss since the mount would be one of meanwhile
             return ''
         found = [
             f'{each.device} was {each.state} at {time.strftime("%H:%M:%S", time.localtime(each.time_s))}'
             for each in params.incidents(before.states, after.states)
         ]
-        forgotten = params.turned_over(before.states, after.states)
+        turned = params.turned_over(before.states, after.states)
+        forgotten = [device for device in turned if not params.only_idled(after.states[device])]
         found += [f'{device} changed its state so often that it is not known how' for device in forgotten]
         return '; '.join(found)
 
     def unseen(self, before: Connections, after: Connections) -> Optional[str]:
-        """By the looks that told nothing, and the devices that have gone: with them went their history."""
+        """By the looks that told nothing, and the devices of which history is gone, with them or by much idling."""
         why = before.unknown or after.unknown
         if why:
             return why
         gone = sorted(set(before.states) - set(after.states))
-        return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there' if gone else ''
+        if gone:
+            return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
+        turned = params.turned_over(before.states, after.states)
+        idled = [device for device in turned if params.only_idled(after.states[device])]
+        return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do, found by asking and not by the version's number."""

@@ -14,6 +14,8 @@ HISTORY_MOST = 16
 """Changes of an import's state that are kept (IMP_STATE_HIST_LEN)."""
 
 LOST = ('DISCONN', 'EVICTED')
+IDLING = ('CONNECTING', 'IDLE', 'FULL')
+"""What an import goes through that is not used for idle_timeout seconds, and is used again."""
 
 _PARAM = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 _PARAM_ERROR = re.compile(r'error: \w+: (?:(?:param_path|opening|setting|reading) )?(.+): ([^:]+)\Z')
@@ -340,6 +342,11 @@ def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[st
         if len(states.changes) >= HISTORY_MOST and not set(known) & set(states.changes):
             found.append(device)
     return tuple(found)
+
+
+def only_idled(states: States) -> bool:
+    """Whether all that is remembered is what four times of idling leave too, which lose nothing."""
+    return all(change.state in IDLING for change in states.changes)
 
 
 def _told(told: Dict[str, str], key: str, value: str) -> str:

@@ -42,7 +42,7 @@ def _remove(plan: TrialPlan) -> int:
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
-    removal = rundir.remove(records.start.run_directory, plan.session)
+    removal = rundir.remove(records.start.run_directory, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)
     for left in removal.left:
         _say(f'left in {records.start.run_directory}: {left}')

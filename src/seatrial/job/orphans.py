@@ -97,7 +97,25 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
     queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
     What has no valid marker of its own, or cannot be read, is not listed. RunDirectoryError if a parent cannot be.
     """
-    found = [_orphan(path, state, queued) for path in _candidates(parents)]
+    return _found(_candidates(parents), state, queued)
+
+
+def of_session(parent: str, state: str, session: str) -> List[Orphan]:
+    """Those of one session; those of others, which can have millions of files, are not looked into.
+
+    None where one may write and not list, as `find`'s RunDirectoryError would say.
+    """
+    try:
+        paths = _candidates([parent], session)
+    except RunDirectoryError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return []
+        raise
+    return [orphan for orphan in _found(paths, state, None) if orphan.session == session]
+
+
+def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> List[Orphan]:
+    found = [_orphan(path, state, queued) for path in paths]
     return sorted((orphan for orphan in found if orphan is not None), key=lambda orphan: -orphan.age_s)
 
 
@@ -115,7 +133,7 @@ def _silent_s(file: str) -> float:
     return silent_s
 
 
-def _candidates(parents: Sequence[str]) -> List[str]:
+def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
     paths: List[str] = []
     seen: Set[Tuple[int, int]] = set()
     for parent in parents:
@@ -126,7 +144,7 @@ def _candidates(parents: Sequence[str]) -> List[str]:
             raise RunDirectoryError(f'{parent}: {error.strerror}; is the file system mounted?') from error
         if (status.st_dev, status.st_ino) not in seen:  # one directory may be configured under two names
             seen.add((status.st_dev, status.st_ino))
-            paths += [os.path.join(parent, name) for name in names if name.startswith(PREFIX)]
+            paths += [os.path.join(parent, name) for name in names if name.startswith(PREFIX + session)]
     return paths
 
 

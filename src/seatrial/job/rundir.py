@@ -230,7 +230,7 @@ def found_at(path: str) -> Found:
     return Found(marker, files, size_bytes)
 
 
-def remove(path: str, session: str) -> Removal:
+def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
     """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
 
     Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
@@ -247,6 +247,9 @@ def remove(path: str, session: str) -> Removal:
                 return account.removal()
             marker, marker_status = _claim(walk)
             _check_ours(walk, marker, session)
+            if made_by not in (None, (marker.maker.host, marker.maker.pid)):
+                maker = marker.maker
+                raise _Left(f'process {maker.pid} on {maker.host} made it, for another try of this case')
             entries = walk.levels[-1].names
             walk.levels[-1].names = [entry for entry in entries if entry in marker.entries]
             for entry in sorted(set(entries) - set(marker.entries) - {MARKER}):

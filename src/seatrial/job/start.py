@@ -11,7 +11,7 @@ from seatrial.job.agreement import disagreement
 from seatrial.job.placement import misplaced
 from seatrial.job.provenance import provenance
 from seatrial.job.recorder import Recorder
-from seatrial.job.rundir import RunDirectory
+from seatrial.job.rundir import RunDirectory, RunDirectoryError
 from seatrial.job.survey import Chosen, Survey, survey
 from seatrial.job.trial import Refused
 from seatrial.job.witness import Ground
@@ -28,6 +28,8 @@ def look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     except OSError as error:
         where = error.filename or plan.target.path
         raise Refused(f'{where}: {error.strerror} on {platform.node()}; is the file system mounted?') from error
+    except RunDirectoryError as error:
+        raise Refused(str(error)) from error
 
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:

@@ -56,7 +56,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     chosen, passed_over = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, least_per_client(plan, memory))
-    earlier = [orphan for orphan in orphans.find([target.path], plan.state) if orphan.session == plan.session]
+    earlier = orphans.of_session(target.path, plan.state, plan.session)
     ground = Ground(
         plan=plan,
         lock_held=lock_held,
