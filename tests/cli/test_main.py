@@ -1,5 +1,6 @@
 """What is wrong with a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
 
+import json
 import os
 import re
 import tempfile
@@ -97,6 +98,26 @@ def two_systems(site):
 @pytest.mark.parametrize('name', COMMANDS)
 def test_several_systems_are_a_choice_that_is_asked_for(two_systems, on_site, name):
     check_refusal(on_site(name), 'several systems: choose one of them with --system local|other')
+
+
+def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command):
+    def status(*words):
+        return command('status', f'--site={site.folder}', '--profile=smoke', *words)
+
+    check_refusal(status(), 'choose one of them with --system local|other')
+    check_refusal(status('--system=third'), "'third' is no system of the profile smoke")
+    assert status('--system=other').status == 13  # nothing has run yet
+    mend = 'make a site folder for each, with a state of its own'
+    check_refusal(status('--system=other', '--notify'), mend)
+    check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), mend)
+
+
+@pytest.mark.parametrize('name', ['a b', "it's", '50%j', 'back\\slash'])
+def test_a_state_below_which_reframe_starts_nothing_is_refused(on_site, site, command, name):
+    site.change('state: state', f'state: {json.dumps(name)}')
+    check_refusal(on_site('list'), 'trial.yaml: state: ReFrame starts no jobs below ')
+    said = command('doctor', f'--site={site.folder}')
+    assert re.search(r'- missing +state +trial.yaml: state: ReFrame', said.out), said.out
 
 
 def test_one_of_several_systems_can_be_chosen(two_systems, on_site):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -15,7 +16,10 @@ from seatrial.check.session import Session
 from seatrial.cli import afterwards
 from seatrial.cli.evidence import judged_anew
 from seatrial.history.store import folder_of, read
-from seatrial.model.record import SAMPLES
+from seatrial.model.codec import from_json
+from seatrial.model.plan import TrialPlan
+from seatrial.model.plan import digest as digest_of
+from seatrial.model.record import PLAN, SAMPLES
 from seatrial.model.telemetry import READ, TELEMETRY, WRITTEN, Look, Watch, line_of
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
@@ -160,6 +164,36 @@ def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, text
     found = on_site('report')
     assert found.status == 64
     assert str(plan) in found.err and said in found.err
+
+
+@pytest.mark.parametrize(('profile', 'told'), [('acceptance', True), ('nightly', False)])
+def test_an_acceptance_by_plain_reframe_that_has_not_begun_every_case_is_not_the_whole(on_site, past, profile, told):
+    folder = past(FIRST, profile=profile)
+    on_site('report')
+    assert 'plain ReFrame has begun' not in (folder / 'report' / 'summary.md').read_text()
+    first, *others = sorted((folder / 'cases').iterdir())
+    shutil.rmtree(first)
+    on_site('report')
+    said = f'plain ReFrame has begun {len(others)} of {len(others) + 1} cases; not '
+    assert (said in (folder / 'report' / 'summary.md').read_text()) == told
+
+
+def test_a_repeat_of_a_case_is_judged_by_its_own_record(on_site, past):
+    folder = past(FIRST)
+    once = on_site('report')
+    original = next(folder.glob('cases/Reads*'))
+    again = Path(f'{original}~2')
+    shutil.copytree(original, again)
+    plan = json.loads((again / PLAN).read_text())
+    plan['records'] = str(again)
+    (again / PLAN).write_text(json.dumps(plan))
+    samples = (again / SAMPLES).read_text().splitlines(keepends=True)
+    digest = json.loads(samples[0])['plan']
+    new = digest_of(from_json(TrialPlan, plan))
+    (again / SAMPLES).write_text(''.join(samples).replace(digest, new))
+    assert on_site('report').out == once.out
+    (again / SAMPLES).write_text('')
+    assert 'INCOMPLETE  session' in on_site('report').out
 
 
 @pytest.mark.parametrize('line', range(5))

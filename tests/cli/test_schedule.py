@@ -144,7 +144,6 @@ def test_sites_of_the_same_name_have_jobs_of_different_names(on_site, submits, c
         ('a state', '"{}/a state"', '"{}/a state/schedule/{}.log"'),
         ("it's", '"{}/it\'s"', '"{}/it\'s/schedule/{}.log"'),
         ('a "state"', '"{}/a \\"state\\""', '"{}/a \\"state\\"/schedule/{}.log"'),
-        ('50%j', '{}/50%j', '{}/50%%j/schedule/{}.log'),
     ],
 )
 def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster, name, chdir, output):
@@ -152,6 +151,12 @@ def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster
     options = directives(on_site('schedule').out, '#SBATCH')
     folder = submits.folder
     assert {f'--chdir={chdir.format(folder)}', f'--output={output.format(folder, TITLE)}'} <= set(options)
+
+
+def test_a_percent_sign_that_reframe_would_take_for_a_format_is_refused(on_site, submits, cluster):
+    submits.change('state: state', "state: '50%j'")
+    said = on_site('schedule')
+    assert (said.status, 'trial.yaml: state: ReFrame starts no jobs below ' in said.err) == (64, True)
 
 
 def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):

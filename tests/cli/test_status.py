@@ -96,6 +96,26 @@ def test_the_mark_of_the_verdict_stands_before_it(status, night):
     assert said(status().out, 'verdict') == ['x FAIL: 1 FAIL']
 
 
+def test_a_later_session_that_cannot_be_read_is_no_pass_of_the_one_before(status, night, state):
+    night(NOW - 2 * DAY, 'PASS')
+    night(NOW - DAY, 'FAIL')
+    newest = max((state / 'history').iterdir())
+    newest.write_bytes(newest.read_bytes()[:100])
+    found = status()
+    (line,) = said(found.out, 'unread')
+    assert (found.status, str(newest) in line) == (13, True)
+    assert 'INCOMPLETE: before it PASS' in found.out
+
+
+def test_an_earlier_session_that_cannot_be_read_is_not_last_night(status, night, state):
+    night(NOW - 2 * DAY, 'FAIL')
+    night(NOW - DAY, 'PASS')
+    oldest = min((state / 'history').iterdir())
+    oldest.write_bytes(b'')
+    found = status()
+    assert (found.status, said(found.out, 'unread')) == (0, [])
+
+
 def test_the_last_run_of_another_profile_is_another_one(status, night):
     night(NOW - DAY, 'PASS')
     night(NOW, 'FAIL', profile='smoke')

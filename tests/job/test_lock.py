@@ -395,6 +395,15 @@ def test_a_stale_lock_of_this_user_is_removed(state, ended):
     assert list_locks(state) == []
 
 
+def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
+    with_it = acquire(state, STORAGE, 'session-1')
+    now = time.time
+    monkeypatch.setattr(lock.time, 'time', lambda: now() + STALE_S + 60)
+    (held,) = list_locks(state)
+    assert not held.stale
+    with_it.release()
+
+
 def test_a_lock_that_is_not_stale_is_not_removed(state):
     with acquire(state, STORAGE, 'a') as held:
         assert break_stale(state) == []

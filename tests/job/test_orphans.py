@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job import orphans
+from seatrial.job import lock, orphans
 from seatrial.job.lock import STALE_S
 from seatrial.job.orphans import find, heartbeat_of, lead, leader_of, led, of_session
 from seatrial.job.rundir import MARKER, RunDirectoryError, create, remove
@@ -297,7 +297,7 @@ def test_where_no_file_can_be_made_this_hosts_clock_counts(state, monkeypatch):
         raise OSError(errno.EROFS, 'Read-only file system')
 
     leading(state, STALE_S + 1, host='n9')
-    monkeypatch.setattr(orphans.tempfile, 'TemporaryFile', refuse)
+    monkeypatch.setattr(lock.tempfile, 'TemporaryFile', refuse)
     assert led(state, SESSION) is None
 
 

@@ -83,6 +83,16 @@ def test_other_sites_and_profiles_are_other_nights():
     assert [night.session for night in nights(everything, 'site', 'nightly')] == [session(FIRST)]
 
 
+def test_of_several_systems_each_has_its_own_nights():
+    table = pl.concat([plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS').with_columns(partition=pl.lit('other:io'))])
+    found = {system: nights(table, 'site', 'nightly', system=system) for system in (None, 'lab', 'other')}
+    assert {system: [night.verdict.value for night in each] for system, each in found.items()} == {
+        None: ['FAIL', 'PASS'],
+        'lab': ['FAIL'],
+        'other': ['PASS'],
+    }
+
+
 def test_a_session_of_named_checks_is_no_night():
     monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
     by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')

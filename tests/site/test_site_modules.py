@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.site.error import SiteError
 from seatrial.site.modules import Module, Modules, modules_in
 
 
@@ -34,6 +35,15 @@ def test_those_of_the_system_come_before_the_partitions_and_the_environments(mod
 def test_an_entry_may_say_where_this_module_is_looked_for(modules):
     found = modules(environments=[environment({'name': 'seatrial/ior', 'path': '/opt/modules'}, {'name': 'x'})])
     assert found == Modules('lmod', (Module('seatrial/ior', '/opt/modules'), Module('x', '')))
+
+
+@pytest.mark.parametrize('mistake', ['7', "[{'path': '/x'}]", "'ior'", '[7]'])
+def test_what_reframe_would_not_take_for_modules_is_said(tmp_path, mistake):
+    partition = f"{{'name': 'p', 'environs': ['e'], 'modules': {mistake}}}"
+    system = f"{{'name': 's', 'modules_system': 'lmod', 'partitions': [{partition}]}}"
+    (tmp_path / 'settings.py').write_text(f"site_configuration = {{'systems': [{system}]}}\n")
+    with pytest.raises(SiteError, match="settings.py: p: modules is not a list of names; write 'modules': "):
+        modules_in(tmp_path / 'settings.py')
 
 
 @pytest.mark.parametrize(

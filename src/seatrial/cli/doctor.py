@@ -13,7 +13,7 @@ import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.cli.darshan_library import Program, told
 from seatrial.cli.loaded import NotLoaded, loaded
-from seatrial.cli.options import site_option
+from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
 from seatrial.engine.base import AnyEngine, EngineError
 from seatrial.engine.catalogue import ACCESS_ENGINES, engines_called, kinds_of
@@ -215,5 +215,8 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
 
 def _state(site: Site) -> Row:
     parent = Path(site.state).parent
+    fault = state_fault(site)
+    if fault:
+        return False, 'state', fault
     there = Path(site.state).is_dir() or parent.is_dir()
     return there, 'state', site.state if there else f'{parent} is not there; make it, or correct state in trial.yaml'

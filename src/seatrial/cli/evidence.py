@@ -10,7 +10,7 @@ import seatrial
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
-from seatrial.check.session import Session, began, left_out_of, not_applicable_of
+from seatrial.check.session import FILE, Session, began, left_out_of, not_applicable_of
 from seatrial.cli.results import RESULTS
 from seatrial.engine.base import EngineError
 from seatrial.engine.catalogue import by_name
@@ -20,14 +20,15 @@ from seatrial.job.trial import DATA
 from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.codec import FormError, from_json
-from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import PLAN, Records, Sample
 from seatrial.model.tree import TreePoint
 from seatrial.model.work import Launch, preparations, sized
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
+from seatrial.report.words import by_place
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
-from seatrial.site.profile import PROFILES
+from seatrial.site.profile import ACCEPTANCE, PROFILES
 
 RAW = 'raw'
 
@@ -73,7 +74,10 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         if plan.case.check in checks
     }
     results = [judge_case(plan, _records(folder, plan), criteria.get(plan.case, Criteria())) for plan in plans]
-    result = judge_session(session.id, session.profile.name, results, criteria, left_out_of(folder))
+    left_out = left_out_of(folder)
+    if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
+        left_out = _never_begun(order, plans)
+    result = judge_session(session.id, session.profile.name, results, criteria, left_out)
     gone = sorted({plan.case.check for plan in plans} - set(checks))
     notices = [
         *_changed(folder, result),
@@ -86,17 +90,27 @@ def evidence_of(
     session: Session, plans: Sequence[TrialPlan], result: SessionResult, notices: Sequence[str] = ()
 ) -> SessionEvidence:
     """A session that has been judged, with its records and raw output."""
-    by_case = {each.case: each for each in result.cases}
     return SessionEvidence(
         result=result,
         site=session.site.name,
         label=session.profile.label,
         began=began(session.id),
         seatrial=seatrial.__version__,
-        cases=[_case(session.folder, plan, by_case[plan.case]) for plan in plans],
+        cases=[_case(session.folder, plan, one) for plan, one in zip(plans, result.cases, strict=True)],
         notices=notices,
         not_applicable=session.not_applicable,
     )
+
+
+def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]:
+    """What an acceptance by plain ReFrame lacks, which keeps no list and plans each case when it begins."""
+    systems = {plan.case.partition.partition(':')[0] for plan in plans}
+    begun = {plan.case for plan in plans}
+    missing = [each.name for each in order if each not in begun and each.partition.partition(':')[0] in systems]
+    if not missing:
+        return []
+    whole = len(begun) + len(missing)
+    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_place(missing))}']
 
 
 def _plan_in(file: Path) -> TrialPlan:
@@ -125,13 +139,14 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
 
 def _records(folder: Path, plan: TrialPlan) -> Records:
     """From the session's own folder, wherever it lies now."""
-    return records_in(str(folder / 'cases' / plan.case.slug))
+    return records_in(str(folder / 'cases' / Path(plan.records).name))
 
 
 def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
     records = _records(folder, plan)
     start, samples = records.start, measured(plan, records)
-    raw = folder / 'cases' / plan.case.slug / RAW
+    own = folder / 'cases' / Path(plan.records).name
+    raw = own / RAW
     return CaseEvidence(
         plan=plan,
         records=records,
@@ -140,7 +155,7 @@ def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
         steps=_steps(plan, records, samples, raw),
         raw=f'{plan.records}/{RAW}',
         data=f'{start.run_directory}/{DATA}' if start and start.run_directory else '',
-        telemetry=telemetry_in(str(folder / 'cases' / plan.case.slug)),
+        telemetry=telemetry_in(str(own)),
     )
 
 

@@ -23,6 +23,7 @@ from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
+from seatrial.job.lock import LockError
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
@@ -58,7 +59,7 @@ def _carried_out() -> int:
         return code if isinstance(code, int) else 0
     except SiteError as error:
         _say(*error.problems)
-    except (CheckError, Underivable, Unplannable) as error:
+    except (CheckError, LockError, Underivable, Unplannable) as error:
         _say(str(error))
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')

@@ -1,5 +1,6 @@
 """The options that several commands share, and the session that they describe."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,17 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
+from seatrial.cli.partitions import named
 from seatrial.engine.catalogue import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.report.words import by_place
-from seatrial.site.error import choice
+from seatrial.site.error import SiteError, choice, problem
 from seatrial.site.load import load as load_site
-from seatrial.site.model import Site
+from seatrial.site.load import partitions_in
+from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
+
+_SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
 F = TypeVar('F', bound=Callable[..., Any])
 
@@ -81,6 +86,9 @@ def open_session(
     existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
     if system is not None and system not in existing:
         raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
+    fault = state_fault(site)
+    if fault:
+        raise SiteError([fault])
     session_id = new_id()
     session = Session(
         session_id,
@@ -95,9 +103,7 @@ def open_session(
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
     if len(systems) > 1:
-        raise click.UsageError(
-            f'trial.yaml names several systems: choose one of them with --system {"|".join(systems)}'
-        )
+        raise click.UsageError(_SEVERAL.format('|'.join(systems)))
     reasons: dict[str, list[str]] = {}
     for each in declared.values():
         for case, why in not_applicable(session, each).items():
@@ -108,6 +114,43 @@ def open_session(
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
+
+
+def state_fault(site: Site) -> str:
+    """Why ReFrame cannot start jobs below the site's state, or empty: it formats the path, and locally splits it."""
+    partitions = partitions_in(site.folder / SETTINGS_FILE).values()
+    spawned = any(partition.get('scheduler') == 'local' for partition in partitions)
+    if '%' not in site.state and not (spawned and re.search(r'[\s\'"\\]', site.state)):
+        return ''
+    return problem(
+        TRIAL_FILE,
+        ['state'],
+        f'ReFrame starts no jobs below {site.state}; choose a path without blanks, quotes, \\ and %',
+    )
+
+
+def one_system(site: Site, profile: str, system: str | None) -> str | None:
+    """The one that is meant where a profile has several, else None. Raises UsageError."""
+    systems = _systems(site, profile)
+    if system is not None and system not in systems:
+        raise click.UsageError(f"'{system}' is no system of the profile {profile}; {choice(system, systems)}")
+    if len(systems) > 1 and system is None:
+        raise click.UsageError(_SEVERAL.format('|'.join(systems)))
+    return system if len(systems) > 1 else None
+
+
+def no_more_systems(site: Site, profile: str) -> None:
+    """Raises UsageError for a profile of several systems, of which one's night would speak for another's."""
+    systems = _systems(site, profile)
+    if len(systems) > 1:
+        raise click.UsageError(
+            f'trial.yaml has {profile} for several systems ({", ".join(systems)}), and what is scheduled is of one; '
+            'make a site folder for each, with a state of its own'
+        )
+
+
+def _systems(site: Site, profile: str) -> list[str]:
+    return sorted({partition.partition(':')[0] for partition in named(site, profile)})
 
 
 def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collection[Case]) -> list[str]:

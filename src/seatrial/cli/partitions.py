@@ -42,10 +42,10 @@ class Partitions(NamedTuple):
 
 def partitions_of(site: Site, profile: str) -> Partitions:
     """Of all partitions that the trials of a profile name."""
-    named = _named(site, profile)
-    found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in named]
+    ours = named(site, profile)
+    found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
-    return Partitions.of([str(option) for partition in found for option in partition.get('access', ())], submit)
+    return Partitions.of([str(option) for partition in found for option in partition.get('access') or ()], submit)
 
 
 def missing_options(site: Site, profile: str) -> list[str]:
@@ -53,13 +53,14 @@ def missing_options(site: Site, profile: str) -> list[str]:
     found = partitions_in(site.folder / SETTINGS_FILE)
     return [
         f'{SETTINGS_FILE}: access of {name} lacks {" and ".join(missing)}: {"; ".join(missing.values())}'
-        for name in sorted(_named(site, profile) & found.keys())
+        for name in sorted(named(site, profile) & found.keys())
         if found[name].get('scheduler') in SLURM
-        and (missing := {each: why for each, why in WANTED.items() if each not in found[name].get('access', ())})
+        and (missing := {each: why for each, why in WANTED.items() if each not in (found[name].get('access') or ())})
     ]
 
 
-def _named(site: Site, profile: str) -> set[str]:
+def named(site: Site, profile: str) -> set[str]:
+    """The partitions that the trials of a profile name, as 'system:partition'."""
     return {name for trial in site.trial_file.trials if profile in trial.profiles for name in trial.partitions}
 
 

@@ -11,6 +11,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from seatrial.site.error import printable
+
 DEADLINE_S = 60.0
 """For one question to Slurm, which answers late while slurmctld is busy."""
 
@@ -96,7 +98,16 @@ def asked(*argv: str, text: str = '') -> str:
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS) or name in _WHICH_SLURM}
     try:
-        return subprocess.run(argv, input=text, env=own, capture_output=True, text=True, timeout=DEADLINE_S)
+        # Comments and crontabs are bytes; what is no UTF-8 comes back as it was.
+        return subprocess.run(
+            argv,
+            input=text,
+            env=own,
+            capture_output=True,
+            encoding='utf-8',
+            errors='surrogateescape',
+            timeout=DEADLINE_S,
+        )
     except FileNotFoundError:
         raise QueueError(f'{argv[0]} is not on the PATH') from None
     except subprocess.TimeoutExpired:
@@ -107,4 +118,4 @@ def _checked(program: str, done: subprocess.CompletedProcess[str]) -> str:
     if done.returncode == 0:
         return done.stdout
     said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    raise QueueError(f'{program} ended with {done.returncode}: {"; ".join(said[:3]) or "it said nothing"}')
+    raise QueueError(printable(f'{program} ended with {done.returncode}: {"; ".join(said[:3]) or "it said nothing"}'))

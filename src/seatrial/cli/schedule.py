@@ -32,7 +32,7 @@ from seatrial.cli.night import (
     waiting,
 )
 from seatrial.cli.notify import metrics_file
-from seatrial.cli.options import checks_option, open_session, site_option
+from seatrial.cli.options import checks_option, no_more_systems, open_session, site_option
 from seatrial.cli.partitions import Partitions, partitions_of
 from seatrial.cli.terminal import console, duration
 from seatrial.cli.watch import alone, file_of, job_name, put, scheduled, series_of
@@ -61,7 +61,6 @@ FORMS = ('scrontab', 'sbatch')
 @click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
 @click.option('--series', type=click.Path(path_type=Path), hidden=True, help='Of a job of the script: its files.')
 @click.option('--deadline', hidden=True, help='With --now: after this duration the session is told to end.')
-@click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
 @click.option(
     '--profile',
     type=click.Choice(list(PROFILES)),
@@ -75,7 +74,6 @@ def schedule(
     site_folder: Path,
     checks: Path,
     profile: str,
-    system: str | None,
     form: str | None,
     at: str | None,
     mode: str | None,
@@ -90,8 +88,8 @@ def schedule(
     successors = see_to_successors(series, due) if series and due else Successors()
     screen = console()
     site = load(site_folder)
+    no_more_systems(site, profile)
     choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
-    choices += [f'--system={system}'] if system else []
     try:
         if mode == 'remove':
             _remove(screen, site, profile)
@@ -100,7 +98,7 @@ def schedule(
             limit_s = parse_duration(deadline) if deadline else None
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
-            order = _order(site, profile, _planned(site, checks, profile, system), choices, form, at)
+            order = _order(site, profile, _planned(site, checks, profile), choices, form, at)
             for note in order.notes:
                 click.echo(f'note: {note}', err=True)
             if mode == 'install':
@@ -139,8 +137,8 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
     return ''.join([*lines[: found[0]], block, *lines[found[1] + 1 :]])
 
 
-def _planned(site: Site, checks: Path, profile: str, system: str | None) -> list[TrialPlan]:
-    session, cases = open_session(site.folder, profile, checks, system, None, ())
+def _planned(site: Site, checks: Path, profile: str) -> list[TrialPlan]:
+    session, cases = open_session(site.folder, profile, checks, None, None, ())
     return [plan_of(session, declared, case) for declared, case in cases]
 
 
@@ -161,7 +159,7 @@ def _order(
         *([f'--licenses={entry.licence}'] if entry.licence else []),
         *_geometry(site, partitions, plans),
         f'--chdir={_quoted(str(site.state))}',
-        f'--output={_quoted(str(file_of(series, ".log")).replace("%", "%%"))}',
+        f'--output={_quoted(str(file_of(series, ".log")))}',
         '--open-mode=append',
     ]
     form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')

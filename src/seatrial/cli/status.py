@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.cli.notify import news_lock, tell, unsent
-from seatrial.cli.options import site_option
+from seatrial.cli.options import no_more_systems, one_system, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.cli.watch import alone, watch_of
 from seatrial.judge.verdict import EXIT_CODES
@@ -27,18 +27,22 @@ from seatrial.site.profile import PROFILES
     show_default=True,
     help='The profile that is scheduled.',
 )
+@click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
 @click.option('--notify', is_flag=True, help='Tell people what is new, with the command that trial.yaml names.')
 @site_option
-def status(site_folder: Path, profile: str, notify: bool) -> int:
+def status(site_folder: Path, profile: str, system: str | None, notify: bool) -> int:
     """Show how the last run of a profile went, what changed, what was missed and when the next one is due.
 
     The exit code is that of the last run, or 13 if the run that was due last was missed.
     """
     site = load(site_folder)
+    system = one_system(site, profile, system)
+    if notify:
+        no_more_systems(site, profile)
     screen = console()
     with alone(news_lock(site, profile)) if notify else nullcontext():
         try:
-            watch = watch_of(site, profile)
+            watch = watch_of(site, profile, system)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
         _show(screen, site, watch)

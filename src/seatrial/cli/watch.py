@@ -106,11 +106,11 @@ def _lock(stream: TextIO) -> None:
             time.sleep(POLL_S)
 
 
-def watch_of(site: Site, profile: str) -> Watch:
-    """How the scheduled trials of a profile stand now."""
+def watch_of(site: Site, profile: str, system: str | None = None) -> Watch:
+    """How the scheduled trials of a profile stand now, of one system where the site has several."""
     now = datetime.now().astimezone()
-    rows = store.read(store.folder_of(site.state)).rows
-    past = nights(rows, site.name, profile, lambda session: _enforced(site, session))
+    found = store.read(store.folder_of(site.state))
+    past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
     series = series_of(site, profile)
     plan = scheduled(series)
     calendar = plan.calendar if plan else None
@@ -120,17 +120,21 @@ def watch_of(site: Site, profile: str) -> Watch:
         since = past[0].began if past else now
     due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
     following = calendar.after(now)[0] if calendar else None
+    last = past[-1].session if past else ''
+    # Whose they are is not known: names of sessions sort by time.
+    unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = folder_of(site, past[-1].session) / FOLDER / PAGE if past else None
     return Watch(
         site=site.name,
         profile=profile,
         now=now,
         nights=past,
-        runs=runs(due, following, now, past, _unfinished(site, profile, past)) if following else [],
+        runs=runs(due, following, now, past, _unfinished(site, profile, past, system)) if following else [],
         calendar=calendar.words if calendar else '',
         following=following,
         queue=_queue(job_name(series)) if plan else '',
         report=str(page) if page and page.is_file() else '',
+        unread=unread,
         held=_held(site, past[-1].session) if past else None,
     )
 
@@ -150,7 +154,7 @@ def _held(site: Site, session: str) -> int | None:
         return None
 
 
-def _unfinished(site: Site, profile: str, past: list[Night]) -> list[Unfinished]:
+def _unfinished(site: Site, profile: str, past: list[Night], system: str | None) -> list[Unfinished]:
     ended = {night.session for night in past}
     found = []
     for file in sorted((Path(site.state) / 'sessions').glob(f'*/{FILE}')):
@@ -159,7 +163,8 @@ def _unfinished(site: Site, profile: str, past: list[Night]) -> list[Unfinished]
             continue
         try:
             data = json.loads(file.read_text())
-            if (data['profile'], Path(data['site']), data['only']) == (profile, site.folder, []):
+            asked = (data['profile'], Path(data['site']), data['only'])
+            if asked == (profile, site.folder, []) and system in (None, data.get('system')):
                 found.append(Unfinished(session, began(session), _beats(site, session)))
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not one of Seatrial's

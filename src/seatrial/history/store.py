@@ -66,7 +66,10 @@ def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
 def read(folder: Path) -> History:
     """All sessions in the folder; one that is not there is empty. Raises OSError where it may not be read."""
     tables, skipped = [], []
-    for file in sorted(folder.glob(f'*{SUFFIX}')) if folder.is_dir() else []:
+    # Not glob(), which passes over a folder that may not be read.
+    for file in sorted(folder.iterdir()) if folder.is_dir() else []:
+        if file.suffix != SUFFIX:
+            continue
         found = _table_in(file)
         if isinstance(found, pl.DataFrame):
             tables.append(found)

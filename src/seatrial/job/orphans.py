@@ -3,15 +3,13 @@
 `seatrial clean` shows both before it removes anything.
 """
 
-import contextlib
 import json
 import math
 import os
-import tempfile
 import time
 from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.job.lock import STALE_S, Heartbeat
+from seatrial.job.lock import STALE_S, Heartbeat, silent_s
 from seatrial.job.maker import Maker, running, this_maker, user_name
 from seatrial.job.rundir import PREFIX, RunDirectoryError, found_at
 from seatrial.model.codec import from_json, to_json
@@ -75,7 +73,7 @@ def led(state: str, session: str) -> Optional[str]:
     """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
     file = leader_of(state, session)
     try:
-        silent_s = _silent_s(file)
+        heard_s = silent_s(file, os.stat(file).st_mtime)
         with open(file, encoding='ascii') as stream:
             leader = from_json(Maker, json.load(stream))
     except (OSError, ValueError) as error:
@@ -84,10 +82,10 @@ def led(state: str, session: str) -> Optional[str]:
     runs = running(leader)
     if runs is not None:
         return f'process {leader.pid} on this host leads its session' if runs else None
-    if silent_s > STALE_S:
+    if heard_s > STALE_S:
         return None
     return (
-        f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, silent_s):.0f} s ago'
+        f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, heard_s):.0f} s ago'
     )
 
 
@@ -117,20 +115,6 @@ def of_session(parent: str, state: str, session: str) -> List[Orphan]:
 def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> List[Orphan]:
     found = [_orphan(path, state, queued) for path in paths]
     return sorted((orphan for orphan in found if orphan is not None), key=lambda orphan: -orphan.age_s)
-
-
-def _silent_s(file: str) -> float:
-    """Seconds since a file was touched. Raises OSError.
-
-    What seems long is measured again by the clock of the file's own server, where a file can be made there: to a host
-    whose clock is ahead everybody would be dead.
-    """
-    touched = os.stat(file).st_mtime
-    silent_s = time.time() - touched
-    if silent_s > STALE_S:
-        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:
-            silent_s = os.fstat(new.fileno()).st_mtime - touched
-    return silent_s
 
 
 def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
@@ -182,10 +166,10 @@ def _alive(maker: Maker, state: str, is_over: bool, queued: Optional[Container[s
         return None
     heartbeat = heartbeat_of(state, maker.session)
     try:
-        silent_s = _silent_s(heartbeat)
+        heard_s = silent_s(heartbeat, os.stat(heartbeat).st_mtime)
     except OSError as error:
         return f'process {maker.pid} on {maker.host} cannot be asked, and {heartbeat}: {error.strerror}'
-    if silent_s > STALE_S:
+    if heard_s > STALE_S:
         return None
-    heard = f'its session was heard of {max(0.0, silent_s):.0f} s ago'
-    return f'{heard}; if it stays silent it counts as dead in {math.ceil((STALE_S - silent_s) / 60)} min'
+    heard = f'its session was heard of {max(0.0, heard_s):.0f} s ago'
+    return f'{heard}; if it stays silent it counts as dead in {math.ceil((STALE_S - heard_s) / 60)} min'

@@ -51,6 +51,7 @@ class Watch:
     queue: str = ''
     report: str = ''
     held: int | None = None
+    unread: Sequence[str] = ()
 
     @cached_property
     def standings(self) -> Sequence[Standings]:
@@ -76,7 +77,7 @@ class Watch:
     def verdict(self) -> Verdict:
         """That of the last run; INCOMPLETE where it was missed, or none has ended yet."""
         overdue = bool(self.runs) and self.runs[-1].state == MISSED
-        return Verdict.INCOMPLETE if overdue or self.last is None else self.last.verdict
+        return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
 
 
 class Told(NamedTuple):
@@ -129,7 +130,8 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
     before: what changes are told against; None takes the night before the last one.
     """
     night = watch.last
-    lines = [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
+    lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
+    lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
     lines.append(('trial', f'{watch.site}, profile {watch.profile}{", " if watch.calendar else ""}{watch.calendar}'))
     if night is None:
         lines.append(('last run', 'none has ended yet'))
@@ -138,7 +140,10 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
             before = watch.standings[-2] if len(watch.nights) > 1 else {}
         lines += [
             ('last run', f'{_span(night)}, session {night.session}'),
-            ('verdict', f'{night.verdict.value}: {_counts(night)}'),
+            (
+                'verdict',
+                f'{f"{watch.verdict.value}: before it " * bool(watch.unread)}{night.verdict.value}: {_counts(night)}',
+            ),
             *(
                 [('held against', 'nothing: it passes whatever it measures; see docs/references.md')]
                 * (watch.held == 0)

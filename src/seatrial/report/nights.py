@@ -119,14 +119,16 @@ def nights(
     site: str,
     profile: str,
     enforced: Callable[[str], Mapping[Criterion, Judged]] = lambda session: {},
+    system: str | None = None,
 ) -> list[Night]:
     """The sessions of a site and profile in the rows of the history, oldest first.
 
     One that was restricted to named checks is none: it says nothing of the others.
     enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
     """
+    of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
     whole = pl.col('selection').fill_null('') == ''
-    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & whole).sort(
+    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & whole & of_system).sort(
         'session_started', 'session', maintain_order=True
     )
     tables = [table for _, table in own.group_by('session', maintain_order=True)]

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seatrial.site.error import SiteError, problem
 from seatrial.site.load import configuration_in, dictionaries
+from seatrial.site.model import SETTINGS_FILE
 
 NO_MODULES = 'nomod'
 
@@ -55,6 +57,11 @@ def _environment(environments: list[dict[Any, Any]], name: str, partition: str) 
 
 
 def _wanted(owner: dict[Any, Any]) -> Iterator[Module]:
-    """ReFrame takes a text, or a dictionary with a name."""
-    for entry in owner.get('modules', ()):
-        yield Module(entry['name'], entry.get('path') or '') if isinstance(entry, dict) else Module(entry)
+    """ReFrame takes a text, or a dictionary with a name. Raises SiteError."""
+    entries = owner.get('modules') or ()
+    for entry in entries if isinstance(entries, (list, tuple)) else [None]:
+        name, path = (entry.get('name'), entry.get('path')) if isinstance(entry, dict) else (entry, None)
+        if not isinstance(name, str):
+            sentence = f"{owner.get('name')}: modules is not a list of names; write 'modules': ['ior/4.0.0']"
+            raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+        yield Module(name, path or '')
