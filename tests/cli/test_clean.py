@@ -158,6 +158,15 @@ def test_with_yes_those_of_dead_sessions_are_cancelled(clean, queue, target):
     assert said.out.endswith('cancelled job 12\n')
 
 
+def test_locks_that_cannot_be_listed_are_no_error_of_seatrials_own(clean, monkeypatch):
+    def denied(state):
+        raise lock.LockError(f'{state}/locks: Permission denied')
+
+    monkeypatch.setattr(lock, 'list_locks', denied)
+    said = clean()
+    assert (said.status, 'locks: Permission denied' in said.err, 'report it' in said.err) == (64, True, False)
+
+
 def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
     queue.cancel.left = [SessionJob('12', SESSION, 'RUNNING', 'n1', None)]
     said = clean('--yes')
