@@ -9,22 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from slurm_lab import CHECK
+
 CI = Path(__file__).resolve().parents[2] / 'ci'
-CHECK = """
-import reframe
-
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
-
-
-@trial
-class Write(AccessPatternCheck):
-    \"\"\"Every client writes a file of its own.\"\"\"
-
-    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
-    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
-"""
 TRIAL = """
 version: 1
 state: state

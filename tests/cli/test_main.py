@@ -100,7 +100,9 @@ def test_several_systems_are_a_choice_that_is_asked_for(two_systems, on_site, na
     check_refusal(on_site(name), 'several systems: choose one of them with --system local|other')
 
 
-def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command):
+def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command, monkeypatch):
+    monkeypatch.setenv('PATH', '/nowhere')  # no Slurm
+
     def status(*words):
         return command('status', f'--site={site.folder}', '--profile=smoke', *words)
 
@@ -110,6 +112,7 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command)
     mend = 'make a site folder for each, with a state of its own'
     check_refusal(status('--system=other', '--notify'), mend)
     check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), mend)
+    assert command('schedule', f'--site={site.folder}', '--profile=smoke', '--remove').status == 0
 
 
 @pytest.mark.parametrize('name', ['a b', "it's", '50%j', 'back\\slash'])

@@ -88,7 +88,8 @@ def schedule(
     successors = see_to_successors(series, due) if series and due else Successors()
     screen = console()
     site = load(site_folder)
-    no_more_systems(site, profile)
+    if mode != 'remove':
+        no_more_systems(site, profile)
     choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
     try:
         if mode == 'remove':

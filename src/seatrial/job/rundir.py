@@ -236,6 +236,8 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
     Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
     that the removal can be repeated. Foreign entries are left: top-level names that the marker does not name,
     other owners, other mounts, and whatever is no file, directory or symbolic link.
+
+    made_by: host and pid of the process that alone may have made it; None for any of the session
     """
     account = _Account()
     try:

@@ -39,6 +39,7 @@ class Watch:
     calendar: when it runs, in words, or empty where it is not scheduled; following: when next
     queue:  what Slurm says of it; report: the last session's page; either may be empty
     held:   how much the last session was held against; None where nobody knows any more
+    unread: files of the history from after the last session that cannot be read, with the reasons
     """
 
     site: str
@@ -138,12 +139,10 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
     else:
         if before is None:
             before = watch.standings[-2] if len(watch.nights) > 1 else {}
+        later = f'{watch.verdict.value}: before it ' if watch.unread else ''
         lines += [
             ('last run', f'{_span(night)}, session {night.session}'),
-            (
-                'verdict',
-                f'{f"{watch.verdict.value}: before it " * bool(watch.unread)}{night.verdict.value}: {_counts(night)}',
-            ),
+            ('verdict', f'{later}{night.verdict.value}: {_counts(night)}'),
             *(
                 [('held against', 'nothing: it passes whatever it measures; see docs/references.md')]
                 * (watch.held == 0)

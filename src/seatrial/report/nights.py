@@ -125,6 +125,7 @@ def nights(
 
     One that was restricted to named checks is none: it says nothing of the others.
     enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
+    system: only its rows, where a site has several
     """
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
     whole = pl.col('selection').fill_null('') == ''
