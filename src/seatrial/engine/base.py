@@ -1,19 +1,15 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
-from typing import Any, Dict, Generic, List, NamedTuple, Optional, Tuple, TypeVar
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.model.namespace import Namespace
-from seatrial.model.record import Measurement
-from seatrial.model.tree import Entries, TreeMeasurement, TreePoint
-from seatrial.model.workload import AccessPattern, Point
-
-Workload = TypeVar('Workload')
-Place = TypeVar('Place')
-Result = TypeVar('Result')
+from seatrial.model.metric import Measurement
+from seatrial.model.point import Point
+from seatrial.workload.base import Entries
+from seatrial.workload.registry import kind_of
 
 
 class EngineError(Exception):
-    """An output that cannot be believed: the validity rule it breaks and one sentence that says how."""
+    """An output that is not valid: the validity rule that it breaks, and one sentence that says how."""
 
     def __init__(self, rule: str, sentence: str) -> None:
         super().__init__(f'{rule}: {sentence}')
@@ -24,12 +20,12 @@ class EngineError(Exception):
 class Command(NamedTuple):
     """How one launch is carried out, in the data directory as working directory.
 
-    scope:   'node': one process makes all clients on this node; 'task': one process a client is started,
+    scope:   'node': one process makes all tasks on this node; 'task': one process a task is started,
              argvs[rank], on as many nodes as the point has; 'mpi': argvs[0] is put under the site's MPI launcher
     inputs:  files that must exist before the launch: absolute path -> text
     outputs: files that the engine writes, absolute paths; never on the file system under test
     links:   symbolic links that must stand in the data directory during the launch: (name, what it points to)
-    meets:   whether the processes of scope 'task' join the launch's meeting by themselves (engine/meeting.py)
+    own_barrier: whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
     directories: of the data directory, that must be there before the launch, a parent before what lies in it
     """
 
@@ -39,7 +35,7 @@ class Command(NamedTuple):
     outputs: Tuple[str, ...]
     links: Tuple[Tuple[str, str], ...] = ()
     directories: Tuple[str, ...] = ()
-    meets: bool = False
+    own_barrier: bool = False
 
 
 class ProcessTime(NamedTuple):
@@ -65,29 +61,32 @@ class Outcome(NamedTuple):
         return next((p.exit_status for p in self.processes if p.exit_status != 0), 0)
 
 
-class Engine(Generic[Workload, Place, Result]):
+class Engine:
     """The interface. Subclasses have no state; `program` is the path that was found on the node.
 
-    Workload, Place and Result are AccessPattern, Point and Measurement, or Namespace, TreePoint and TreeMeasurement.
+    name:        as a site may name it; two of one name share their kinds out between them
+    kinds:       the kinds of workload (workload/registry.py) that it knows
+    programs:    by which it is found on the PATH
+    mpi:         whether it is started by the site's MPI launcher
+    names_hosts: whether it tells of every task which node it ran on
+    checks_close: whether a close(2) that fails is an error to it
+    data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     """
 
     name = ''
+    kinds: Tuple[str, ...] = ()
     programs: Tuple[str, ...] = ()
-    mpi = False  # whether it is started by the site's MPI launcher
-    names_hosts = True  # whether it tells of every client which node it ran on
-    makes_mib_s = 0.0  # how fast a client makes its data in the timed region of a write; 0: not measured
+    mpi = False
+    names_hosts = True
+    checks_close = True
+    data_rate = 0.0
 
-    def cannot(self, workload: Workload, point: Place) -> Optional[str]:
-        """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can."""
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.
+
+        It is asked of points of its kinds alone; of what it prepares for another workload it can do the phase.
+        """
         raise NotImplementedError
-
-    def reads_elsewhere(self, workload: Workload, point: Place) -> bool:
-        """Whether every client reads what a client of another node has written, of what the workload wrote before."""
-        return False
-
-    def repeats(self, workload: Workload, point: Place) -> str:
-        """What of the data that a point writes is there twice, as a clause; empty where nothing is (rule P4a)."""
-        return ''
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the program say its version."""
@@ -97,43 +96,33 @@ class Engine(Generic[Workload, Place, Result]):
         """The version in that command's output; raises EngineError if there is none."""
         raise NotImplementedError
 
-    def command(self, program: str, workload: Workload, operation: str, point: Place, raw: str, seed: int) -> Command:
-        """The launch of one operation of a point; `raw` is the absolute prefix of the files it may leave."""
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """The launch of one phase of a point; `raw` is the absolute prefix of the files it may leave."""
         raise NotImplementedError
 
-    def witnessed(self, command: Command) -> Command:
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What the engine said, typed. Raises EngineError where it failed, or where that is not valid."""
+        raise NotImplementedError
+
+    def under_darshan(self, command: Command) -> Command:
         """The same I/O in a way that Darshan can be loaded into (rule P15)."""
         return command
 
-    def measure(self, workload: Workload, operation: str, point: Place, command: Command, outcome: Outcome) -> Result:
-        """What the engine said, typed. Raises EngineError where it failed or cannot be believed."""
-        raise NotImplementedError
-
-
-AccessEngine = Engine[AccessPattern, Point, Measurement]
-
-
-class NamespaceEngine(Engine[Namespace, TreePoint, TreeMeasurement]):
-    """An engine of metadata. heeds_close: whether a close(2) that fails is an error to it."""
-
-    heeds_close = True
-
-    def elsewhere(self, workload: Namespace, operation: str, point: TreePoint) -> bool:
-        """Whether every client works on entries that no client of its node has made or seen (rule T4)."""
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
+        """Whether every task works on what no task of its node has written, made or seen (rules P2, T4)."""
         return False
 
-    def warms(self, workload: Namespace, operation: str) -> str:
+    def repeats(self, point: Point) -> str:
+        """What of the data that a point writes is there twice, as a clause; empty where nothing is (rule P4a)."""
+        return ''
+
+    def warms(self, point: Point, phase: str) -> str:
         """What the engine itself looks up before its clock starts, as a clause, or empty: that is cold no more."""
         return ''
 
-    def left(self, workload: Namespace, operation: str, point: TreePoint) -> Entries:
-        """What is to be on disk after the operation, below the data directory: rule T17 counts it.
+    def entries(self, point: Point, phase: str) -> Entries:
+        """What is to be on disk after the phase, below the data directory: rule T17a counts it.
 
-        Here only what the plan has: an engine that needs directories of its own adds them.
+        Here what the workload has: an engine that needs directories of its own adds them.
         """
-        if workload.kind in ('operations', 'semantics') or operation == 'remove':
-            return Entries(0, 0, 0)
-        return point.entries
-
-
-AnyEngine = Engine[Any, Any, Any]
+        return kind_of(point.kind).entries(point, phase)

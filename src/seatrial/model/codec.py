@@ -1,5 +1,9 @@
-"""The JSON form of the plain values: a NamedTuple is an object whose keys are its fields, exactly."""
+"""The JSON form of the plain values: a NamedTuple is an object whose keys are its fields.
 
+A field that is as its class has it by default can be left out.
+"""
+
+from functools import lru_cache
 from typing import Any, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
 T = TypeVar('T')
@@ -10,9 +14,14 @@ class FormError(ValueError):
 
 
 def to_json(value: Any) -> Any:
-    """The value with every NamedTuple as a dict and every tuple as a list, ready for json.dumps."""
+    """The value ready for json.dumps: a NamedTuple as a dict, without the fields that are as by default.
+
+    What it gives for a value stays the same when its class gets another field later.
+    """
     if hasattr(value, '_asdict'):
-        return {name: to_json(getattr(value, name)) for name in value._fields}
+        defaults = getattr(type(value), '_field_defaults', {})
+        own = ((name, getattr(value, name)) for name in value._fields)
+        return {name: to_json(item) for name, item in own if name not in defaults or item != defaults[name]}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
@@ -20,26 +29,11 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def stated(value: Any) -> Any:
-    """As to_json, without the fields that are as their class has them by default.
-
-    What it gives for a value stays the same when its class gets another field later.
-    """
-    if hasattr(value, '_asdict'):
-        defaults = getattr(type(value), '_field_defaults', {})
-        own = ((name, getattr(value, name)) for name in value._fields)
-        return {name: stated(item) for name, item in own if name not in defaults or item != defaults[name]}
-    if isinstance(value, (list, tuple)):
-        return [stated(item) for item in value]
-    return value
-
-
 def from_json(kind: Type[T], data: Any, where: str = '') -> T:
     """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
     if not isinstance(data, dict):
         raise FormError(f'{where or kind.__name__}: an object is expected, not {_name(data)}')
-    hints = get_type_hints(kind)
-    defaults = getattr(kind, '_field_defaults', {})
+    hints, defaults = _hints(kind), getattr(kind, '_field_defaults', {})
     unknown = sorted(set(data) - set(hints))
     if unknown:
         raise FormError(f'{_at(where, unknown[0])}: no such key in {kind.__name__}')
@@ -49,14 +43,17 @@ def from_json(kind: Type[T], data: Any, where: str = '') -> T:
     return kind(**{key: _decode(hints[key], item, _at(where, key)) for key, item in data.items()})
 
 
+@lru_cache(maxsize=None)
+def _hints(kind: Any) -> Dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _decode(kind: Any, data: Any, where: str) -> Any:
     origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
     if kind is Any:
         return data
-    if origin is Union:
-        if data is None and type(None) in arguments:
-            return None
-        return _decode(_arm([a for a in arguments if a is not type(None)], data), data, where)
+    if origin is Union:  # an Optional: no value has another form than its one type
+        return None if data is None else _decode(arguments[0], data, where)
     if origin in (list, List, tuple, Tuple):
         if not isinstance(data, list):
             raise FormError(f'{where}: a list is expected, not {_name(data)}')
@@ -73,12 +70,6 @@ def _decode(kind: Any, data: Any, where: str) -> Any:
     if type(data) is not kind:
         raise FormError(f'{where}: {kind.__name__} is expected, not {_name(data)}')
     return data
-
-
-def _arm(kinds: List[Any], data: Any) -> Any:
-    """Of several NamedTuples the one that has all keys of the data, or else most of them."""
-    keys = set(data) if isinstance(data, dict) else set()
-    return max(kinds, key=lambda kind: len(keys & set(getattr(kind, '_fields', ()))))
 
 
 def _at(where: str, key: str) -> str:

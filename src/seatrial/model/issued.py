@@ -1,6 +1,8 @@
-"""What the clients of a launch did to their files, as a witness saw it (rule P15). Nothing here knows the witness."""
+"""What the tasks of a launch did to their files, as Darshan saw it (rule P15)."""
 
 from typing import NamedTuple, Optional, Tuple
+
+from seatrial.model.point import Point
 
 ISSUED = 'issued.json'
 MIXED = 'mixed'
@@ -16,9 +18,8 @@ class Share(NamedTuple):
 class Done(NamedTuple):
     """One operation over all files of the launch.
 
-    order:       'contiguous', 'strided' or 'random' as in AccessPattern; 'mixed' for none of them; empty where it
-                 cannot be told
-    transitions: how many transfers had one of the same client before them in the same file; only these have an order
+    order:       'contiguous', 'strided' or 'random' as in Point; 'mixed' for none of them; empty where undecided
+    transitions: how many transfers had one of the same task before them in the same file; only these have an order
     following:   the share of these that began where that one had ended
     forward:     the share of these that began anywhere behind it
     """
@@ -35,20 +36,20 @@ class Done(NamedTuple):
 class Issued(NamedTuple):
     """What was done to the files in which bytes were moved.
 
-    processes:  of the launch; clients: those that moved bytes, all of them where only their sum is known
+    processes:  of the launch; tasks: those that moved bytes, all of them where only their sum is known
     opened:     files that were opened, bytes moved in them or not
     files:      those in which bytes were moved
-    sharing:    'single' for one file of several clients, 'multiple' where every file has one client, 'mixed' for
+    sharing:    'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for
                 neither; empty where no bytes were moved
-    extent:     'whole' or 'segment' as in AccessPattern; empty for neither
+    extent:     'whole' or 'segment' as in Point; empty for neither
     size:       bytes of the files together, up to the last byte that was touched
     sizes:      of the transfers, the most frequent first
     alignment:  bytes, of the file system; 0 is unknown; misaligned: the share of transfers that began off it
-    partial:    the witness has not seen everything, and says so itself
+    partial:    Darshan has not seen everything, and says so itself
     """
 
     processes: int
-    clients: int
+    tasks: int
     opened: int
     files: int
     sharing: str
@@ -69,20 +70,19 @@ class Issued(NamedTuple):
         return orders.pop() if len(orders) == 1 else MIXED if orders else ''
 
 
-class Witnessed(NamedTuple):
-    """One launch of the witness repetition. issued: None where it could not be seen; why says the reason.
+class DarshanLaunch(NamedTuple):
+    """One launch of the Darshan repetition. issued: None where it could not be seen; why says the reason.
 
-    per_client: bytes, of the launch's Sample
+    point: as in its Sample
     """
 
-    point: str
-    operation: str
-    per_client: int
+    phase: str
+    point: Point
     issued: Optional[Issued]
     why: str = ''
 
 
-class Testimony(NamedTuple):
-    """What was seen of the witness repetition of one case: the content of issued.json."""
+class DarshanRun(NamedTuple):
+    """What was seen of the Darshan repetition of one case: the content of issued.json."""
 
-    launches: Tuple[Witnessed, ...]
+    launches: Tuple[DarshanLaunch, ...]

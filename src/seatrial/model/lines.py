@@ -15,13 +15,13 @@ def line_of(value: Any, kinds: Dict[str, Any]) -> str:
 
 
 def values_in(lines: Iterable[str], kinds: Dict[str, Any]) -> Tuple[List[Any], int]:
-    """The values in these lines, and how many lines are torn or foreign: they are counted, never guessed at."""
+    """The values in these lines, and how many lines are truncated or foreign: they are counted, never guessed at."""
     found: List[Any] = []
-    torn = 0
+    truncated = 0
     for line in lines:
         try:
             data = json.loads(line)
             found.append(from_json(kinds[data.pop('record')], data))
         except (ValueError, KeyError, AttributeError, TypeError):
-            torn += 1
-    return found, torn
+            truncated += 1
+    return found, truncated

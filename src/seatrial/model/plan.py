@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
-from seatrial.model.codec import FormError, from_json, stated
+from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.layout import Layout
-from seatrial.model.work import Place, Work, measures
+from seatrial.model.point import Axis, Point
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 class Case(NamedTuple):
@@ -95,15 +95,15 @@ class EngineChoice(NamedTuple):
 class StoppingRule(NamedTuple):
     """When a point has been repeated enough (Boito et al. 2009, slide "90 % confidence, 10 % error, 4 runs").
 
-    Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, at least
-    `least` and at most `most` repetitions; then `extra` fixed ones, because an interval that was short enough
+    Stop when the two-sided t interval at `confidence` is within `max_relative_error` of the mean, after at least
+    `minimum` and at most `maximum` repetitions; then `extra` fixed ones, because an interval that was short enough
     to stop at covers too seldom. budget_s: seconds after which no new launch starts. fixed: no interval is
     asked for (smoke tests).
     """
 
     max_relative_error: float
-    least: int = 4
-    most: int = 20
+    minimum: int = 4
+    maximum: int = 20
     extra: int = 2
     confidence: float = 0.90
     budget_s: float = 3600.0
@@ -111,14 +111,14 @@ class StoppingRule(NamedTuple):
 
 
 class Sizing(NamedTuple):
-    """How much a client does, decided on the node before the first measured launch: bytes, or files of a flat tree.
+    """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree.
 
-    first:        a client's share of the first warm-up
-    granule:      a client's share is a multiple of it
+    first:        a task's share of the first warm-up
+    granule:      a task's share is a multiple of it
     target_s:     seconds that the shortest timed region should last; 0: `first` is used as it is
-    min_s:        a timed region shorter than this cannot be believed (rule T19, P16)
-    working_set:  whether twice the clients' memory and the declared caches must be exceeded (P16)
-    pinned:       a client's share where the site has fixed it, or None
+    min_s:        a timed region shorter than this is not valid (rule T19, P16)
+    working_set:  whether twice the nodes' memory and the declared caches must be exceeded (P16)
+    pinned:       a task's share where the site has fixed it, or None
     """
 
     first: int
@@ -128,14 +128,21 @@ class Sizing(NamedTuple):
     working_set: bool = False
     pinned: Optional[int] = None
 
+    @property
+    def fixed(self) -> bool:
+        """Whether no warm-up decides it."""
+        return self.pinned is not None or self.target_s == 0
+
 
 class TrialPlan(NamedTuple):
     """One job's whole work. profile says what the numbers are good for: smoke, nightly, acceptance or paper.
 
-    left_out: the values of the sweep that give no point in this allocation.
+    points:   all of one kind, with the same phases
+    left_out: the values of the sweep that give no point in this allocation, as people read them
     commit: of the checkout that Seatrial runs from, or empty; reframe: its version.
-    darshan:  the library that the witness repetition is made with (P15); empty: none is made
-    floors:   the least that the site's references allow, by metric: what is surely less is searched for its cause
+    darshan:  the library that the Darshan repetition is made with (P15); empty: none is made
+    floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
+              for its cause
     """
 
     schema: int
@@ -143,9 +150,8 @@ class TrialPlan(NamedTuple):
     session: str
     case: Case
     profile: str
-    workload: Work
-    axis: str
-    points: Tuple[Place, ...]
+    axis: Axis
+    points: Tuple[Point, ...]
     engines: Tuple[EngineChoice, ...]
     launcher: Launcher
     target: Target
@@ -155,25 +161,25 @@ class TrialPlan(NamedTuple):
     sizing: Sizing
     launch_limit_s: float
     seed: int
-    left_out: Tuple[int, ...] = ()
+    left_out: Tuple[str, ...] = ()
     commit: str = ''
     reframe: str = ''
     darshan: str = ''
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
 
     @property
-    def metrics(self) -> List[str]:
-        """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
-        return [
-            metric(name, point.label)
-            for point in self.points
-            for operation in self.workload.operations
-            for name in self.measures(operation, point)
-        ]
+    def kind(self) -> str:
+        """The kind of its workload."""
+        return self.points[0].kind
 
-    def measures(self, operation: str, point: Place) -> Tuple[str, ...]:
-        """The metrics of one launch."""
-        return measures(self.workload, operation, point)
+    @property
+    def phases(self) -> Tuple[str, ...]:
+        """The launches of one repetition, in their order."""
+        return self.points[0].phases
+
+    def point(self, label: str) -> Point:
+        """The point of that label, before it is resized. Raises KeyError."""
+        return {point.label: point for point in self.points}[label]
 
 
 def read_plan(path: str) -> TrialPlan:
@@ -187,9 +193,9 @@ def read_plan(path: str) -> TrialPlan:
 
 def digest(plan: TrialPlan) -> str:
     """What ties a record to its plan: the SHA-256 of the canonical JSON of all that the plan states."""
-    return hashlib.sha256(json.dumps(stated(plan), sort_keys=True).encode('utf-8')).hexdigest()
+    return hashlib.sha256(json.dumps(to_json(plan), sort_keys=True).encode('utf-8')).hexdigest()
 
 
-def metric(operation: str, label: str) -> str:
-    """The name of a metric. No colon ever: ReFrame would lose its reference silently."""
-    return f'{operation}@{label}'
+def metric(name: str, label: str) -> str:
+    """The name of a metric at a point. No colon ever: ReFrame would lose its reference silently."""
+    return f'{name}@{label}'

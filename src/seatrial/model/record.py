@@ -4,12 +4,12 @@ The kinds in their order: start, sizing, sample (one a launch, with its stage), 
 removal.
 """
 
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.model import lines
-from seatrial.model.issued import Witnessed
-from seatrial.model.tree import TreeMeasurement
-from seatrial.model.units import MIB
+from seatrial.model.issued import DarshanLaunch
+from seatrial.model.metric import Measurement
+from seatrial.model.point import Point
 
 SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
@@ -18,45 +18,12 @@ PLAN = 'plan.json'
 class Finding(NamedTuple):
     """What a validity rule found.
 
-    effect: 'refuse' (nothing ran), 'invalid' (not believable), 'incomplete' (not tested) or 'label'.
+    effect: 'refuse' (nothing ran), 'invalid', 'incomplete' (not tested) or 'label'.
     """
 
     rule: str
     effect: str
     sentence: str
-
-
-class JobTime(NamedTuple):
-    """What one client did: bytes, and seconds since the first client's start."""
-
-    rank: int
-    host: str
-    bytes_moved: int
-    start_s: float
-    end_s: float
-
-    @property
-    def seconds(self) -> float:
-        """Seconds that this client took."""
-        return self.end_s - self.start_s
-
-
-class NodeTime(NamedTuple):
-    """What the clients of one node did in a launch, reduced from their JobTimes. Host names are without a domain.
-
-    median_s, longest_s: of the seconds that its clients took
-    """
-
-    host: str
-    tasks: int
-    bytes_moved: int
-    median_s: float
-    longest_s: float
-
-    @property
-    def bandwidth(self) -> float:
-        """MiB/s. Bytes of all clients of the node over the longest of their times."""
-        return self.bytes_moved / MIB / self.longest_s
 
 
 class NotTested(NamedTuple):
@@ -67,76 +34,58 @@ class NotTested(NamedTuple):
     reason: str
 
 
-UNNAMED = 'unnamed-'
-"""How the names of hosts begin that an engine counted and did not name."""
-
-
-class Measurement(NamedTuple):
-    """What an engine said of one launch, typed. seconds: last end - first start over all clients.
-
-    tool_figure: the engine's own figure, verbatim. fsync: whether a write's sync lies inside the timed region.
-    direct: whether O_DIRECT was in effect. clock_s: the resolution of the engine's clock.
-    nodes: in a node sweep, what the jobs come to a node; there are then no jobs.
-    """
-
-    tool_figure: str
-    bytes_moved: int
-    seconds: float
-    world_size: int
-    hosts: Tuple[str, ...]
-    jobs: Tuple[JobTime, ...]
-    fsync: bool = False
-    direct: bool = False
-    clock_s: float = 0.0
-    nodes: Tuple[NodeTime, ...] = ()
-
-    @property
-    def bandwidth(self) -> float:
-        """MiB/s. Bytes of all clients over the time from the first start to the last end."""
-        return self.bytes_moved / MIB / self.seconds
-
-    def figures(self, operation: str) -> Dict[str, float]:
-        """The figure of the operation, its only metric, in MiB/s; none of what took no time (T12)."""
-        return {operation: self.bandwidth} if self.seconds > 0 else {}
-
-
 class Sample(NamedTuple):
-    """One launch: one operation of one repetition of one point. Times in seconds, started in Unix time.
+    """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time.
 
-    stage:  'prepare', 'warmup', 'measured' or 'witness' (P15); block: the randomised block it belongs to
+    stage:  'prepare', 'warmup', 'measured', 'confirm', 'drill' or 'darshan' (P15)
+    point:  as it was launched, resized and with everything in full
+    block:  the randomised block that it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count
-    cache:  'cold', 'cached' or 'unknown' for what reads or looks (rules P2, P2a); empty for what writes
-    per_client: of the Sized record
+    command: the lines of a POSIX shell that the runner started, complete; environment: 'NAME=value' of what it set
+    directory: that they were started in; barrier: how many tasks the runner let begin together
+    inputs:  files among the raw output that were there before; links: symbolic links that stood in the directory,
+             each with what it points to; directories: that were made in it before
+    cache:  'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
     """
 
     stage: str
-    point: str
-    operation: str
+    phase: str
+    point: Point
     repetition: int
     block: int
     sizing: int
     started: float
     elapsed_s: float
-    per_client: int
     command: Tuple[str, ...]
     exit_status: int
     raw: str
-    measurement: Optional[Union[Measurement, TreeMeasurement]]
+    measurement: Optional[Measurement]
     cache: str
     storage_read_bytes: Optional[int]
     findings: Tuple[Finding, ...]
+    environment: Tuple[str, ...] = ()
+    directory: str = ''
+    barrier: int = 0
+    inputs: Tuple[str, ...] = ()
+    links: Tuple[Tuple[str, ...], ...] = ()
+    directories: Tuple[str, ...] = ()
+
+    @property
+    def launch(self) -> str:
+        """'write@64KiB'."""
+        return f'{self.phase}@{self.point.label}'
 
     @property
     def valid(self) -> bool:
-        """Whether the figure may be used."""
+        """Whether the figures may be used."""
         return self.measurement is not None and all(f.effect == 'label' for f in self.findings)
 
     @property
     def figures(self) -> Dict[str, float]:
-        """The figure of each metric that the launch measured; empty where it gave none."""
-        return self.measurement.figures(self.operation) if self.measurement else {}
+        """The value of each metric that the launch measured, in base units; empty where it gave none."""
+        return self.measurement.figures if self.measurement else {}
 
 
 FLASH = 'flash'
@@ -180,7 +129,7 @@ class Provenance(NamedTuple):
 
 
 class Start(NamedTuple):
-    """The job began: where, when, with what. passed_over: why engines that were preferred do not measure.
+    """The job began: where, when, with what. skipped: why engines that were preferred do not measure.
 
     plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
     state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
@@ -201,7 +150,7 @@ class Start(NamedTuple):
     engine: str
     program: str
     version: str
-    passed_over: Tuple[str, ...]
+    skipped: Tuple[str, ...]
     seed: int
     run_directory: str
     memory_bytes: int
@@ -215,14 +164,14 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """How much each client does at every point of the case, and why; what the warm-up's data showed.
+    """How much each task does at every point of the case, and why; what the warm-up's data showed.
 
-    per_client: bytes; of a flat tree files; 0 where the plan fixes everything.
-    number: 1 for the first; a later one takes its place, because launches were too short to be believed.
+    per_task: bytes; of a flat tree files; 0 where the plan fixes everything.
+    number: 1 for the first; a later one takes its place, because launches were too short to be valid.
     """
 
     number: int
-    per_client: int
+    per_task: int
     reason: str
     findings: Tuple[Finding, ...]
 
@@ -274,10 +223,10 @@ KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end
 
 
 class Records(NamedTuple):
-    """All records of one job. torn: how many lines were cut short or are not records.
+    """All records of one job. truncated: how many lines were cut short or are not records.
 
-    fate: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
-    issued: what was seen of the witness repetition (P15); empty where there was none, or nobody has looked
+    job_state: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
+    issued: what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
     drill: what a search for slow targets came to; None where there was none
     """
 
@@ -286,9 +235,9 @@ class Records(NamedTuple):
     samples: List[Sample]
     end: Optional[End]
     removal: Optional[Removal]
-    torn: int
-    fate: str = ''
-    issued: Tuple[Witnessed, ...] = ()
+    truncated: int
+    job_state: str = ''
+    issued: Tuple[DarshanLaunch, ...] = ()
     drill: Optional[Drill] = None
 
 
@@ -299,7 +248,7 @@ def line_of(value: Any) -> str:
 
 def read_records(written: Iterable[str]) -> Records:
     """The records in these lines; of each kind but the samples the last one counts."""
-    found, torn = lines.values_in(written, KINDS)
+    found, truncated = lines.values_in(written, KINDS)
     last: Dict[Any, Any] = {type(value): value for value in found}
     return Records(
         start=last.get(Start),
@@ -307,6 +256,6 @@ def read_records(written: Iterable[str]) -> Records:
         samples=[value for value in found if isinstance(value, Sample)],
         end=last.get(End),
         removal=last.get(Removal),
-        torn=torn,
+        truncated=truncated,
         drill=last.get(Drill),
     )

@@ -1,6 +1,12 @@
-"""Sizes in bytes, as people write them and as reports print them. Binary units only: KiB is 1024 B."""
+"""Quantities: sizes in bytes, and metrics in the base units B/s, op/s and s, as people write them and read them.
 
+KiB is 1024 B and kB is 1000 B (IEC 80000-13).
+"""
+
+import math
 import re
+from fractions import Fraction
+from typing import Dict, NamedTuple, Tuple, Union
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -47,3 +53,81 @@ def approximate_size(size: float) -> str:
         if size >= factor > 1:
             return f'{size / factor:.3g} {unit}'
     return f'{size:.0f} B'
+
+
+BINARY, DECIMAL = 'binary', 'decimal'
+SYSTEMS = (BINARY, DECIMAL)
+"""Of the units that a site shows: 1 GiB/s or 1.07 GB/s."""
+
+
+def _units() -> Dict[str, Tuple[str, Fraction]]:
+    found: Dict[str, Tuple[str, Fraction]] = {'': ('', Fraction(1)), '%': ('', Fraction(1, 100))}
+    for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P')):
+        found[f'{letter}B/s'] = ('B/s', Fraction(1000**power))
+        found[f'{letter}bit/s'] = ('B/s', Fraction(1000**power, 8))
+        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s'):
+            found[f'{letter}{word}'] = ('op/s', Fraction(1000**power))
+        if power:
+            found[f'{letter.upper()}iB/s'] = ('B/s', Fraction(1024**power))
+    for power, word in enumerate(('s', 'ms', 'us', 'ns')):
+        found[word] = ('s', Fraction(1, 1000**power))
+    found['\u00b5s'] = found['us']
+    found['min'], found['h'] = ('s', Fraction(60)), ('s', Fraction(3600))
+    return found
+
+
+UNITS = _units()
+"""Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
+
+_QUANTITY = re.compile(r'([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*(\S*)\Z', re.ASCII)
+
+
+class Quantity(NamedTuple):
+    """A value in a base unit: 500 GB/s is (500000000000.0, 'B/s')."""
+
+    value: float
+    unit: str
+
+
+def parse_quantity(text: str) -> Quantity:
+    """What '500 GB/s', '2 ms' or '70 %' means. Raises ValueError with the accepted form otherwise."""
+    match = _QUANTITY.match(text.strip())
+    if match is None or match.group(2) not in UNITS:
+        raise ValueError(f"'{text}' is not a quantity; write a number and a unit: 500 GB/s, 40 kop/s, 2 ms")
+    return in_base(match.group(1), match.group(2))
+
+
+def in_base(value: Union[float, str], unit: str) -> Quantity:
+    """The value in the base unit of its dimension, exact to the last digit of a float. ValueError: no such unit."""
+    base, factor = _unit(unit)
+    return Quantity(float(Fraction(value) * factor), base)
+
+
+def in_unit(value: float, unit: str) -> float:
+    """A value in the base unit, in another unit of its dimension. ValueError: there is no such unit."""
+    factor = _unit(unit)[1]
+    return float(Fraction(value) / factor) if math.isfinite(value) else value
+
+
+def unit_for(value: float, base: str, system: str = BINARY) -> str:
+    """The unit in which a value of a base unit is read best: 'GiB/s' or, in the system 'decimal', 'GB/s'."""
+    if base == 's':
+        ladder = ('s', 'ms', '\u00b5s', 'ns')
+        return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), ladder[-1] if value else 's')
+    if base == 'B/s' and system == BINARY:
+        ladder = ('TiB/s', 'GiB/s', 'MiB/s', 'KiB/s')
+    elif base == 'B/s':
+        ladder = ('TB/s', 'GB/s', 'MB/s', 'kB/s')
+    else:
+        return base
+    return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), base if value else ladder[2])
+
+
+def _unit(unit: str) -> Tuple[str, Fraction]:
+    if unit not in UNITS:
+        raise ValueError(f"'{unit}' is not a unit of a metric; it can be {', '.join(EXAMPLES)}")
+    return UNITS[unit]
+
+
+EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')
+"""Units as a message names them."""

@@ -1,0 +1,73 @@
+"""The engines in order of preference, and which of them carries a case out."""
+
+from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.engine.base import Engine
+from seatrial.engine.dd import Dd
+from seatrial.engine.fio import Fio
+from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.ior import Ior
+from seatrial.engine.mdtest import Mdtest
+from seatrial.engine.posixops import PosixOps
+from seatrial.model.plan import EngineChoice
+from seatrial.model.point import Point
+
+ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioFiles(), Dd(), PosixOps())
+"""In the order of preference: MPI and all patterns first, what every machine has last."""
+
+NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
+"""Every engine once, as a site may name it."""
+
+
+class Choice(NamedTuple):
+    """The engine that measures and the path of its program; engine is None and program '' where none can.
+
+    skipped: for every engine that was preferred, one sentence why it does not measure.
+    """
+
+    engine: Optional[Engine]
+    program: str
+    skipped: Tuple[str, ...]
+
+
+def engines_called(name: str) -> List[Engine]:
+    """The engines of this name. Raises ValueError with the known names."""
+    if name not in NAMES:
+        raise ValueError(f"'{name}' is not an engine; the engines are {', '.join(NAMES)}")
+    return [engine for engine in ENGINES if engine.name == name]
+
+
+def by_name(name: str, kind: str) -> Optional[Engine]:
+    """The engine of that name for this kind of workload, or None where it is none for it.
+
+    Raises ValueError with the known names.
+    """
+    return next((engine for engine in engines_called(name) if kind in engine.kinds), None)
+
+
+def choose(
+    candidates: Sequence[EngineChoice], points: Sequence[Point], which: Callable[[str], Optional[str]]
+) -> Choice:
+    """The first candidate that is installed and can carry every point out exactly, so that one engine
+    measures the whole case. `which` gives the path of a program or None. An unknown name raises ValueError."""
+    skipped: List[str] = []
+    for candidate in candidates:
+        engine = by_name(candidate.name, points[0].kind)
+        if engine is None:
+            continue
+        wanted = engine.programs[0] if candidate.program == candidate.name else candidate.program
+        program = which(wanted)
+        why = f'not installed ({wanted})' if program is None else cannot(engine, points)
+        if program is not None and why is None:
+            return Choice(engine, program, tuple(skipped))
+        skipped.append(f'{engine.name}: {why}')
+    return Choice(None, '', tuple(skipped))
+
+
+def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
+    """Why an engine cannot carry one of the points out, with its label, or None."""
+    for point in points:
+        why = engine.cannot(point)
+        if why is not None:
+            return f'{why} ({point.label})'
+    return None

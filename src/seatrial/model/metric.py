@@ -1,0 +1,150 @@
+"""What an engine measured in one launch: metrics, and the evidence beside them. Values are in base units.
+
+A metric is a bandwidth (B/s), a rate (op/s), a time (s), a ratio or a count (no unit); whoever comes later knows no
+other distinction between them.
+"""
+
+from typing import Dict, NamedTuple, Optional, Tuple
+
+HIGHER, LOWER = 'higher', 'lower'
+
+PERCENTILES = (0.50, 0.95, 0.99)
+"""Of single operations, where nothing else is said."""
+
+
+class MetricType(NamedTuple):
+    """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER."""
+
+    name: str
+    unit: str
+    better: str = HIGHER
+
+
+class Metric(NamedTuple):
+    """One metric of one launch.
+
+    value:       in the base unit
+    seconds:     of its timed region, from the first task's start to the last one's end; only a count has none
+    operations:  by all tasks together; 0: they were not counted
+    figure:      the engine's own figure, verbatim
+    percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
+    task_seconds: how long each task took, by rank; empty where the engine does not tell
+    """
+
+    name: str
+    value: float
+    unit: str
+    better: str = HIGHER
+    seconds: float = 0.0
+    operations: int = 0
+    figure: str = ''
+    percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
+    task_seconds: Tuple[float, ...] = ()
+
+    @property
+    def idle_share(self) -> float:
+        """The part of the seconds in which even the slowest task was done and only the barrier was waited for."""
+        return 1.0 - max(self.task_seconds) / self.seconds if self.task_seconds and self.seconds else 0.0
+
+
+class TaskTime(NamedTuple):
+    """What one task did: bytes, and seconds since the first task's start."""
+
+    rank: int
+    host: str
+    bytes_moved: int
+    start_s: float
+    end_s: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that this task took."""
+        return self.end_s - self.start_s
+
+
+class NodeTime(NamedTuple):
+    """What the tasks of one node did in a launch, reduced from their TaskTimes. Host names are without a domain.
+
+    median_s, longest_s: of the seconds that its tasks took
+    """
+
+    host: str
+    tasks: int
+    bytes_moved: int
+    median_s: float
+    longest_s: float
+
+    @property
+    def bandwidth(self) -> float:
+        """B/s. Bytes of all tasks of the node over the longest of their times."""
+        return self.bytes_moved / self.longest_s
+
+
+class Fact(NamedTuple):
+    """One guarantee of POSIX. holds: None where it could not be tried; seen: what happened, as a clause."""
+
+    name: str
+    holds: Optional[bool]
+    seen: str
+
+
+UNNAMED = 'unnamed-'
+"""How the names of hosts begin that an engine counted and did not name."""
+
+
+class Measurement(NamedTuple):
+    """What an engine said of one launch, typed.
+
+    clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
+    bytes_moved: by all tasks; 0 of metadata
+    tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
+    fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
+    """
+
+    metrics: Tuple[Metric, ...]
+    world_size: int
+    hosts: Tuple[str, ...]
+    clock_s: float = 0.0
+    bytes_moved: int = 0
+    tasks: Tuple[TaskTime, ...] = ()
+    nodes: Tuple[NodeTime, ...] = ()
+    fsync: bool = False
+    direct: bool = False
+    facts: Tuple[Fact, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The shortest timed region; 0 where nothing was timed."""
+        return min((metric.seconds for metric in self.metrics if metric.unit), default=0.0)
+
+    @property
+    def figures(self) -> Dict[str, float]:
+        """The value of each metric by its name; none of what took no time (T12)."""
+        return {metric.name: metric.value for metric in self.metrics if metric.seconds > 0 or not metric.unit}
+
+    def metric(self, name: str) -> Optional[Metric]:
+        """The metric of that name, if the launch gave it."""
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+
+def percentile_name(share: float) -> str:
+    """'p99.9' of 0.999."""
+    return f'p{100 * share:.10g}'
+
+
+def bandwidth(name: str, bytes_moved: int, seconds: float, figure: str) -> Metric:
+    """Bytes of all tasks over the time from the first start to the last end; no time gives 0 B/s (T12)."""
+    return Metric(name, bytes_moved / seconds if seconds > 0 else 0.0, 'B/s', HIGHER, seconds, 0, figure)
+
+
+def rate(
+    name: str,
+    operations: int,
+    seconds: float,
+    figure: str,
+    task_seconds: Tuple[float, ...] = (),
+    percentiles_s: Optional[Dict[str, float]] = None,
+) -> Metric:
+    """Operations of all tasks over the time from the first start to the last end; no time gives 0 op/s (T12)."""
+    value = operations / seconds if seconds > 0 else 0.0
+    return Metric(name, value, 'op/s', HIGHER, seconds, operations, figure, percentiles_s or {}, task_seconds)

@@ -1,0 +1,266 @@
+"""Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes.
+
+The classes SFWA (single file, whole access), MFWA (multiple files, whole access; file per process) and SFSA (single
+file, segmented access; single shared file) are those of Boito, Kassick and Navaux (WSPPD 2009), after Kotz and
+Nieuwejaar's CHARISMA study; "strided" and "non-strided" are LANL mpi_io_test's terms.
+"""
+
+from math import gcd
+from typing import List, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import MIB, approximate_size, parse_size, round_up
+from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
+from seatrial.workload.words import counted, exact_size, joined
+
+FILES = ('single', 'multiple')
+EXTENTS = ('whole', 'segment')
+ORDERS = ('contiguous', 'strided', 'random')
+OPERATIONS = ('write', 'read')
+INTERFACES = ('posix', 'mpiio')
+
+MIN_GRANULE = 16 * MIB
+"""Bytes. The share of a task is a multiple of it, so that it is a round figure."""
+
+
+def data_access(
+    files: str,
+    extent: str = 'whole',
+    order: str = 'contiguous',
+    operations: Sequence[str] = OPERATIONS,
+    transfer_size: Union[int, str] = MIB,
+    bytes_per_task: Union[int, str] = '2GiB',
+    interface: str = 'posix',
+    collective: bool = False,
+    direct: bool = False,
+    tasks: int = 0,
+    scales: bool = True,
+) -> Point:
+    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+
+    operations: measured in this order; a workload that only reads gets its files prepared first
+    bytes_per_task: the source's own value; unless `scales` is False, profiles and sites choose another
+    """
+    return Point(
+        'access',
+        tuple(operations),
+        tasks=tasks,
+        scales=scales,
+        files=files,
+        extent=extent,
+        order=order,
+        interface=interface,
+        collective=collective,
+        direct=direct,
+        transfer_size=_bytes(transfer_size),
+        bytes_per_task=_bytes(bytes_per_task),
+    )
+
+
+class Access(Kind):
+    """Every task writes and reads its bytes once, transfer by transfer."""
+
+    name = 'access'
+    words = 'data access'
+    moves_data = True
+    by_darshan = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
+            if getattr(point, field) not in allowed:
+                return f"{field}: '{getattr(point, field)}' is none; it can be {' or '.join(allowed)}"
+        return _phases_fault(point) or _sharing_fault(point) or _size_fault(point)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A bandwidth, named as the operation."""
+        return (MetricType(phase, 'B/s'),)
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        does = joined([f'{phase}s' for phase in point.phases], 'and')
+        order = ', in random order' if point.order == 'random' else ''
+        return f'Every task {does} {_what(point)}{order}{through(point)}'
+
+    def totals(self, point: Point) -> str:
+        return file_totals(self.files(point))
+
+    def share_words(self, share: int) -> str:
+        return approximate_size(share)
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """The granule divides by the transfer size of every point."""
+        divisor = 1
+        for point in points:
+            divisor = divisor * point.transfer_size // gcd(divisor, point.transfer_size)
+        own = pinned if pinned is not None else points[0].bytes_per_task
+        if pinned is not None or not effort.first_bytes or not points[0].scales:
+            if own % divisor:
+                raise ValueError(
+                    f'{exact_size(own)} a task is not a multiple of {exact_size(divisor)}, which the transfer sizes need'
+                )
+            fixed = own if not points[0].scales else pinned
+            target_s = effort.target_s if effort.first_bytes else 0.0
+            return Sizing(own, divisor, target_s, effort.min_s, effort.working_set, fixed)
+        granule = round_up(MIN_GRANULE, divisor)
+        first = round_up(effort.first_bytes, granule)
+        return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
+
+    def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
+        """Whether a task moves at least one transfer."""
+        return point.transfer_size <= (pinned or (effort.first_bytes if point.scales else 0) or point.bytes_per_task)
+
+    def resized(self, point: Point, share: int) -> Point:
+        """The bytes of a task; its transfer size stays."""
+        if share % point.transfer_size:
+            raise ValueError(f'{share} bytes a task do not divide by {point.transfer_size}')
+        return point._replace(bytes_per_task=share)
+
+    def share_for(self, point: Point, working_set: int) -> int:
+        return -(-working_set // (1 if shared_whole(point) else point.tasks))
+
+    def share_of(self, point: Point) -> int:
+        return point.bytes_per_task
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        """One file set serves every point of a workload that only reads."""
+        if 'write' in points[0].phases:
+            return []
+        return [Launch('write', writers(max(points, key=lambda point: point.tasks)))]
+
+    def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        if point.files == 'multiple':
+            return tuple(FileSpec(file_name(point, rank), point.bytes_per_task) for rank in range(point.tasks))
+        size = point.bytes_per_task if point.extent == 'whole' else point.bytes_moved
+        return (FileSpec(file_name(point, 0), size),)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """With the links of an engine that reads one file by many names."""
+        widest = max(points, key=lambda point: point.tasks)
+        files = self.files(widest)
+        links = widest.tasks if shared_whole(widest) else 0
+        return Footprint(sum(file.size for file in files), len(files) + links)
+
+    def amount(self, point: Point) -> int:
+        return point.bytes_moved
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, -point.transfer_size
+
+    def reads(self, phase: str) -> bool:
+        return phase == 'read'
+
+    def makes(self, phase: str) -> bool:
+        return phase == 'write'
+
+
+def name_of(point: Point) -> str:
+    """The literature's name for the class, with what people call it."""
+    letters = {'single': 'SF', 'multiple': 'MF'}[point.files] + {'whole': 'WA', 'segment': 'SA'}[point.extent]
+    known = {'SFWA': 'SFWA (whole shared file)', 'MFWA': 'MFWA (file per process)'}
+    if point.order == 'contiguous' and letters in known:
+        return known[letters]
+    return f'{letters} {point.order} ({"single shared file" if point.files == "single" else "file per process"})'
+
+
+def file_name(point: Point, rank: int) -> str:
+    """The file that a rank works on."""
+    return f'data.{rank:08d}' if point.files == 'multiple' else 'data'
+
+
+def writer_of(point: Point, rank: int) -> int:
+    """The task whose bytes this one reads: one of the next node, where the tasks fill node after node.
+
+    On one node every task reads its own, and there is no other way to read elsewhere.
+    """
+    return (rank + point.tasks_per_node) % point.tasks if point.nodes > 1 else rank
+
+
+def shared_whole(point: Point) -> bool:
+    """Whether every task goes through the whole of one file."""
+    return point.files == 'single' and point.extent == 'whole'
+
+
+def writers(point: Point) -> Point:
+    """The point that writes the files of one that only reads; never measured.
+
+    A file that all tasks share is written in equal segments, or by one task where it does not divide.
+    """
+    if not shared_whole(point):
+        return point._replace(order='contiguous', phases=('write',))
+    size = point.bytes_per_task
+    divides = size % (point.tasks * point.transfer_size) == 0
+    placed = point if divides else point._replace(nodes=1, tasks=1, tasks_per_node=1)
+    share = size // placed.tasks
+    return placed._replace(
+        extent='segment',
+        order='contiguous',
+        phases=('write',),
+        bytes_per_task=share,
+        transfer_size=MIB if share % MIB == 0 else point.transfer_size,
+    )
+
+
+def through(point: Point) -> str:
+    """By which interface, as the end of a sentence."""
+    how = [', with O_DIRECT'] if point.direct else []
+    if point.interface == 'mpiio':
+        how.append(', collectively through MPI-IO' if point.collective else ', through MPI-IO')
+    return ''.join(how)
+
+
+def file_totals(files: Sequence[FileSpec]) -> str:
+    """'8 files of 64 MiB (512 MiB)'."""
+    size = approximate_size(files[0].size)
+    if len(files) == 1:
+        return f'1 file of {size}'
+    return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
+
+
+def _bytes(size: Union[int, str]) -> int:
+    return parse_size(size) if isinstance(size, str) else size
+
+
+def _phases_fault(point: Point) -> Optional[str]:
+    if not point.phases or any(phase not in OPERATIONS for phase in point.phases):
+        return f'operations: {list(point.phases)}; they are drawn from {" and ".join(OPERATIONS)}'
+    if len(set(point.phases)) != len(point.phases):
+        return 'operations: one is named twice'
+    if point.phases == ('read', 'write'):
+        return 'operations: a file is read before it is written; write comes first'
+    return None
+
+
+def _sharing_fault(point: Point) -> Optional[str]:
+    if shared_whole(point) and 'write' in point.phases:
+        return 'operations: all tasks would write the whole of one file over each other'
+    if point.files == 'multiple' and point.extent == 'segment':
+        return 'extent: a file a task has no segments'
+    if point.extent == 'whole' and point.order == 'strided':
+        return 'order: a whole file is not strided between tasks'
+    if point.collective and point.interface != 'mpiio':
+        return 'collective: collective access exists only through MPI-IO'
+    if point.direct and point.interface == 'mpiio':
+        return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
+    return None
+
+
+def _size_fault(point: Point) -> Optional[str]:
+    if point.transfer_size < 1:
+        return f'transfer_size: {point.transfer_size} B cannot be moved; write a size from 1 B'
+    if point.bytes_per_task < point.transfer_size:
+        return f'bytes_per_task: {point.bytes_per_task} B are less than one transfer of {point.transfer_size} B'
+    if point.bytes_per_task % point.transfer_size:
+        return f'bytes_per_task: {point.bytes_per_task} B do not divide by transfers of {point.transfer_size} B'
+    return None
+
+
+def _what(point: Point) -> str:
+    if point.files == 'multiple':
+        return 'a file of its own'
+    if point.extent == 'whole':
+        return 'the whole of one shared file'
+    return {'strided': 'blocks of one shared file, dealt round-robin'}.get(
+        point.order, 'its segment of one shared file'
+    )

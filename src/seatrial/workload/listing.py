@@ -1,0 +1,108 @@
+"""Listings: one task lists one directory again and again, as `ls -l` does: from its cache and not."""
+
+from typing import List, Optional, Sequence, Tuple
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Footprint, Launch
+from seatrial.workload.operations import flat_fault
+from seatrial.workload.tree import Tree, levels_total
+from seatrial.workload.words import grouped, joined
+
+PASSES = ('first', 'second', 'third', 'fourth')
+"""Listings straight after each other, as in the source of the attribute cache's check (Calderon, HLRS)."""
+
+PHASE, MAKING = 'list', 'create'
+
+_AFTER = 'ls_after_'
+_ORDINALS = ('1st', '2nd', '3rd', '4th')
+_PARTS = {'names': 'names', 'stat': 'attributes'}
+
+
+def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
+    """The workload: a directory of so many files, and the pauses (seconds) before more listings of it."""
+    return Point(
+        'listing',
+        (PHASE,),
+        tasks=1,
+        scales=False,
+        files_per_directory=files_per_directory,
+        subtrees='shared',
+        pauses_s=tuple(pauses_s),
+    )
+
+
+class Listing(Tree):
+    """One launch: one task lists one directory, with pauses or by its parts."""
+
+    name = 'listing'
+    words = 'the listing of a directory'
+    compares_in_launch = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.tasks != 1:
+            return f'tasks: one task lists, not {point.tasks}'
+        return flat_fault(point, self.words)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A rate of entries for each listing, or for each part of one."""
+        return tuple(MetricType(name, 'op/s') for name in listing_metrics(point.pauses_s)) if phase == PHASE else ()
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        numbers = sorted({point.files_per_directory for point in points})
+        what = f'a directory of {grouped(numbers[0])} files'
+        if len(numbers) > 1:
+            what = f'directories of {grouped(numbers[0])} to {grouped(numbers[-1])} files'
+        if not points[0].pauses_s:
+            return f'One task lists {what} twice, each time first the names and then the attributes of all'
+        pauses = joined([f'{pause:g}' for pause in points[0].pauses_s], 'and')
+        return f'One task lists {what} with all attributes, four times in a row and again after {pauses} s without a call'
+
+    def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
+        return not effort.entries or point.pauses_s != () or point.files_per_directory <= effort.entries
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        kept = [pause for pause in point.pauses_s if not effort.pause_s or pause <= effort.pause_s]
+        return point._replace(pauses_s=tuple(kept))
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        return Sizing(0, 1, 0.0, 0.0)
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        """Every point has a directory of its own."""
+        return [Launch(MAKING, point) for point in points]
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return levels_total(point, 1)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """The directories of all points are there at once."""
+        return Footprint(0, sum(levels_total(point, 1).inodes for point in points))
+
+    def reads(self, phase: str) -> bool:
+        return phase == PHASE
+
+    def cache_of(self, metric: str, launch: str) -> str:
+        return launch if metric.endswith(f'_{PASSES[0]}') or not launch else LISTED_BEFORE
+
+    def metric_words(self, metric: str) -> str:
+        """'1st listing', 'after 0.5 s', 'attributes, 2nd time'."""
+        pause = pause_of(metric)
+        if pause is not None:
+            return f'after {pause:g} s'
+        part, _, which = metric.partition('_')
+        ordinal = _ORDINALS[PASSES.index(which)]
+        return f'{ordinal} listing' if part == 'ls' else f'{_PARTS[part]}, {ordinal} time'
+
+
+def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:
+    """With pauses every listing as a whole, names and attributes; without, the first two by their parts."""
+    if pauses_s:
+        return tuple(f'ls_{each}' for each in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
+    return tuple(f'{part}_{each}' for each in PASSES[:2] for part in ('names', 'stat'))
+
+
+def pause_of(metric: str) -> Optional[float]:
+    """Seconds without a call before this listing; None of one that follows the listing before at once."""
+    return float(metric[len(_AFTER) : -1]) if metric.startswith(_AFTER) else None

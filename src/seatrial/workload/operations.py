@@ -1,0 +1,89 @@
+"""POSIX operations: every task does each of a set of operations on entries of its own, one by one, all of them timed."""
+
+from typing import Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import parse_size
+from seatrial.workload.base import Effort, Entries, Footprint
+from seatrial.workload.tree import Tree, levels_total, places, things, who
+
+FILEOP = (
+    'mkdir',
+    'chdir',
+    'rmdir',
+    'create',
+    'open',
+    'read',
+    'write',
+    'close',
+    'stat',
+    'access',
+    'chmod',
+    'readdir',
+    'link',
+    'rename',
+    'unlink',
+)
+"""The operations of IOzone's fileop (fileop.c), each done to every entry before the next; rename is ours."""
+
+PHASE = 'fileop'
+
+
+def posix_operations(
+    files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
+) -> Point:
+    """The workload: so many files of each task, in one directory for all or in one each."""
+    size = parse_size(bytes_per_file) if isinstance(bytes_per_file, str) else bytes_per_file
+    return Point(
+        'operations',
+        (PHASE,),
+        tasks=tasks,
+        scales=False,
+        files_per_directory=files_per_directory,
+        bytes_per_file=size,
+        subtrees=subtrees,
+    )
+
+
+class Operations(Tree):
+    """One launch, in which every task does FILEOP on entries of its own."""
+
+    name = 'operations'
+    words = 'POSIX operations'
+    short_ok = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        return flat_fault(point, self.words)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A rate of each operation."""
+        return tuple(MetricType(name, 'op/s') for name in FILEOP)
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        return f'{who(points)} does {len(FILEOP)} operations one by one on {things(points)} {places(points)}'
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        return Sizing(0, 1, 0.0, 0.0)
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return Entries(0, 0, 0)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """Of each entry there is another name or a directory beside it."""
+        plain = super().footprint(points)
+        return Footprint(plain.bytes, 3 * max(levels_total(point, point.tasks).inodes for point in points))
+
+    def reads(self, phase: str) -> bool:
+        return False
+
+    def makes(self, phase: str) -> bool:
+        return False
+
+
+def flat_fault(point: Point, words: str) -> Optional[str]:
+    """Why the point is not files in one directory, as 'field: sentence', or None."""
+    if point.depth or point.empties_per_directory or point.files_per_directory < 1:
+        return f'files_per_directory: {words} needs files in one directory, and nothing else'
+    return None

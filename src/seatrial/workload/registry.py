@@ -1,0 +1,46 @@
+"""The kinds of workload by their names, and what is asked of a case through them."""
+
+from typing import Dict, List, Sequence, Tuple
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.point import Point
+from seatrial.workload.access import Access
+from seatrial.workload.base import Kind
+from seatrial.workload.listing import Listing
+from seatrial.workload.operations import Operations
+from seatrial.workload.semantics import Semantics
+from seatrial.workload.tree import Tree
+
+KINDS: Dict[str, Kind] = {kind.name: kind for kind in (Access(), Tree(), Listing(), Operations(), Semantics())}
+
+
+class UnknownKind(ValueError):
+    """A point of a kind that is not registered here; says which, and those that are."""
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of that name. Raises UnknownKind."""
+    if name not in KINDS:
+        raise UnknownKind(f"'{name}' is not a kind of workload; it can be {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def resized(points: Sequence[Point], share: int) -> List[Point]:
+    """The points with this share of each task, where they scale. Raises ValueError for bytes that do not divide."""
+    return [kind_of(point.kind).resized(point, share) for point in points]
+
+
+def metrics_of(point: Point, phase: str) -> Tuple[MetricType, ...]:
+    """What one launch measures."""
+    return kind_of(point.kind).metrics(point, phase)
+
+
+def metrics_at(point: Point) -> Tuple[MetricType, ...]:
+    """What one repetition of a point measures, phase by phase."""
+    return tuple(each for phase in point.phases for each in metrics_of(point, phase))
+
+
+def planned_metrics(plan: TrialPlan) -> List[str]:
+    """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
+    return [metric(each.name, point.label) for point in plan.points for each in metrics_at(point)]

@@ -1,0 +1,67 @@
+"""POSIX semantics: which guarantees hold between two tasks, one fact after the other."""
+
+from typing import Optional, Sequence, Tuple
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import MIB
+from seatrial.workload.base import Effort, Entries, Footprint, Kind
+
+PHASE = 'probe'
+SPARE_BYTES, SPARE_INODES = 2 * MIB, 64
+"""What the trials of the guarantees take at most."""
+
+HOLDING = 'holding'
+
+
+def posix_semantics(tasks: int = 2) -> Point:
+    """The workload: so many tasks try each guarantee, on two nodes where there are."""
+    return Point('semantics', (PHASE,), tasks=tasks, scales=False)
+
+
+class Semantics(Kind):
+    """One launch that finds out what holds; a fact of POSIX is no figure, their number is one."""
+
+    name = 'semantics'
+    words = 'POSIX semantics'
+
+    def fault(self, point: Point) -> Optional[str]:
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """How many guarantees hold."""
+        return (MetricType(HOLDING, ''),)
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        nodes, tasks = (max(getattr(point, field) for point in points) for field in ('nodes', 'tasks'))
+        where = f' on {nodes} nodes' if nodes > 1 else ' on one node' if tasks > 1 else ''
+        who = 'one task' if tasks == 1 else f'{tasks} tasks'
+        return f'The guarantees of POSIX are tried by {who}{where}, one after the other'
+
+    def totals(self, point: Point) -> str:
+        return 'a few files and directories'
+
+    def share_words(self, share: int) -> str:
+        return 'what the check says'
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        return Sizing(0, 1, 0.0, 0.0)
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return Entries(0, 0, 0)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        return Footprint(SPARE_BYTES, SPARE_INODES)
+
+    def amount(self, point: Point) -> int:
+        return SPARE_INODES
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, 0
+
+    def reads(self, phase: str) -> bool:
+        return False
+
+    def makes(self, phase: str) -> bool:
+        return False

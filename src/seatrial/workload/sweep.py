@@ -1,0 +1,211 @@
+"""Sweeps: the ordered values of one parameter of a point, and the points that they expand to in an allocation."""
+
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from seatrial.model.layout import Layout
+from seatrial.model.point import Allocation, Axis, Point
+from seatrial.model.units import format_size, parse_size
+
+MAX_GROUPS = 8
+"""Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
+
+ALL_NODES = 'all'
+"""The label of the point of a node sweep at which all groups work at once."""
+
+AXES: Dict[str, Axis] = {
+    axis.name: axis
+    for axis in (
+        Axis('transfer_size', 'transfer sizes', 'bytes per transfer', 'B'),
+        Axis('queue_depth', 'queue depths', 'transfers in flight per task'),
+        Axis('tasks', 'numbers of tasks', 'tasks'),
+        Axis('entries', 'numbers of entries', 'files in the directory'),
+        Axis('tree', 'trees'),
+        Axis('layout', 'layouts', each='in each layout'),
+        Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
+        Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
+        Axis('node', 'groups of nodes', each='on all nodes at once and on groups of them alone', equals='node'),
+    )
+}
+"""Every parameter that can be swept, by the name that a check gives it."""
+
+_FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
+_NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
+_TARGETS = ('ost', 'mdt', 'node')
+
+Value = Union[int, Layout, Tuple[str, Dict[str, Any]]]
+
+
+class Sweep(NamedTuple):
+    """The values of one parameter; what it leaves alone is as the check's workload has it.
+
+    axis:   a name of AXES
+    values: of 'transfer_size', 'queue_depth', 'tasks' and 'entries' whole numbers; of 'layout' layouts; of 'tree'
+            pairs of a label and the parameters in which the tree differs; of 'ost', 'mdt' and 'node' none: they are
+            those that the site has
+    """
+
+    axis: str
+    values: Tuple[Value, ...] = ()
+
+
+class Site(NamedTuple):
+    """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
+
+    pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
+    """
+
+    pinned: Tuple[Layout, ...] = ()
+    fitting: Optional[Tuple[Layout, ...]] = None
+
+
+ANYWHERE = Site()
+
+
+def sweep_fault(sweep: Sweep, template: Point) -> Optional[str]:
+    """What is impossible in a sweep over this workload, or None."""
+    if sweep.axis not in AXES:
+        return f"'{sweep.axis}' cannot be swept; it can be {', '.join(AXES)}"
+    if sweep.axis in _TARGETS:
+        return f'the values of {sweep.axis} are those that the site has; leave them out' if sweep.values else None
+    if not sweep.values:
+        return f'a sweep over {AXES[sweep.axis].plural} needs values'
+    if sweep.axis in _NUMBERS:
+        wrong = [value for value in sweep.values if type(value) is not int or value < 1]
+        if wrong:
+            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1'
+    elif sweep.axis == 'layout':
+        wrong = [value for value in sweep.values if not isinstance(value, Layout)]
+        if wrong:
+            return f'{wrong[0]!r} is not a layout'
+    else:
+        for value in sweep.values:
+            if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], dict):
+                return f"{value!r} is not a tree; write a label and in what it differs: ('private', {{...}})"
+            strange = sorted(set(value[1]) - set(Point._fields))
+            if strange:
+                return f"'{strange[0]}' is not a parameter of a point"
+    labels = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    twice = [label for label in labels if labels.count(label) > 1]
+    return f"'{twice[0]}' stands twice" if twice else None
+
+
+def examples(sweep: Sweep, template: Point) -> List[Point]:
+    """The points in an allocation of one node that holds every number of tasks; none of targets."""
+    tasks = max([template.tasks, 1, *_tasks(sweep)])
+    return expand(sweep, template, Allocation(1, tasks))
+
+
+def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYWHERE) -> List[Point]:
+    """The points of a sweep inside an allocation. Values that cannot be placed are left out: see `left_out`."""
+    if sweep.axis == 'node':
+        return _groups(template, largest)
+    points = []
+    for value in _values(sweep, site):
+        point = _placed(_point(sweep.axis, template, value, len(points)), largest)
+        if point is not None:
+            points.append(point)
+    return points
+
+
+def left_out(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYWHERE) -> List[str]:
+    """The labels of the values that give no point in this allocation."""
+    there = {point.label for point in expand(sweep, template, largest, site)}
+    return [label for label in (_labelled(sweep.axis, value)[0] for value in sweep.values) if label not in there]
+
+
+def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
+    """first, 2 x first, 4 x first, ... up to and including last: numbers, or sizes such as '64KiB'."""
+    value, end = _number(first), _number(last)
+    values = []
+    while value <= end:
+        values.append(value)
+        value *= 2
+    return tuple(values)
+
+
+def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
+    """`count` of the values, evenly spread over their order, both ends among them; 0 means all."""
+    if count <= 0 or count >= len(values):
+        return tuple(values)
+    if count == 1:
+        return tuple(values[-1:])
+    last = len(values) - 1
+    return tuple(values[(2 * i * last + count - 1) // (2 * (count - 1))] for i in range(count))
+
+
+def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
+    """The widest even placement of the tasks inside an allocation; None where none fits.
+
+    Even, because srun -N4 -n8 without tasks a node places 4/2/1/1.
+    """
+    for nodes in range(min(tasks, largest.nodes), 0, -1):
+        if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
+            return Allocation(nodes, tasks // nodes)
+    return None
+
+
+def group_size(nodes: int) -> int:
+    """Nodes of a group in a node sweep; the last one can have fewer."""
+    return max(1, -(-nodes // MAX_GROUPS))
+
+
+def _number(value: Union[int, str]) -> int:
+    return parse_size(value) if isinstance(value, str) else value
+
+
+def _values(sweep: Sweep, site: Site) -> Sequence[Value]:
+    if sweep.axis in ('ost', 'mdt'):
+        return site.pinned
+    return sweep.values if site.fitting is None else [value for value in sweep.values if value in site.fitting]
+
+
+def _tasks(sweep: Sweep) -> List[int]:
+    return [value for value in sweep.values if isinstance(value, int)] if sweep.axis == 'tasks' else []
+
+
+def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
+    """The label of a value, and what it changes in a point."""
+    if axis in _NUMBERS:
+        label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
+        return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
+    if axis == 'tree':
+        return value[0], value[1]
+    return value.name, {'layout': value}
+
+
+def _counted(noun: str) -> Any:
+    return lambda number: f'{number}{noun}{"s" if number > 1 else ""}'
+
+
+def _point(axis: str, template: Point, value: Value, place: int) -> Point:
+    label, changes = _labelled(axis, value)
+    at = float(value) if isinstance(value, int) else float(place)
+    return template._replace(label=label, at=at, **changes)
+
+
+def _placed(point: Point, largest: Allocation) -> Optional[Point]:
+    """0 tasks are all of the allocation."""
+    tasks = point.tasks or largest.tasks
+    found = placement(tasks, largest)
+    if found is None:
+        return None
+    return point._replace(nodes=found.nodes, tasks=tasks, tasks_per_node=found.tasks_per_node)
+
+
+def _groups(template: Point, largest: Allocation) -> List[Point]:
+    """All nodes at once; then in groups, each of them alone."""
+    size, each = group_size(largest.nodes), largest.tasks_per_node
+    spans = [(ALL_NODES, 0, largest.nodes)]
+    for number, first in enumerate(range(0, largest.nodes, size), 1):
+        spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
+    return [
+        template._replace(
+            label=label,
+            at=float(place),
+            first_node=first,
+            nodes=nodes,
+            tasks=nodes * each,
+            tasks_per_node=each,
+        )
+        for place, (label, first, nodes) in enumerate(spans)
+    ]

@@ -1,0 +1,231 @@
+"""Metadata trees: tasks create, stat, read and remove files and directories.
+
+The shape is that of LLNL's fdtree (Seager and Loewe, 2004) and of mdtest: `branching` directories in every directory
+above the last level, and the same entries in all of them, the root's and the last level's included.
+"""
+
+from typing import Dict, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import approximate_size, parse_size
+from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.words import counted, exact_size, grouped, joined
+
+SUBTREES = ('shared', 'private')
+PHASES = ('create', 'stat', 'read', 'remove')
+MIN_DIRECTORIES = 100
+"""Of a tree, for making and removing them to be a rate: a root alone says nothing about one."""
+
+
+def metadata_tree(
+    phases: Sequence[str] = PHASES,
+    depth: int = 0,
+    branching: int = 1,
+    files_per_directory: int = 0,
+    empties_per_directory: int = 0,
+    bytes_per_file: Union[int, str] = 0,
+    subtrees: str = 'shared',
+    fsync: bool = False,
+    tasks: int = 0,
+    scales: bool = False,
+) -> Point:
+    """The workload of a check of metadata rates; the parameters are those of Point.
+
+    phases: each is carried out over the whole tree before the next
+    scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
+    """
+    size = parse_size(bytes_per_file) if isinstance(bytes_per_file, str) else bytes_per_file
+    return Point(
+        'tree',
+        tuple(phases),
+        tasks=tasks,
+        scales=scales,
+        depth=depth,
+        branching=branching,
+        files_per_directory=files_per_directory,
+        empties_per_directory=empties_per_directory,
+        bytes_per_file=size,
+        subtrees=subtrees,
+        fsync=fsync,
+    )
+
+
+class Tree(Kind):
+    """The phases of a metadata tree, a launch each."""
+
+    name = 'tree'
+    words = 'a metadata tree'
+
+    def fault(self, point: Point) -> Optional[str]:
+        return tree_fault(point)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A rate of each kind of entry: file_create, directory_create, tree_create."""
+        return tuple(MetricType(name, 'op/s') for name in operations(point, phase))
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        does = joined([f'{_DOES[phase]}s' for phase in points[0].phases], 'and')
+        return f'{who(points)} {does} {things(points)} {places(points)}'
+
+    def totals(self, point: Point) -> str:
+        there, size = levels_total(point, point.tasks), point.bytes_per_file
+        what = [_files(there.files, size)] * bool(there.files)
+        what += [counted(there.empties, 'directory', 'directories')] * bool(there.empties)
+        held = f' ({approximate_size(there.files * size)})' if size else ''
+        return f'{" and ".join(what)} in {counted(there.directories, "directory", "directories")}{held}'
+
+    def share_words(self, share: int) -> str:
+        return counted(share, 'file') if share else 'what the check says'
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        size = levels_total(point, 1).directories * point.bytes_per_file
+        if not effort.tree_bytes or not size:
+            return point
+        files = min(point.files_per_directory, effort.tree_bytes // size)
+        return point._replace(files_per_directory=max(1, files))
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """How many files a task puts into a flat tree that scales; 0 files are those of the plan."""
+        if not points[0].scales:
+            return Sizing(0, 1, 0.0, 0.0)
+        if pinned is not None or not effort.files:
+            return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
+        return Sizing(effort.files, 1, effort.phase_s, effort.phase_s / 4)
+
+    def resized(self, point: Point, share: int) -> Point:
+        """The files of a flat tree, and as many empty directories where it has any; 0 leaves it as it is."""
+        if not share or point.depth or not point.scales:
+            return point
+        return point._replace(
+            files_per_directory=share if point.files_per_directory else 0,
+            empties_per_directory=share if point.empties_per_directory else 0,
+        )
+
+    def share_of(self, point: Point) -> int:
+        return point.files_per_directory or point.empties_per_directory
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return Entries(0, 0, 0) if phase == 'remove' else levels_total(point, point.tasks)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        there = [levels_total(point, point.tasks) for point in points]
+        size = max(each.files * point.bytes_per_file for each, point in zip(there, points))
+        return Footprint(size, max(each.inodes for each in there))
+
+    def amount(self, point: Point) -> int:
+        return levels_total(point, point.tasks).inodes
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, point.bytes_per_file
+
+    def reads(self, phase: str) -> bool:
+        return phase in ('stat', 'read')
+
+    def makes(self, phase: str) -> bool:
+        return phase == 'create'
+
+
+def tree_fault(point: Point) -> Optional[str]:
+    """What is contradictory in the tree, as 'field: sentence', or None."""
+    for field, minimum in (
+        ('depth', 0),
+        ('branching', 1),
+        ('files_per_directory', 0),
+        ('empties_per_directory', 0),
+        ('bytes_per_file', 0),
+    ):
+        if getattr(point, field) < minimum:
+            return f'{field}: {getattr(point, field)} is too few; it is {minimum} or more'
+    if point.subtrees not in SUBTREES:
+        return f"subtrees: '{point.subtrees}' is none; it can be {' or '.join(SUBTREES)}"
+    if not point.phases or list(point.phases) != [phase for phase in PHASES if phase in point.phases]:
+        return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}, in this order'
+    if point.depth == 0 and point.branching != 1:
+        return f'branching: {point.branching}, and depth 0 leaves the root alone'
+    if point.bytes_per_file and not point.files_per_directory:
+        return f'bytes_per_file: {point.bytes_per_file} bytes are to be written to each file, and there are no files'
+    if point.fsync and not point.files_per_directory:
+        return 'fsync: files are to be synced, and there are none'
+    idle = [phase for phase in point.phases if not operations(point, phase, 1)]
+    return f'phases: there is nothing to {idle[0]}' if idle else None
+
+
+def levels(point: Point, tasks: int) -> Tuple[Entries, ...]:
+    """For each level, the root's first: its directories, and what lies in them once every task has created."""
+    trees = tasks if point.subtrees == 'private' else 1
+    widths = [point.branching**level for level in range(point.depth + 1)]
+    files, empties = tasks * point.files_per_directory, tasks * point.empties_per_directory
+    return tuple(Entries(trees * width, files * width, empties * width) for width in widths)
+
+
+def levels_total(point: Point, tasks: int) -> Entries:
+    """All levels together; for one task of several, its own files and empties are those of `tasks` = 1."""
+    return Entries(*(sum(column) for column in zip(*levels(point, tasks))))
+
+
+def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[str, int]:
+    """The metrics of a phase, with the operations that all tasks together do for each: {'file_stat': 4686}.
+
+    'tree' are the directories of the tree itself, 'directory' those that stay empty. A tree of few directories is no
+    metric. tasks: in place of those of the point
+    """
+    there = levels_total(point, point.tasks if tasks is None else tasks)
+    is_a_rate = levels_total(point, 1).directories >= MIN_DIRECTORIES
+    numbers = {
+        'tree': there.directories if phase in ('create', 'remove') and is_a_rate else 0,
+        'directory': there.empties if phase != 'read' else 0,
+        'file': there.files,
+    }
+    return {f'{kind}_{phase}': number for kind, number in numbers.items() if number}
+
+
+_DOES = {'create': 'make', 'stat': 'stat', 'read': 'read', 'remove': 'remove'}
+
+
+def who(points: Sequence[Point]) -> str:
+    """'One task', 'Each of 8 tasks'."""
+    tasks = max(point.tasks for point in points)
+    return 'One task' if tasks == 1 else f'Each of {tasks} tasks'
+
+
+def things(points: Sequence[Point]) -> str:
+    """What one task makes: '1000 files (empty or of 4 KiB)'."""
+    files = [(levels_total(point, 1).files, point.bytes_per_file) for point in points]
+    numbers, sizes = dict.fromkeys(number for number, _ in files), dict.fromkeys(size for _, size in files)
+    if len(numbers) == 1 and len(sizes) > 1 and all(numbers):
+        said = joined([_of_size(size) for size in sorted(sizes)], 'or')
+        own = [f'{counted(next(iter(numbers)), "file")} ({said})']
+    else:
+        own = list(dict.fromkeys(_files(number, size) for number, size in files if number))
+    empties = list(
+        dict.fromkeys(
+            counted(levels_total(point, 1).empties, 'empty directory', 'empty directories')
+            for point in points
+            if point.empties_per_directory
+        )
+    )
+    return ' and '.join(joined(each, 'or') for each in (own, empties) if each)
+
+
+def places(points: Sequence[Point]) -> str:
+    """Where: 'in one shared directory or in a directory of its own'."""
+    tasks = max(point.tasks for point in points)
+    return joined(list(dict.fromkeys(_place(point, tasks) for point in points)), 'or')
+
+
+def _place(point: Point, tasks: int) -> str:
+    directories = levels_total(point, 1).directories
+    what = 'directory' if directories == 1 else f'tree of {grouped(directories)} directories'
+    if point.subtrees == 'private' and tasks > 1:
+        return f'in a {what} of its own'
+    return f'in one {"shared " if tasks > 1 else ""}{what}'
+
+
+def _files(number: int, size: int) -> str:
+    return f'{counted(number, "file")} {_of_size(size)}' if size else counted(number, 'empty file')
+
+
+def _of_size(size: int) -> str:
+    return f'of {exact_size(size)}' if size else 'empty'

@@ -1,0 +1,27 @@
+"""Numbers and lists in the sentences of workloads."""
+
+from typing import Sequence
+
+from seatrial.model.units import format_size
+
+
+def exact_size(size: int) -> str:
+    """'40 KiB', '3901 B'."""
+    text = format_size(size)
+    unit = text.lstrip('0123456789')
+    return f'{text[: -len(unit)]} {unit}'
+
+
+def grouped(number: int) -> str:
+    """A number that is exact to the last digit: '4686', '18 744', with narrow spaces."""
+    return f'{number:,}'.replace(',', '\u202f') if number > 9999 else str(number)
+
+
+def counted(number: int, one: str, many: str = '') -> str:
+    """The number with its noun: '1 file', '18 744 files'."""
+    return f'{grouped(number)} {one if number == 1 else many or one + "s"}'
+
+
+def joined(words: Sequence[str], last: str) -> str:
+    """'a, b and c', with the word that comes before the last one."""
+    return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} {last} {words[-1]}'
