@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from seatrial.model.namespace import Trees, expand_trees
+from seatrial.model.metric import Fact, Measurement, TaskTime, bandwidth, rate
+from seatrial.model.metric import Metric as MeasuredMetric
 from seatrial.model.plan import (
     SCHEMA,
     Case,
@@ -17,94 +18,98 @@ from seatrial.model.plan import (
     digest,
     metric,
 )
-from seatrial.model.record import End, Finding, JobTime, Measurement, Records, Sample, Sized, Start
-from seatrial.model.tree import Fact, MetadataTree, Rate, TreeMeasurement, TreePoint
+from seatrial.model.point import Allocation, Point
+from seatrial.model.record import End, Finding, Records, Sample, Sized, Start
 from seatrial.model.units import GIB, MIB
-from seatrial.model.work import Place, Work, sized
-from seatrial.model.workload import AccessPattern, Geometry, Point, Sweep, expand
 from seatrial.rules.case import measured
-from seatrial.rules.names import LOOKING
 from seatrial.rules.stopping import state
+from seatrial.workload.access import data_access
+from seatrial.workload.registry import kind_of, metrics_at, metrics_of
+from seatrial.workload.semantics import HOLDING
+from seatrial.workload.sweep import AXES, Sweep, expand
+from seatrial.workload.tree import metadata_tree
 
-SIZE = 64 * MIB  # bytes a client
-MFWA = AccessPattern('multiple', 'whole')
-OBJECTS = Sweep('objects', (2, 4), SIZE)
-FLAT = MetadataTree(files_per_directory=1000)
-FLAT_TREE = Trees((('flat', FLAT),), scales=True)
-PROMISES = ('rename_replaces', 'unlinked_stays_readable')
+SIZE = 64 * MIB  # bytes a task
+MFWA = data_access('multiple', bytes_per_task=SIZE)
+SIZES = Sweep('transfer_size', (16 * MIB, 32 * MIB))
+FLAT = metadata_tree(files_per_directory=1000, scales=True)
+FLAT_TREE = Sweep('tree', (('flat', {}),))
+GUARANTEES = ('rename_replaces', 'unlinked_stays_readable')
 Figures = Mapping[str, Sequence[float]] | Sequence[float]
 
 
-def plan_of(workload: Work = MFWA, sweep: Sweep | Trees = OBJECTS, clients: int = 2, **changes: Any) -> TrialPlan:
+def plan_of(workload: Point = MFWA, sweep: Sweep = SIZES, tasks: int = 2, **changes: Any) -> TrialPlan:
     """The plan of a nightly case on one node. Changes are of its fields; of `case` and `target` those named."""
-    largest = Geometry(1, clients)
-    names = isinstance(sweep, Trees)
-    points: Sequence[Place] = expand_trees(sweep, largest) if names else expand(sweep, largest, SIZE)
     case = Case('Check', 'lab:io', 'scratch', 'default', 1)
     target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100))
+    moves_data = kind_of(workload.kind).moves_data
     plan = TrialPlan(
         schema=SCHEMA,
         seatrial='0.1.0',
         session='20261121T020638-9f3a1c',
         case=case._replace(**changes.pop('case', {})),
         profile='nightly',
-        workload=workload,
-        axis=sweep.axis,
-        points=tuple(points),
+        axis=AXES[sweep.axis],
+        points=tuple(expand(sweep, workload, Allocation(1, tasks))),
         engines=(EngineChoice('fio', 'fio'),),
         launcher=Launcher(),
         target=target._replace(**changes.pop('target', {})),
         records='/state/records',
         state='/state',
         stopping=StoppingRule(0.1),
-        sizing=Sizing(1000, 1, 1.0, 0.25) if names else Sizing(SIZE, SIZE, 0.8, 0.5),
+        sizing=Sizing(SIZE, SIZE, 0.8, 0.5) if moves_data else Sizing(1000, 1, 1.0, 0.25),
         launch_limit_s=60.0,
         seed=1,
     )
     return plan._replace(**changes)
 
 
-def moved(point: Point, mib_s: float) -> Measurement:
-    """All clients of a point move its bytes at this speed together."""
-    seconds = point.bytes_moved / MIB / mib_s
-    jobs = tuple(JobTime(rank, 'node1', point.bytes_per_client, 0.0, seconds) for rank in range(point.tasks))
+def moved(point: Point, rate_b_s: float, phase: str = 'write') -> Measurement:
+    """All tasks of a point move its bytes at this speed (B/s) together."""
+    seconds = point.bytes_moved / rate_b_s
     return Measurement(
-        f'{mib_s}', point.bytes_moved, seconds, point.tasks, ('node1',), jobs, fsync=True, clock_s=0.001
+        (bandwidth(phase, point.bytes_moved, seconds, f'{rate_b_s}'),),
+        point.tasks,
+        ('node1',),
+        clock_s=0.001,
+        bytes_moved=point.bytes_moved,
+        tasks=tuple(TaskTime(rank, 'node1', point.bytes_per_task, 0.0, seconds) for rank in range(point.tasks)),
+        fsync=True,
     )
 
 
-def rated(point: TreePoint, figures: Mapping[str, float]) -> TreeMeasurement:
-    """A launch of metadata with these rates, all of the entries' number; 'holding' are so many of PROMISES."""
-    if 'holding' in figures:
-        facts = tuple(Fact(name, n < figures['holding'], 'it was tried') for n, name in enumerate(PROMISES))
-        return TreeMeasurement((), point.tasks, ('node1',), 1e-6, facts)
-    number = point.entries.inodes
-    rates = tuple(Rate(name, number, number / figure, f'{figure}') for name, figure in figures.items())
-    return TreeMeasurement(rates, point.tasks, ('node1',), 1e-6)
+def rated(point: Point, figures: Mapping[str, float]) -> Measurement:
+    """A launch of metadata with these rates (op/s), all of the entries' number; HOLDING are so many of GUARANTEES."""
+    if HOLDING in figures:
+        facts = tuple(Fact(name, n < figures[HOLDING], 'it was tried') for n, name in enumerate(GUARANTEES))
+        metrics = (MeasuredMetric(HOLDING, figures[HOLDING], ''),)
+        return Measurement(metrics, point.tasks, ('node1',), 1e-6, facts=facts)
+    number = kind_of(point.kind).amount(point)
+    rates = tuple(rate(name, number, number / figure, f'{figure}') for name, figure in figures.items())
+    return Measurement(rates, point.tasks, ('node1',), 1e-6)
 
 
 def sample_of(
     plan: TrialPlan,
-    point: Place,
-    operation: str,
+    point: Point,
+    phase: str,
     repetition: int = 0,
-    measurement: Measurement | TreeMeasurement | None = None,
+    measurement: Measurement | None = None,
     stage: str = 'measured',
     cache: str = '',
     findings: Sequence[Finding] = (),
     started: float = 0.0,
 ) -> Sample:
-    """One launch; those that are measured follow the first decided size."""
+    """One launch of the point with the plan's first share; those that are measured follow the first decided size."""
     return Sample(
         stage=stage,
-        point=point.label,
-        operation=operation,
+        phase=phase,
+        point=kind_of(point.kind).resized(point, plan.sizing.first),
         repetition=repetition,
         block=repetition,
         sizing=int(stage == 'measured'),
         started=started,
         elapsed_s=1.5,
-        per_client=plan.sizing.first,
         command=(),
         exit_status=0,
         raw='raw',
@@ -131,7 +136,7 @@ def start_of(plan: TrialPlan, **changes: Any) -> Start:
         engine='fio',
         program='/fio',
         version='3.33',
-        passed_over=(),
+        skipped=(),
         seed=plan.seed,
         run_directory='',
         memory_bytes=0,
@@ -150,38 +155,35 @@ def records_of(
 ) -> Records:
     """A finished record in which every metric has the given figures, and every point ended as the runner says.
 
-    figures: by metric, or one list for all; findings: of every launch of 'operation@label'; cache: of what looks
+    figures: by metric, or one list for all; values in base units; findings: of every launch of
+    'phase@label'; cache: of what reads
     """
     found = findings or {}
     first = plan.points[0]
-    warm = [
-        sample_of(plan, first, operation, 0, _measurement(plan, operation, first, {}), 'warmup')
-        for operation in plan.workload.operations
-    ]
+    warm = [sample_of(plan, first, phase, 0, _measurement(plan, phase, first, {}), 'warmup') for phase in plan.phases]
     samples = [
         sample_of(
             plan,
             point,
-            operation,
+            phase,
             n,
-            _measurement(plan, operation, point, own),
-            cache=cache if operation in LOOKING else '',
-            findings=found.get(metric(operation, point.label), ()),
+            _measurement(plan, phase, point, own),
+            cache=cache if kind_of(point.kind).reads(phase) else '',
+            findings=found.get(metric(phase, point.label), ()),
         )
         for point in plan.points
-        for operation in plan.workload.operations
-        for n, own in enumerate(_launches(plan, operation, point, figures))
+        for phase in plan.phases
+        for n, own in enumerate(_launches(plan, phase, point, figures))
     ]
     records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0)
     ends = {point.label: stopped(plan, records, point) for point in plan.points}
     return records._replace(end=End('finished', 'done', 9.0, ends))
 
 
-def stopped(plan: TrialPlan, records: Records, point: Place) -> str:
+def stopped(plan: TrialPlan, records: Records, point: Point) -> str:
     """What the runner says of a point with these samples; one that is not done has run out of time."""
     by_metric = measured(plan, records)
-    names = [name for operation in plan.workload.operations for name in plan.measures(operation, point)]
-    columns = {name: by_metric.get(metric(name, point.label), []) for name in names}
+    columns = {each.name: by_metric.get(metric(each.name, point.label), []) for each in metrics_at(point)}
     if not all(sample.valid for column in columns.values() for sample in column):
         return 'invalid'
     values = {name: [sample.figures.get(name) for sample in column] for name, column in columns.items()}
@@ -189,9 +191,9 @@ def stopped(plan: TrialPlan, records: Records, point: Place) -> str:
     return progress.reason if progress.action == 'done' else 'budget'
 
 
-def _launches(plan: TrialPlan, operation: str, point: Place, figures: Figures) -> Iterator[dict[str, float]]:
+def _launches(plan: TrialPlan, phase: str, point: Point, figures: Figures) -> Iterator[dict[str, float]]:
     """The figures of each launch by the names of its metrics, as many as the longest list has."""
-    names = plan.measures(operation, point)
+    names = [each.name for each in metrics_of(point, phase)]
     own = {
         name: figures.get(metric(name, point.label), ()) if isinstance(figures, Mapping) else figures
         for name in names
@@ -200,10 +202,8 @@ def _launches(plan: TrialPlan, operation: str, point: Place, figures: Figures) -
         yield {name: values[n] for name, values in own.items() if n < len(values)}
 
 
-def _measurement(
-    plan: TrialPlan, operation: str, point: Place, figures: Mapping[str, float]
-) -> Measurement | TreeMeasurement:
-    planned = sized(point, plan.axis, plan.sizing.first)
-    if isinstance(planned, Point):
-        return moved(planned, figures.get(operation, 100.0))
-    return rated(planned, figures or dict.fromkeys(plan.measures(operation, point), 1.0))
+def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str, float]) -> Measurement:
+    planned = kind_of(point.kind).resized(point, plan.sizing.first)
+    if kind_of(point.kind).moves_data:
+        return moved(planned, figures.get(phase, 100.0 * MIB), phase)
+    return rated(planned, figures or {each.name: 1.0 for each in metrics_of(point, phase)})

@@ -1,12 +1,15 @@
 """Rules for one launch: is what it said what the plan asked for, and could it be measured at all?"""
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.model.metric import Measurement, Metric
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Measurement
-from seatrial.model.units import MIB, approximate_size
-from seatrial.model.workload import FileSpec, Point
-from seatrial.rules.registry import BEFORE, LAUNCH, rule, seen_elsewhere
+from seatrial.model.point import Point
+from seatrial.model.record import Finding
+from seatrial.model.units import approximate_size
+from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, findings, rule, seen_elsewhere
+from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind
+from seatrial.workload.registry import kind_of
 
 COLD_SHARE = 0.95
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
@@ -16,28 +19,62 @@ TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own clients' times, over several launches
 
 
+QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one is then 1 %
+MAX_IDLE = 0.10
+
+
+class FileCount(NamedTuple):
+    """What was counted below the data directory. sizes: how many files there are of each size in bytes; None where
+    only names were counted, because asking for attributes would have put them into the node's cache."""
+
+    directories: int
+    files: int
+    sizes: Optional[Dict[int, int]]
+
+
 class Launched(NamedTuple):
     """One launch as the runner saw it. Sizes in bytes.
 
-    expected:  the files that the point has on disk
+    meant:     the nodes that it was to run on, where they were named
+    kept:      why a read can have been answered from the memory of a node all the same, as a clause; or empty
+
+    Of data:
     before, after: the files that were there before and after the launch, by name with their size
     storage_read_bytes: what the block layer fetched for the launch's processes; None where it cannot be seen
-    meant:     the nodes that it was to run on, where they were named
-    kept:      why a node other than this one can have had the bytes of a read in memory, as a clause
-    makes_mib_s: how fast a client makes its data in the timed region of a write; 0: not known
+    data_rate: how fast a task makes its data in the timed region of a write, in B/s; 0: not known
+
+    Of metadata:
+    expected:  entries that are to be below the data directory after it; None where nothing was counted
+    counted:   what is there; None where nothing was counted
+    emptied:   whether this node's caches were emptied right before it
+    elsewhere: whether every task worked on entries that its node had neither made nor seen
     """
 
     plan: TrialPlan
     point: Point
-    operation: str
+    phase: str
     measurement: Measurement
-    expected: Tuple[FileSpec, ...]
-    before: Dict[str, int]
-    after: Dict[str, int]
-    storage_read_bytes: Optional[int]
     meant: Tuple[str, ...] = ()
     kept: str = ''
-    makes_mib_s: float = 0.0
+    before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
+    after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
+    storage_read_bytes: Optional[int] = None
+    data_rate: float = 0.0
+    expected: Optional[Entries] = None
+    counted: Optional[FileCount] = None
+    emptied: bool = False
+    elsewhere: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Of its workload."""
+        return kind_of(self.point.kind)
+
+
+def launch_findings(launched: Launched) -> List[Finding]:
+    """What the rules of every launch find, and those of its sort of workload."""
+    own = DATA_LAUNCH if launched.kind.moves_data else METADATA_LAUNCH
+    return findings(LAUNCH, launched) + findings(own, launched)
 
 
 seen_elsewhere(
@@ -180,48 +217,48 @@ seen_elsewhere(
 @rule(
     'P1',
     'A write ends with fsync inside the timed region',
-    LAUNCH,
+    DATA_LAUNCH,
     'invalid',
     'use an engine whose output proves its fsync',
     'IOR tutorial, IO500 rules',
 )
 def write_reaches_storage(launched: Launched) -> Optional[str]:
-    if launched.operation == 'write' and not launched.measurement.fsync:
+    if launched.phase == 'write' and not launched.measurement.fsync:
         return 'nothing shows that the write was synced to storage inside the timed region'
     return None
 
 
 @rule(
     'P4c',
-    'A client writes much slower than it makes its data, which it does in the timed region',
-    LAUNCH,
+    'A task writes much slower than it makes its data, which it does in the timed region',
+    DATA_LAUNCH,
     'label',
-    'the storage is faster than this figure: use more clients',
+    'the storage is faster than this figure: use more tasks',
     'IOR 4.0.0 -l random makes 5,000 to 6,300 MiB/s a core (EPYC), and lost a fifth at 1,145 MiB/s (measured)',
 )
 def data_are_at_hand(launched: Launched) -> Optional[str]:
-    longest_s = max((job.seconds for job in launched.measurement.jobs), default=0.0)
-    if launched.operation != 'write' or not launched.makes_mib_s or not longest_s:
+    longest_s = max((task.seconds for task in launched.measurement.tasks), default=0.0)
+    if launched.phase != 'write' or not launched.data_rate or not longest_s:
         return None
-    rate = launched.point.bytes_per_client / MIB / longest_s
-    if rate <= MAKING_SHARE * launched.makes_mib_s:
+    rate = launched.point.bytes_per_task / longest_s
+    if rate <= MAKING_SHARE * launched.data_rate:
         return None
     return (
-        f'a client wrote {rate:.0f} MiB/s and makes about {launched.makes_mib_s:.0f} MiB/s of data: '
-        f'about {100 * rate / launched.makes_mib_s:.0f} % of its time'
+        f'a task wrote {approximate_size(rate)}/s and makes about {approximate_size(launched.data_rate)}/s of data: '
+        f'about {100 * rate / launched.data_rate:.0f} % of its time'
     )
 
 
 @rule(
     'P2',
     'A read is cold: this node has not kept the bytes',
-    LAUNCH,
+    DATA_LAUNCH,
     'label',
     'labelled cached: it says nothing about storage',
     'Lustre locking; lustre-iokit ior-survey; hpc/ior#328',
 )
 def read_is_cold(launched: Launched) -> Optional[str]:
-    if cache_label(launched) != 'cached':
+    if cache_state(launched) != CACHED:
         return None
     if launched.storage_read_bytes is None:
         return f'a node can have read its own memory: {launched.kept}'
@@ -232,13 +269,13 @@ def read_is_cold(launched: Launched) -> Optional[str]:
 @rule(
     'T3',
     'Reordering ranks makes a read cold only with two nodes or more',
-    LAUNCH,
+    DATA_LAUNCH,
     'label',
     'labelled unknown: it says nothing about storage',
     'IOR -C shifts by one node: on one node every rank re-reads its own file (seen)',
 )
 def reordering_needs_nodes(launched: Launched) -> Optional[str]:
-    if cache_label(launched) != 'unknown':
+    if cache_state(launched) != UNKNOWN:
         return None
     if launched.storage_read_bytes is not None:
         seen, read = map(approximate_size, (launched.storage_read_bytes, launched.measurement.bytes_moved))
@@ -250,7 +287,7 @@ def reordering_needs_nodes(launched: Launched) -> Optional[str]:
 
 @rule(
     'T9',
-    'The engine saw as many clients as the plan has',
+    'The engine saw as many tasks as the plan has',
     LAUNCH,
     'invalid',
     'check the launcher of the partition in trial.yaml',
@@ -258,12 +295,12 @@ def reordering_needs_nodes(launched: Launched) -> Optional[str]:
 )
 def world_size(launched: Launched) -> Optional[str]:
     seen, planned = launched.measurement.world_size, launched.point.tasks
-    return None if seen == planned else f'{seen} clients took part, not {planned}'
+    return None if seen == planned else f'{seen} tasks took part, not {planned}'
 
 
 @rule(
     'T10',
-    'The clients ran on as many nodes as the plan has, and on those that were named',
+    'The tasks ran on as many nodes as the plan has, and on those that were named',
     LAUNCH,
     'invalid',
     'check tasks per node and the launcher of the partition in trial.yaml',
@@ -273,9 +310,9 @@ def hosts(launched: Launched) -> Optional[str]:
     seen = {host.partition('.')[0] for host in launched.measurement.hosts}
     meant = {node.partition('.')[0] for node in launched.meant}
     if len(seen) != launched.point.nodes:
-        return f'the clients ran on {len(seen)} nodes, not {launched.point.nodes}'
+        return f'the tasks ran on {len(seen)} nodes, not {launched.point.nodes}'
     if meant and seen != meant:
-        return f'the clients ran on {min(seen - meant)} and not on {min(meant - seen)}'
+        return f'the tasks ran on {min(seen - meant)} and not on {min(meant - seen)}'
     return None
 
 
@@ -284,43 +321,46 @@ def hosts(launched: Launched) -> Optional[str]:
     'A phase that is too short to measure is not a zero',
     LAUNCH,
     'invalid',
-    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'give the point more bytes (bytes_per_task in trial.yaml)',
     'fdtree and Bonnie++ print 0 or +++++ for a phase under a second (seen)',
 )
 def measurable(launched: Launched) -> Optional[str]:
-    return None if launched.measurement.seconds > 0 else 'the timed region has no length: too short to measure'
+    if any(metric.unit and metric.seconds <= 0 for metric in launched.measurement.metrics):
+        return 'the timed region has no length: too short to measure'
+    return None
 
 
 @rule(
     'T17',
     'The files of a point are there in full before a read and after every operation, and none before a write',
-    LAUNCH,
+    DATA_LAUNCH,
     'invalid',
     'something else works in the run directory, or the engine deletes files',
     'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
 )
 def files_in_full(launched: Launched) -> Optional[str]:
-    if launched.operation == 'read':
-        fault = files_fault(launched.expected, launched.before)
+    planned = launched.kind.files(launched.point)
+    if launched.phase == 'read':
+        fault = files_fault(planned, launched.before)
         if fault is not None:
             return f'before the read {fault}'
-    fault = files_fault(launched.expected, launched.after)
-    return None if fault is None else f'after the {launched.operation} {fault}'
+    fault = files_fault(planned, launched.after)
+    return None if fault is None else f'after the {launched.phase} {fault}'
 
 
 @rule(
     'T18',
-    'Every client moved exactly its bytes',
-    LAUNCH,
+    'Every task moved exactly its bytes',
+    DATA_LAUNCH,
     'invalid',
     'the engine did not do what was asked; see its raw output in the records',
     'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
 )
 def bytes_of_each(launched: Launched) -> Optional[str]:
-    planned = launched.point.bytes_per_client
-    for job in launched.measurement.jobs:
-        if job.bytes_moved != planned:
-            return f'client {job.rank} moved {job.bytes_moved} B, not {planned} B'
+    planned = launched.point.bytes_per_task
+    for task in launched.measurement.tasks:
+        if task.bytes_moved != planned:
+            return f'task {task.rank} moved {task.bytes_moved} B, not {planned} B'
     total = launched.measurement.bytes_moved
     if total != launched.point.bytes_moved:
         return f'{total} B were moved, not {launched.point.bytes_moved} B'
@@ -330,9 +370,9 @@ def bytes_of_each(launched: Launched) -> Optional[str]:
 @rule(
     'T19',
     'The timed region is long against clocks and start-up effects',
-    LAUNCH,
+    DATA_LAUNCH,
     'invalid',
-    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'give the point more bytes (bytes_per_task in trial.yaml)',
     'fio counts whole milliseconds: tens of per cent on a short region (seen); no engine is exact below',
 )
 def long_against_the_clock(launched: Launched) -> Optional[str]:
@@ -344,10 +384,10 @@ def long_against_the_clock(launched: Launched) -> Optional[str]:
 
 @rule(
     'T21',
-    'Clients that were started one by one ran together',
-    LAUNCH,
+    'Tasks that were started one by one ran together',
+    DATA_LAUNCH,
     'invalid',
-    'give the point more bytes (bytes_per_client in trial.yaml)',
+    'give the point more bytes (bytes_per_task in trial.yaml)',
     'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
 def ran_together(launched: Launched) -> Optional[str]:
@@ -356,8 +396,8 @@ def ran_together(launched: Launched) -> Optional[str]:
 
 @rule(
     'T21a',
-    'In a smoke test clients may have begun one after the other',
-    LAUNCH,
+    'In a smoke test tasks may have started one after the other',
+    DATA_LAUNCH,
     'label',
     'a smoke test shows no more than that it works',
     'T21',
@@ -366,24 +406,138 @@ def together_in_smoke(launched: Launched) -> Optional[str]:
     return _apart(launched) if launched.plan.stopping.fixed else None
 
 
-def cache_label(launched: Launched) -> str:
-    """Where a read's bytes came from: 'cold', 'cached' or 'unknown'; empty for a write.
+@rule(
+    'T4',
+    'Names and attributes are looked up at the servers, not in the memory of the node that made them',
+    METADATA_LAUNCH,
+    'label',
+    'allow drop_caches for the file system in trial.yaml, or use more nodes: 4 are always enough',
+    'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
+)
+def looked_up_afresh(launched: Launched) -> Optional[str]:
+    state = cache_state(launched)
+    if state == UNKNOWN:
+        return f'labelled unknown: {launched.kept}'
+    because = f' ({launched.kept})' if launched.kept else ''
+    return f'labelled cached: the node that asks has made the entries{because}' if state == CACHED else None
 
-    Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed
-    (rule P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several
-    clients of one node read is fetched once, so only the first of them reads it cold.
-    """
-    if launched.operation != 'read':
+
+@rule(
+    'T17a',
+    'After every phase the entries of a tree are there, all of them and no others, each with its bytes',
+    METADATA_LAUNCH,
+    'invalid',
+    'something else works in the run directory, or the engine did something else; see its raw output',
+    'mdtest -T over a missing tree exits 0 with plausible rates; fio deletes and re-creates files (seen)',
+)
+def entries_in_full(launched: Launched) -> Optional[str]:
+    if launched.expected is None or launched.counted is None:
+        return None
+    wanted, counted, after = launched.expected, launched.counted, f'after {launched.phase}'
+    if counted.files != wanted.files:
+        return f'{after} there are {counted.files} files, not {wanted.files}'
+    directories = wanted.directories + wanted.empties
+    if counted.directories != directories:
+        return f'{after} there are {counted.directories} directories, not {directories}'
+    size = launched.point.bytes_per_file
+    others = {each: number for each, number in (counted.sizes or {}).items() if each != size}
+    if others:
+        return f'{after} {sum(others.values())} files have {next(iter(others))} B, not {size} B'
+    return None
+
+
+@rule(
+    'T19a',
+    'A phase is long against the clock that timed it',
+    METADATA_LAUNCH,
+    'invalid',
+    'give the tasks more files (files_per_task in trial.yaml)',
+    'fio counts whole milliseconds (seen)',
+)
+def long_against_its_clock(launched: Launched) -> Optional[str]:
+    return None if _may_be_short(launched) else _quantised(launched)
+
+
+def _quantised(launched: Launched) -> Optional[str]:
+    clock_s = launched.measurement.clock_s
+    for metric in _timed(launched):
+        if metric.seconds < QUANTA * clock_s:
+            return f'{metric.name} took {metric.seconds:.4f} s by a clock that counts {clock_s:g} s'
+    return None
+
+
+def _timed(launched: Launched) -> List[Metric]:
+    return [metric for metric in launched.measurement.metrics if metric.seconds > 0]
+
+
+@rule(
+    'T20',
+    'A rate is of work, not of waiting for the last task',
+    METADATA_LAUNCH,
+    'invalid',
+    'give the tasks more files (files_per_task in trial.yaml)',
+    'mdtest: 52 files in 0.07 ms of work and 8 ms in the barrier (seen)',
+)
+def mostly_work(launched: Launched) -> Optional[str]:
+    return None if _may_be_short(launched) else _idle(launched)
+
+
+@rule(
+    'T20a',
+    'What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
+    METADATA_LAUNCH,
+    'label',
+    'a smoke test shows no more than that it works; of single operations the latencies stand',
+    'T19a, T20',
+)
+def no_rate(launched: Launched) -> Optional[str]:
+    return (_quantised(launched) or _idle(launched)) if _may_be_short(launched) else None
+
+
+def _may_be_short(launched: Launched) -> bool:
+    return launched.plan.stopping.fixed or launched.kind.short_ok
+
+
+def _idle(launched: Launched) -> Optional[str]:
+    for metric in _timed(launched):
+        if metric.idle_share > MAX_IDLE:
+            return f'{metric.name}: phase too short ({_short(metric.seconds)}): {100 * metric.idle_share:.0f} % idle'
+    return None
+
+
+def _short(seconds: float) -> str:
+    return f'{1e3 * seconds:.3g} ms' if seconds < 1 else f'{seconds:.3g} s'
+
+
+def cache_state(launched: Launched) -> str:
+    """Where what was read, statted or listed came from: COLD, CACHED or UNKNOWN; empty for a phase that writes."""
+    if not launched.kind.reads(launched.phase):
         return ''
+    return _state_of_data(launched) if launched.kind.moves_data else _state_of_metadata(launched)
+
+
+def _state_of_data(launched: Launched) -> str:
+    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed
+    (rule P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several
+    tasks of one node read is fetched once, so only the first of them reads it cold.
+    """
     if launched.measurement.direct:
-        return 'cold'
+        return COLD
     if launched.storage_read_bytes is None:
         # On other nodes nothing counts.
-        return 'cached' if launched.kept else 'unknown'
-    least, most = (share * launched.measurement.bytes_moved for share in (COLD_SHARE, FOREIGN_SHARE))
-    if launched.storage_read_bytes < least:
-        return 'cached'
-    return 'cold' if launched.storage_read_bytes <= most else 'unknown'
+        return CACHED if launched.kept else UNKNOWN
+    low, high = (share * launched.measurement.bytes_moved for share in (COLD_SHARE, FOREIGN_SHARE))
+    if launched.storage_read_bytes < low:
+        return CACHED
+    return COLD if launched.storage_read_bytes <= high else UNKNOWN
+
+
+def _state_of_metadata(launched: Launched) -> str:
+    if launched.elsewhere:
+        return COLD
+    if launched.emptied:
+        return UNKNOWN if launched.kept else COLD
+    return CACHED
 
 
 def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[str]:
@@ -402,14 +556,14 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
 
 
 def _apart(launched: Launched) -> Optional[str]:
-    """How far apart the clients may have begun, on several nodes: by their starts, and what is not known of them."""
-    jobs = launched.measurement.jobs
-    if launched.point.nodes == 1 or not jobs:
+    """How far apart the tasks may have started, on several nodes: by their starts, and what is not known of them."""
+    tasks = launched.measurement.tasks
+    if launched.point.nodes == 1 or not tasks:
         return None
-    starts_s = [job.start_s for job in jobs]
-    apart_s = max(starts_s) - min(starts_s) + launched.measurement.clock_s
-    shortest_s = min(job.seconds for job in jobs)
-    share = TOGETHER_SHARE_OF_NODES if launched.plan.axis == 'group' else TOGETHER_SHARE
-    if apart_s <= share * shortest_s:
+    starts_s = [task.start_s for task in tasks]
+    skew_s = max(starts_s) - min(starts_s) + launched.measurement.clock_s
+    shortest_s = min(task.seconds for task in tasks)
+    share = TOGETHER_SHARE_OF_NODES if launched.plan.axis.equals == 'node' else TOGETHER_SHARE
+    if skew_s <= share * shortest_s:
         return None
-    return f'the clients can have begun {apart_s:.3f} s apart, and the shortest ran for {shortest_s:.3f} s'
+    return f'start skew {skew_s:.3f} s, and the shortest task ran for {shortest_s:.3f} s'

@@ -5,17 +5,22 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 from seatrial.model.record import Finding
 
 BEFORE, WARMUP, CASE = 'before the run', 'after the warm-up', 'over the case'
-LAUNCH, NAMES = 'after each launch', 'after each launch of metadata'
+LAUNCH, DATA_LAUNCH, METADATA_LAUNCH = (
+    'after each launch',
+    'after each launch of data access',
+    'after each launch of metadata',
+)
 
 
 class Rule(NamedTuple):
     """One rule.
 
-    when:   BEFORE (evidence: Ground), WARMUP (Warmed), LAUNCH (Launched), NAMES (Named) or CASE (CaseSeen)
+    when:   BEFORE (evidence: Environment), WARMUP (Warmed), LAUNCH and its two sorts (Launched), or CASE
+            (CaseSeen)
     effect: of breaking it: 'refuse' (nothing runs), 'invalid', 'incomplete' or 'label'
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
             or the runner can see it, which then says so by `finding`
-    mend:   what the reader can do
+    remedy: what the reader can do
     source: where the rule comes from
     """
 
@@ -23,7 +28,7 @@ class Rule(NamedTuple):
     title: str
     when: str
     effect: str
-    mend: str
+    remedy: str
     source: str
     check: Optional[Callable[[Any], Optional[str]]]
 
@@ -33,19 +38,19 @@ RULES: Dict[str, Rule] = {}
 Check = Callable[[Any], Optional[str]]
 
 
-def rule(id: str, title: str, when: str, effect: str, mend: str, source: str) -> Callable[[Check], Check]:
+def rule(id: str, title: str, when: str, effect: str, remedy: str, source: str) -> Callable[[Check], Check]:
     """Register the decorated function as the check of a rule."""
 
     def register(check: Check) -> Check:
-        _add(Rule(id, title, when, effect, mend, source, check))
+        _add(Rule(id, title, when, effect, remedy, source, check))
         return check
 
     return register
 
 
-def seen_elsewhere(id: str, title: str, when: str, effect: str, mend: str, source: str) -> None:
+def seen_elsewhere(id: str, title: str, when: str, effect: str, remedy: str, source: str) -> None:
     """Register a rule whose breach only an engine or the runner can see."""
-    _add(Rule(id, title, when, effect, mend, source, None))
+    _add(Rule(id, title, when, effect, remedy, source, None))
 
 
 def findings(when: str, evidence: Any) -> List[Finding]:
@@ -60,8 +65,8 @@ def findings(when: str, evidence: Any) -> List[Finding]:
 
 
 def finding(id: str, said: str) -> Finding:
-    """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and mend."""
-    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].mend}')
+    """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and remedy."""
+    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].remedy}')
 
 
 def _add(new: Rule) -> None:
