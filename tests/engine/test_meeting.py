@@ -335,10 +335,10 @@ class TestWhereItIs:
 class TestSilence:
     def test_a_coordinator_that_says_nothing_is_given_up(self, monkeypatch):
         monkeypatch.setattr(guests, 'SILENCE_S', 0.1)
-        with socket.socket() as mute:
-            mute.bind(('127.0.0.1', 0))
-            mute.listen(1)
-            monkeypatch.setenv(VARIABLE, f'127.0.0.1:{mute.getsockname()[1]}:token')
+        with socket.socket() as unresponsive:
+            unresponsive.bind(('127.0.0.1', 0))
+            unresponsive.listen(1)
+            monkeypatch.setenv(VARIABLE, f'127.0.0.1:{unresponsive.getsockname()[1]}:token')
             with pytest.raises(MeetingError, match='the coordinator has said nothing for 0 s'):
                 join(0, 2, 'n')
 

@@ -153,7 +153,7 @@ class TestRunner:
         assert any(label.startswith('P15a') for label in ran.result.labels)
 
     def test_where_the_file_system_does_not_answer_any_more_it_ends_the_case(self, lab, stub_fio, monkeypatch):
-        monkeypatch.setattr(blocks, 'mute', lambda path: 'it does not answer')
+        monkeypatch.setattr(blocks, 'unresponsive', lambda path: 'it does not answer')
         fio = stub_fio(('witness-write', {'fault': 'hang'}))
         ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
         assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)

@@ -712,7 +712,7 @@ def test_the_removal_of_a_killed_job_is_left_to_seatrial_clean(lab, stub_fio, re
 def stalls(monkeypatch, looks):
     """The file system is silent at these of the looks between launches (0 is the first)."""
     seen = iter(range(10**6))
-    monkeypatch.setattr(stall, 'mute', lambda path: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(stall, 'unresponsive', lambda path: 'no answer' if next(seen) in looks else None)
     monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
 
 

@@ -13,9 +13,9 @@ import pytest
 from builders import plan_of
 from seatrial.filesystem.base import FileSystem, Meter, no_meter
 from seatrial.filesystem.posix import Posix
-from seatrial.filesystem.probe import ask
 from seatrial.job import telemetry
 from seatrial.job.telemetry import Log, Watching, observed, telemetry_in
+from seatrial.model.ask import ask
 from seatrial.model.telemetry import (
     AFTER,
     BEFORE,

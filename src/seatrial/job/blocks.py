@@ -4,12 +4,12 @@ import itertools
 import random
 from typing import Dict, List, Optional, Tuple
 
-from seatrial.filesystem.probe import mute
 from seatrial.job.darshan import WITNESS, witness_point
 from seatrial.job.launch import LaunchGivenUp, still_working
 from seatrial.job.sampling import TOO_SHORT, prepare, take
 from seatrial.job.sizing import enlarged
 from seatrial.job.trial import DATA, Refused, Trial
+from seatrial.model.ask import unresponsive
 from seatrial.model.record import Sized
 from seatrial.model.work import Launch, Place, sized
 from seatrial.rules.stopping import state
@@ -105,6 +105,6 @@ def _bear_witness(trial: Trial, points: List[Place], current: Sized) -> None:
             take(trial, WITNESS, Launch(plan.workload, operation, point), 0, DATA, 0, current)
         except LaunchGivenUp:
             # Darshan can hang what it is loaded into (seen with fio): that is nothing against the figures before it.
-            if still_working(plan.target.path) is not None or mute(plan.target.path) is not None:
+            if still_working(plan.target.path) is not None or unresponsive(plan.target.path) is not None:
                 raise
             return

@@ -4,7 +4,7 @@ import os
 import re
 from typing import Iterator, List, Mapping, Sequence, Tuple
 
-from seatrial.filesystem.probe import ask
+from seatrial.model.ask import ask
 from seatrial.model.record import NotTested
 from seatrial.rules.places import short
 

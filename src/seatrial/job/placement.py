@@ -8,8 +8,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from seatrial.engine.carried import module_argv
 from seatrial.engine.dispatch import RANK_VARIABLES
-from seatrial.filesystem.probe import Answer, ask
 from seatrial.job.launch import launch_argv
+from seatrial.model.ask import Answer, ask
 from seatrial.model.plan import Launcher
 from seatrial.model.work import Place
 from seatrial.model.workload import Point

@@ -8,8 +8,8 @@ import shutil
 import sys
 from typing import Mapping, Optional, Tuple
 
-from seatrial.filesystem.probe import ask
 from seatrial.job.launch import launch_argv
+from seatrial.model.ask import ask
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Provenance
 from seatrial.model.workload import Point

@@ -3,7 +3,7 @@
 import time
 from typing import Callable, NamedTuple
 
-from seatrial.filesystem.probe import mute
+from seatrial.model.ask import unresponsive
 
 PATIENCE_S = 600.0
 """At least, where the type's own recovery is shorter: a server that is rebooted is back in minutes."""
@@ -22,10 +22,10 @@ def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool]) -> St
     """Wait until the file system answers, for as long as its recovery may take; less if the job is told to stop."""
     began = time.monotonic()
     patience_s = max(PATIENCE_S, recovery_limit_s)
-    if mute(path) is None:
+    if unresponsive(path) is None:
         return Stalled(0.0, True)
     while not stopping() and time.monotonic() - began < patience_s:
         time.sleep(PAUSE_S)
-        if mute(path) is None:
+        if unresponsive(path) is None:
             return Stalled(time.monotonic() - began, True)
     return Stalled(time.monotonic() - began, False)

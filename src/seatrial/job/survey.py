@@ -10,9 +10,9 @@ from seatrial.engine.catalogue import choose
 from seatrial.filesystem.base import Capacity, FileSystem
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, same_storage, type_fault
-from seatrial.filesystem.probe import ask, mute
 from seatrial.job import orphans, rundir
 from seatrial.job.launch import launch_argv, still_working
+from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.plan import TrialPlan
 from seatrial.model.tree import TreePoint
@@ -47,7 +47,7 @@ class Survey(NamedTuple):
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     """Look, and change nothing. Raises OSError if the target cannot be looked at."""
     target = plan.target
-    silence = mute(target.path)
+    silence = unresponsive(target.path)
     if silence is not None:
         raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)

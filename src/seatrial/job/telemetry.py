@@ -12,7 +12,7 @@ import time
 from typing import Any, Iterator, List, Optional
 
 from seatrial.filesystem.base import FileSystem, Meter, no_meter
-from seatrial.filesystem.probe import ask
+from seatrial.model.ask import ask
 from seatrial.model.plan import Target
 from seatrial.model.telemetry import (
     AFTER,

@@ -3,7 +3,7 @@
 import os
 import time
 
-from seatrial.filesystem.probe import ask, mute
+from seatrial.model.ask import ask, unresponsive
 
 
 def test_a_probe_that_hangs_is_left_at_its_deadline():
@@ -58,4 +58,4 @@ def test_messages_are_in_english(monkeypatch):
 
 
 def test_a_file_system_that_answers_is_not_mute_even_where_the_path_is_missing(tmp_path):
-    assert mute(str(tmp_path)) is None and mute(str(tmp_path / 'missing')) is None
+    assert unresponsive(str(tmp_path)) is None and unresponsive(str(tmp_path / 'missing')) is None

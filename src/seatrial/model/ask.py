@@ -1,4 +1,4 @@
-"""Commands that ask a file system something, and must not hang with it."""
+"""Programs that are asked something with a deadline, and must not hang with a file system or a scheduler."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 ANSWER_S = 10.0
 
 
-def mute(path: str) -> Optional[str]:
+def unresponsive(path: str) -> Optional[str]:
     """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
 
     What is merely missing answers. The look is made by a process that can be left behind.
