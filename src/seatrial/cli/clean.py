@@ -11,8 +11,8 @@ from seatrial.cli.options import site_option
 from seatrial.cli.queue import QueueError
 from seatrial.cli.sweep import SessionJob, cancel, has_one_queue, jobs_of_sessions, submits_to_slurm
 from seatrial.cli.terminal import console, duration
-from seatrial.job import lock, orphans, rundir
-from seatrial.job.orphans import Orphan
+from seatrial.job.directory import lock, orphans, rundir
+from seatrial.job.directory.orphans import Orphan
 from seatrial.model.ask import unresponsive
 from seatrial.model.units import approximate_size
 from seatrial.site.load import load

@@ -19,9 +19,9 @@ from seatrial.engine.base import AnyEngine, EngineError
 from seatrial.engine.catalogue import ACCESS_ENGINES, engines_called, kinds_of
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, type_fault
-from seatrial.job.launch import launch_argv
-from seatrial.job.provenance import ANY_POINT, build_of, launcher_of, library_of, words
-from seatrial.job.survey import memory_bytes, version_of
+from seatrial.job.launch.processes import launch_argv
+from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
+from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import unresponsive
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size

@@ -14,7 +14,7 @@ QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one is 
 MOST_WAITING = 0.10
 
 
-class Tally(NamedTuple):
+class FileCount(NamedTuple):
     """What was counted below the data directory. files: how many there are of each size in bytes; sizes are None
     where only names were counted, because asking for attributes would have put them into the node's cache."""
 
@@ -40,7 +40,7 @@ class Named(NamedTuple):
     operation: str
     measurement: TreeMeasurement
     expected: Optional[Entries]
-    seen: Optional[Tally]
+    seen: Optional[FileCount]
     emptied: bool
     kept: str
     elsewhere: bool
