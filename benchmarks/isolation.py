@@ -4,7 +4,7 @@
 
 prints the two tables of docs/isolation.md. A night is a whole sweep: writes and reads, all nodes together and in
 groups, and the second measurement of what is suspected then, with the groups that the runner would make. The rules
-are the real ones (seatrial.rules.outliers, seatrial.job.confirm); only the figures are drawn.
+are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seatrial.job.confirm import LARGEST_GROUP, regrouped
+from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
 from seatrial.model.workload import group_size, on_groups, over_nodes
 from seatrial.rules.outliers import LEAST_EFFECT, again, parted, suspects

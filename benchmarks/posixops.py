@@ -22,13 +22,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from seatrial.engine.barrier import VARIABLE, line_of
 from seatrial.engine.base import NamespaceEngine, Outcome, ProcessTime
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.mdtest import Mdtest
-from seatrial.engine.meeting import VARIABLE, line_of
 from seatrial.engine.posix_work import Work
 from seatrial.engine.posixops import PosixOps
-from seatrial.job.meeting import Meeting
+from seatrial.job.launch.barrier import Barrier
 from seatrial.model.namespace import FILEOP, OPERATIONS, TREE, Namespace
 from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
 
@@ -37,16 +37,16 @@ PHASES = ('create', 'stat', 'remove')
 FLAT = TreePoint('flat', 1, 1, 1, MetadataTree(files_per_directory=FILES, phases=PHASES))
 CALLS = TreePoint('calls', 1, 1, 1, MetadataTree(files_per_directory=10_000, bytes_per_file=1, subtrees='private'))
 NOTHING = 1_000_000
-MEETINGS, MANY = 200, 1000
+BARRIERS, MANY = 200, 1000
 CLIENT = """
 import sys, time
-from seatrial.engine.meeting import join
-with join(int(sys.argv[1]), 2, 'here') as meeting:
+from seatrial.engine.barrier import join
+with join(int(sys.argv[1]), 2, 'here') as barrier:
     starts = []
     for _ in range(int(sys.argv[2])):
-        meeting.barrier('begin')
+        barrier.wait('begin')
         starts.append(time.monotonic())
-    meeting.leave(starts)
+    barrier.leave(starts)
 """
 
 
@@ -120,23 +120,23 @@ def seconds_of_nothing() -> 'dict[str, float]':
 
 
 def apart_s() -> float:
-    """How far apart two clients start that are told to begin together: the median of MEETINGS times."""
-    with Meeting(2) as meeting:
+    """How far apart two clients start that are told to begin together: the median of BARRIERS times."""
+    with Barrier(2) as barrier:
         clients = [
             subprocess.Popen(
-                [sys.executable, '-c', CLIENT, str(client), str(MEETINGS)], env={**os.environ, **meeting.environment}
+                [sys.executable, '-c', CLIENT, str(client), str(BARRIERS)], env={**os.environ, **barrier.environment}
             )
             for client in range(2)
         ]
         for client in clients:
             client.wait()
-    return statistics.median(abs(one - other) for one, other in zip(*meeting.reports.values(), strict=True))
+    return statistics.median(abs(one - other) for one, other in zip(*barrier.reports.values(), strict=True))
 
 
-def meeting_of_many() -> 'tuple[float, float]':
-    """Seconds that a meeting of MANY takes, and how long before the moment they are told it, at the latest."""
-    with Meeting(MANY) as meeting, contextlib.ExitStack() as stack:
-        address, port, token = meeting.environment[VARIABLE].rsplit(':', 2)
+def barrier_of_many() -> 'tuple[float, float]':
+    """Seconds that a barrier of MANY takes, and how long before the moment they are told it, at the latest."""
+    with Barrier(MANY) as barrier, contextlib.ExitStack() as stack:
+        address, port, token = barrier.environment[VARIABLE].rsplit(':', 2)
         connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(MANY)]
         answers = [stack.enter_context(connection.makefile('rb')) for connection in connections]
         for client, connection in enumerate(connections):
@@ -201,9 +201,9 @@ def main() -> int:
         row = [f'{1e6 * min(each[name][index] for each in calls):.2f}' for name in FILEOP]
         print(f'| {part} in µs | ' + ' | '.join(row) + ' |')
     apart = min(apart_s() for _ in range(options.rounds))
-    took, ahead = min(meeting_of_many() for _ in range(options.rounds))
+    took, ahead = min(barrier_of_many() for _ in range(options.rounds))
     print(
-        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A meeting of {MANY} takes {1e3 * took:.0f} ms, and all of '
+        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A barrier of {MANY} takes {1e3 * took:.0f} ms, and all of '
         f'them are told {1e3 * ahead:.0f} ms ahead.'
     )
     return 0

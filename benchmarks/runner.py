@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seatrial.check.staging import write_plan, write_runner
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand, powers_of_two

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import yaml
 
-from seatrial.job.provenance import library_of
+from seatrial.job.sequence.provenance import library_of
 from seatrial.site.spack_env import another_mpi, built_without_mpi, core_fault, faults_of_installation, faults_of_lock
 
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from builders import SIZE, moved, plan_of, sample_of, start_of, stopped
-from seatrial.job.confirm import measured_again, repetitions
+from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.model.plan import StoppingRule, TrialPlan
 from seatrial.model.record import End, Measurement, NodeTime, Records, Sample, Sized
 from seatrial.model.units import MIB

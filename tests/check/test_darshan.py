@@ -8,8 +8,8 @@ import pytest
 from builders import moved, plan_of, records_of, sample_of
 from seatrial.check import darshan
 from seatrial.check.darshan import MISSING, LogError, keep_testimony, read_logs
-from seatrial.job.darshan import FOLDER, PLACE
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.darshan import FOLDER, PLACE
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record
 from seatrial.model.issued import ISSUED
 from seatrial.model.record import SAMPLES, line_of

@@ -8,7 +8,7 @@ import pytest
 from builders import plan_of, records_of
 from seatrial.check import fate
 from seatrial.check.fate import TAIL_BYTES, Patience, ask_fate, tail
-from seatrial.job.recorder import Recorder, records_in
+from seatrial.job.sequence.recorder import Recorder, records_in
 from seatrial.judge.verdict import Verdict, judge_case
 from seatrial.site.slurm_job import NO_ANSWER, Fate, State
 

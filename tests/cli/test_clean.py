@@ -11,13 +11,13 @@ import pytest
 
 from seatrial.cli.queue import QueueError
 from seatrial.cli.sweep import SessionJob
-from seatrial.job import lock, rundir
+from seatrial.job.directory import lock, rundir
 
 SESSION, CASE = '20261121T020638-9f3a1c', 'Objects/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
 KILLED = """
 import os, signal, sys
-from seatrial.job import lock, rundir
+from seatrial.job.directory import lock, rundir
 state, target, session, case = sys.argv[1:]
 lock.acquire(state, 'scratch', session)
 run = rundir.create(target, session, case, ('data',))
@@ -28,8 +28,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 LED = """
 import sys
-from seatrial.job import orphans
-for begun in (orphans.beat, orphans.lead):
+from seatrial.job.directory import orphans
+for begun in (orphans.keep_heartbeat, orphans.become_leader):
     begun(*sys.argv[1:]).stop()
 """
 

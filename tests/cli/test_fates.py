@@ -8,7 +8,7 @@ import pytest
 from builders import plan_of, start_of
 from seatrial.cli import fates
 from seatrial.cli.fates import complete_fates
-from seatrial.job.recorder import records_in, write_fate
+from seatrial.job.sequence.recorder import records_in, write_fate
 from seatrial.model.record import SAMPLES, line_of
 from seatrial.site.slurm_job import Fate, State
 

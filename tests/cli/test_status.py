@@ -11,7 +11,7 @@ from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
 from seatrial.cli.watch import job_name
 from seatrial.history.store import write
-from seatrial.job.orphans import heartbeat_of
+from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.site.calendar import DAYS
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)

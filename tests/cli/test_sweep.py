@@ -12,7 +12,7 @@ from seatrial.check.staging import comment_option
 from seatrial.cli import sweep
 from seatrial.cli.queue import QueueError
 from seatrial.cli.sweep import SessionJob, has_one_queue, read_jobs, submits_to_slurm
-from seatrial.job.orphans import lead
+from seatrial.job.directory.orphans import become_leader
 from seatrial.site.load import load
 
 SESSION = '20261121T020638-9f3a1c'
@@ -113,7 +113,7 @@ def queue(monkeypatch):
 
 @pytest.fixture
 def session(tmp_path):
-    lead(str(tmp_path), SESSION).stop()
+    become_leader(str(tmp_path), SESSION).stop()
     return SimpleNamespace(id=SESSION, site=SimpleNamespace(state=str(tmp_path)))
 
 
@@ -134,7 +134,7 @@ def test_where_nothing_is_left_nothing_is_done_or_said(queue, session, screen):
 
 def test_what_is_left_is_cancelled_said_and_waited_for(queue, session, screen, tmp_path):
     other = '20261121T020638-000000'
-    lead(str(tmp_path), other).stop()
+    become_leader(str(tmp_path), other).stop()
     others = running(5, session=other) + running(6, session='20261121T020638-ffffff')
     queue.answers = [running(3, 4) + others, running(4, state='COMPLETING') + others, others]
     sweep.sweep(screen, session)

@@ -18,7 +18,7 @@ from seatrial.check.staging import write_runner
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posix_promises import PROMISES
 from seatrial.engine.posixops import PosixOps, directory_of
-from seatrial.job.meeting import Meeting
+from seatrial.job.launch.barrier import Barrier
 from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, listing_metrics, metrics_of
 from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
@@ -47,12 +47,12 @@ class Disk:
         command = PosixOps().command(python, workload, operation, at, str(self.raw / operation), 7)
         for path, text in command.inputs.items():
             Path(path).write_text(text)
-        with Meeting(at.tasks, at.nodes, patience_s) as meeting:
+        with Barrier(at.tasks, at.nodes, patience_s) as barrier:
             processes = [
                 subprocess.Popen(
                     (*wrapper, *(instead or {}).get(rank, argv)),
                     cwd=self.data,
-                    env={**os.environ, 'LC_ALL': 'C', **meeting.environment},
+                    env={**os.environ, 'LC_ALL': 'C', **barrier.environment},
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     text=True,
@@ -216,11 +216,11 @@ class TestATreeThatIsNotAsPlanned:
 
 
 class TestClientsThatAreLost:
-    """Before they have joined; nobody tells the meeting here, as the runner does, so that its patience has to end."""
+    """Before they have joined; nobody tells the barrier here, as the runner does, so that its patience has to end."""
 
     @pytest.fixture(autouse=True)
     def hurry(self, monkeypatch):
-        monkeypatch.setattr('seatrial.job.meeting.LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr('seatrial.job.launch.barrier.LOOK_AROUND_S', 0.05)
 
     def test_one_that_is_killed_is_named_and_the_others_go_home(self, disk):
         killed = {1: ('sh', '-c', 'kill -9 $$')}

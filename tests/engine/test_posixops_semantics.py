@@ -1,6 +1,6 @@
 """What POSIX promises: every trial finds a file system that breaks its promise, and none that keeps it.
 
-The two clients are threads here, in step through a meeting of their own, and the file system is broken by replacing
+The two clients are threads here, in step through a barrier of their own, and the file system is broken by replacing
 calls of the modules os, fcntl and mmap as the trials see them. Real clients: test_posixops_runs.py.
 """
 
@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from seatrial.engine import posix_pair, posix_semantics
-from seatrial.engine.meeting import Meeting, Release
+from seatrial.engine.barrier import Barrier, Release
 from seatrial.engine.posix_pair import Pair
 from seatrial.engine.posix_promises import PROMISES
 from seatrial.engine.posix_semantics import TRIALS
@@ -25,16 +25,16 @@ SOON_S = 10.0
 OTHER = 'other'
 
 
-class Table(Meeting):
-    """The meeting of two threads."""
+class Table(Barrier):
+    """The barrier of two threads."""
 
     def __init__(self):
         self.barrier_, self.said = threading.Barrier(2, timeout=SOON_S), {}
 
     def seat(self, client):
-        return SimpleNamespace(barrier=self.barrier, exchange=lambda what, says='': self.exchanged(client, says))
+        return SimpleNamespace(wait=self.wait, exchange=lambda what, says='': self.exchanged(client, says))
 
-    def barrier(self, what):
+    def wait(self, what):
         self.barrier_.wait()
         return Release(time.monotonic(), 0.0, 0.0)
 
@@ -270,7 +270,7 @@ class TestWhoIsTheOther:
         [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)],
     )
     def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
-        assert Pair(Meeting(), 0, hosts)._second == other
+        assert Pair(Barrier(), 0, hosts)._second == other
 
 
 class TestRoot:

@@ -89,7 +89,7 @@ def test_a_fault_midway_comes_back_as_it_is(mounted, monkeypatch):
 
 
 def test_a_file_system_that_does_not_answer_is_not_asked_further(monkeypatch):
-    monkeypatch.setattr(posix, 'mute', lambda path: 'does not answer')
+    monkeypatch.setattr(posix, 'unresponsive', lambda path: 'does not answer')
     monkeypatch.setattr(posix, 'mount_of', lambda path: pytest.fail('asked'))
     assert POSIX.cold('/mnt').why_not == 'does not answer'
     assert POSIX.state('/mnt') == {'mounted': 'unknown: does not answer'}

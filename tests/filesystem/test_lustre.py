@@ -27,7 +27,7 @@ from seatrial.filesystem.lustre_layout import (
 from seatrial.filesystem.lustre_params import States, incidents, parse_params, parse_states, turned_over
 from seatrial.filesystem.lustre_targets import Space, in_use, parse_df, room
 from seatrial.filesystem.posix import Posix
-from seatrial.filesystem.probe import Answer
+from seatrial.model.ask import Answer
 from seatrial.model.layout import ALL, Component, Layout
 from seatrial.model.record import FLASH
 from seatrial.model.state import changes
@@ -691,9 +691,9 @@ class TestCaches:
         stand.now(unreadable=['*.stats'])
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
         monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
-        stand.now(unreadable=[], mute=True)
+        stand.now(unreadable=[], unresponsive=True)
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
-        stand.now(mute=False)
+        stand.now(unresponsive=False)
 
 
 class TestCapabilities:
@@ -760,9 +760,9 @@ class TestCounters:
 
     def test_a_client_that_does_not_answer_in_time_gives_nothing(self, stand):
         meter = DRIVER.meter(str(stand.mount))
-        stand.now(mute=True)
+        stand.now(unresponsive=True)
         assert meter.look(0.3) == {}
-        stand.now(mute=False)
+        stand.now(unresponsive=False)
 
     def test_the_sizes_of_the_requests_are_those_of_all_targets(self, stand):
         found = DRIVER.rpc_sizes(str(stand.mount), BEFORE)

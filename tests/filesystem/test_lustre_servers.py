@@ -34,7 +34,7 @@ def test_a_target_that_is_not_connected_has_no_server(stand):
     assert DRIVER.servers(str(stand.mount)) == {'ost0001': '10.0.0.1@o2ib'}
 
 
-@pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'mute': True}], ids=str)
+@pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'unresponsive': True}], ids=str)
 def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, told):
     monkeypatch.setattr(lustre._ended, '__defaults__', (1.0,))
     stand.now(**told)

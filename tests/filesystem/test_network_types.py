@@ -11,7 +11,7 @@ from seatrial.filesystem import beegfs, gpfs, nfs
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import Mount, type_of
 from seatrial.filesystem.nfs import read_bytes, section_of
-from seatrial.filesystem.probe import Answer
+from seatrial.model.ask import Answer
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
 device filer:/home mounted on /home with fstype nfs4 statvers=1.1

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 from slurm_lab import WAIT_S, order, reframes_of, scripts_of, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
 from seatrial.rules.case import measured

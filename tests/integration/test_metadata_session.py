@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.tree import TreeMeasurement
 from seatrial.rules.case import measured

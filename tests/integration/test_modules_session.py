@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from module_systems import login
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 
 WRITTEN_FOR = '/opt/seatrial'
 FIO, IOR, MPICH = 'seatrial/fio/3.37', 'seatrial/ior/4.0.0', 'seatrial/mpich/4.0.2'

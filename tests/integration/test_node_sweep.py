@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from seatrial.check.staging import job_lines, write_plan, write_runner
-from seatrial.job.nodes import expanded
-from seatrial.job.recorder import records_in
+from seatrial.job.launch.nodes import expanded
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.verdict import Verdict, judge_case
 from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule

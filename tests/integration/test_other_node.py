@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from seatrial.job.provenance import provenance
+from seatrial.job.sequence.provenance import provenance
 from slurm_lab import WAIT_S, commands
 
 pytestmark = [
@@ -31,8 +31,8 @@ int MPI_Get_library_version(char *said, int *length) {{
 RANK = 'int MPI_Get_library_version(char *, int *);\nint main(void) { return MPI_Get_library_version(0, 0); }\n'
 ASK = """
 import sys
-from seatrial.job.agreement import disagreement
-from seatrial.job.provenance import provenance
+from seatrial.job.sequence.agreement import disagreement
+from seatrial.job.sequence.provenance import provenance
 from seatrial.model.plan import Launcher
 
 program = sys.argv[1]

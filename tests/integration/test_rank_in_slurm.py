@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from seatrial.engine.base import Command
-from seatrial.job.launch import carry_out, processes_of
+from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
 from seatrial.model.workload import Point
 from slurm_lab import WAIT_S, wait_for

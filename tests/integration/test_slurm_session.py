@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
-from seatrial.job.recorder import records_in
-from seatrial.job.rundir import path_of
+from seatrial.job.directory.rundir import path_of
+from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import Case
 from seatrial.model.record import UNNAMED
 

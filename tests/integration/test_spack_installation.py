@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from module_systems import login
-from seatrial.job.provenance import build_of, library_of
+from seatrial.job.sequence.provenance import build_of, library_of
 from seatrial.site.spack_env import faults_of_installation
 
 PREFIX = Path(os.environ.get('SEATRIAL_SPACK_PREFIX', '/no/such/prefix'))

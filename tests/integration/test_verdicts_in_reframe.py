@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job import lock
+from seatrial.job.directory import lock
 
 CHECKS = """
 import reframe

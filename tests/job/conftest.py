@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from seatrial.job import runner
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence import runner
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.verdict import CaseResult, judge_case
 from seatrial.model.codec import to_json
 from seatrial.model.namespace import Namespace, Trees, expand_trees

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from builders import SIZE, moved, plan_of, records_of, sample_of
-from seatrial.job.confirm import measured_again
+from seatrial.job.sequence.confirm import measured_again
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, isolation
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict, judge_case

@@ -5,7 +5,7 @@ import pytest
 from seatrial.model.namespace import OPERATIONS
 from seatrial.model.plan import StoppingRule
 from seatrial.model.tree import Entries, Fact, Rate, TreeMeasurement
-from seatrial.rules.names import LOOKING, MOST_WAITING, QUANTA, Named, Tally, names_findings, temperature
+from seatrial.rules.names import LOOKING, MOST_WAITING, QUANTA, FileCount, Named, names_findings, temperature
 from seatrial.rules.registry import RULES
 
 CLOCK_S = 1e-3
@@ -17,7 +17,7 @@ THERE = Entries(1, 2000, 0)
 def create(tree_plan):
     rate = Rate('file_create', 2000, SECONDS, '1000.0', (1.9, SECONDS))
     measurement = TreeMeasurement((rate,), 2, ('node1',), CLOCK_S)
-    seen = Tally(1, 2000, {0: 2000})
+    seen = FileCount(1, 2000, {0: 2000})
     return Named(tree_plan, tree_plan.points[0], 'create', measurement, THERE, seen, False, '', False)
 
 
@@ -116,11 +116,11 @@ def test_t4_what_keeps_names_all_the_same_is_said(stat):
 @pytest.mark.parametrize(
     ('seen', 'sentence'),
     [
-        (Tally(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
-        (Tally(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
-        (Tally(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
-        (Tally(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
-        (Tally(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
+        (FileCount(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
+        (FileCount(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
+        (FileCount(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
+        (FileCount(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
+        (FileCount(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
     ],
 )
 def test_t17a_entries_that_are_not_all_there_are_invalid(create, seen, sentence):
@@ -131,25 +131,25 @@ def test_t17a_entries_that_are_not_all_there_are_invalid(create, seen, sentence)
 def test_t17a_empty_directories_count_with_those_of_the_tree(create):
     both = create._replace(expected=Entries(1, 2000, 40))
     assert broken(both) == ['T17a']
-    assert broken(both._replace(seen=Tally(41, 2000, {0: 2000}))) == []
+    assert broken(both._replace(seen=FileCount(41, 2000, {0: 2000}))) == []
 
 
 def test_t17a_sizes_that_nobody_asked_for_are_not_guessed_at(create):
-    assert broken(create._replace(seen=Tally(1, 2000, None))) == []
+    assert broken(create._replace(seen=FileCount(1, 2000, None))) == []
 
 
 def test_t17a_nothing_is_left_after_a_removal(create):
     removed = create._replace(operation='remove', expected=Entries(0, 0, 0))
-    assert broken(removed._replace(seen=Tally(0, 0, None))) == []
-    assert broken(removed._replace(seen=Tally(0, 1, None))) == ['T17a']
-    assert broken(removed._replace(seen=Tally(1, 0, None))) == ['T17a']
+    assert broken(removed._replace(seen=FileCount(0, 0, None))) == []
+    assert broken(removed._replace(seen=FileCount(0, 1, None))) == ['T17a']
+    assert broken(removed._replace(seen=FileCount(1, 0, None))) == ['T17a']
 
 
 def test_t17a_the_bytes_of_each_file_are_those_of_the_point(create):
     tree = create.point.tree._replace(bytes_per_file=3901)
     filled = create._replace(point=create.point._replace(tree=tree))
     assert broken(filled) == ['T17a']
-    assert broken(filled._replace(seen=Tally(1, 2000, {3901: 2000}))) == []
+    assert broken(filled._replace(seen=FileCount(1, 2000, {3901: 2000}))) == []
 
 
 # T19a: the clock

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from seatrial.job.confirm import LARGEST_GROUP, regrouped
+from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.rules.outliers import FALSE_SUSPECTS, confirmed, suspects
 
 NODES, REPETITIONS = 5000, 6

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.filesystem.probe import Answer
+from seatrial.model.ask import Answer
 from seatrial.site import slurm_job
 from seatrial.site.slurm_job import (
     Fate,

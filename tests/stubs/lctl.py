@@ -2,10 +2,10 @@
 
 Beside what tests/stubs/lfs.py reads, the JSON file tells:
 
-    params      {name: value} that stand in the place of genuine ones; null is absent
-    unreadable  patterns of parameters that this user cannot read
-    cached_mb   what max_cached_mb says is used; setting lru_size to clear makes it 0, or `kept_mb`
-    mute        whether it does not answer
+    params        {name: value} that stand in the place of genuine ones; null is absent
+    unreadable    patterns of parameters that this user cannot read
+    cached_mb     what max_cached_mb says is used; setting lru_size to clear makes it 0, or `kept_mb`
+    unresponsive  whether it does not answer
 """
 
 import fnmatch
@@ -37,7 +37,7 @@ def main(arguments, told_file):
 
 
 def answer(arguments, told, told_file):
-    if told.get('mute'):
+    if told.get('unresponsive'):
         time.sleep(3600)
     try:
         command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])

@@ -19,8 +19,8 @@ from seatrial.check.fate import SLURM, Patience, ask_fate
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
 from seatrial.check.staging import claim_records, comment_option, job_lines, write_plan
-from seatrial.job.orphans import lead, led
-from seatrial.job.recorder import records_in
+from seatrial.job.directory.orphans import become_leader, leader_alive
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
 from seatrial.model.namespace import Namespace
@@ -81,7 +81,7 @@ class Trial(rfm.RunOnlyRegressionTest):
     def stage(self) -> None:
         # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
         self.trial_criteria = criteria_of(_checked_session(), self.declared, self.case)
-        if not _is_led():
+        if not _has_leader():
             raise SanityError('INCOMPLETE: the session has died before the case began')
         self.trial_plan, runner = claim_records(self.trial_plan)
         plan = write_plan(self.trial_plan)
@@ -209,17 +209,17 @@ def _checked_session() -> Session:
 
 
 @cache
-def _leading() -> Any:
+def _leader() -> Any:
     """The heartbeat of a session of plain ReFrame, which this process leads."""
-    return lead(_session().site.state, _session().id)
+    return become_leader(_session().site.state, _session().id)
 
 
-def _is_led() -> bool:
+def _has_leader() -> bool:
     """Whether somebody still waits for the session; of plain ReFrame that is this process."""
     session = _session()
     if session.plain:
-        return _leading() is not None
-    return led(session.site.state, session.id) is not None
+        return _leader() is not None
+    return leader_alive(session.site.state, session.id) is not None
 
 
 def _raise(result: CaseResult) -> None:

@@ -5,7 +5,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import seatrial
-from seatrial.filesystem.probe import ask
+from seatrial.model.ask import ask
 
 ANSWER_S = 30.0
 PACKAGE = Path(seatrial.__file__).parent

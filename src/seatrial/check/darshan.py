@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.check import darshan_log
-from seatrial.job.darshan import WITNESS, left_by
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.darshan import WITNESS, left_by
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, Testimony, Witnessed

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.job.recorder import records_in, write_fate
+from seatrial.job.sequence.recorder import records_in, write_fate
 from seatrial.rules.case import cut_off
 from seatrial.site.slurm_job import NO_ANSWER, Fate, State, fate_of, may_go_on, sentence
 

@@ -19,7 +19,7 @@ from seatrial.site.model import DEFAULT_LAYOUT, Site
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
-ISOLATION_OVERHEAD_S = 4.0  # of a launch of an isolation sweep beside its timed region: start, census, removal
+ISOLATION_OVERHEAD_S = 4.0  # of a launch of an isolation sweep beside its timed region: start, file list, removal
 ISOLATION_FACTOR = 2.0  # times the fewest launches: more repetitions, and a second measurement of what seems slow
 
 

@@ -13,7 +13,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import PLAN
 
-NODE_ROOMS = ('model', 'engine', 'filesystem', 'rules', 'job')
+NODE_ROOMS = ('model', 'workload', 'engine', 'filesystem', 'rules', 'job')
 RUNNER = 'runner.pyz'
 COMMENT = 'seatrial:'
 """What the comment of a job of Slurm begins with; the session's id follows."""
@@ -51,8 +51,8 @@ def write_runner(folder: Path) -> Path:
         archive.writestr('__main__.py', MAIN)
         archive.write(package / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
-            for source in sorted((package / room).glob('*.py')):
-                name = f'seatrial/{room}/{source.name}'
+            for source in sorted((package / room).rglob('*.py')):
+                name = f'seatrial/{source.relative_to(package)}'
                 archive.write(source, name)
                 compiled = Path(cache_from_source(str(source)))
                 if compiled.exists():  # read by the same Python only, and only if it belongs to this source

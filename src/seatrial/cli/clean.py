@@ -11,9 +11,9 @@ from seatrial.cli.options import site_option
 from seatrial.cli.queue import QueueError
 from seatrial.cli.sweep import SessionJob, cancel, has_one_queue, jobs_of_sessions, submits_to_slurm
 from seatrial.cli.terminal import console, duration
-from seatrial.filesystem.probe import mute
-from seatrial.job import lock, orphans, rundir
-from seatrial.job.orphans import Orphan
+from seatrial.job.directory import lock, orphans, rundir
+from seatrial.job.directory.orphans import Orphan
+from seatrial.model.ask import unresponsive
 from seatrial.model.units import approximate_size
 from seatrial.site.load import load
 from seatrial.site.model import Site
@@ -104,7 +104,7 @@ def _orphans(site: Site, screen: Console, queued: set[str] | None) -> list[Orpha
     """Those of every configured path; one that cannot be read is said and passed over. queued: see orphans.find."""
     found = []
     for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
-        silence = mute(path)
+        silence = unresponsive(path)
         if silence is not None:
             screen.print(silence, soft_wrap=True)
             continue

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from seatrial.check.darshan import LogError, read_logs
 from seatrial.engine.base import Command
-from seatrial.filesystem.probe import Answer, ask
-from seatrial.job.darshan import left_by, under_darshan
-from seatrial.job.provenance import ANSWER_S, build_of, library_of, words
+from seatrial.job.sequence.darshan import left_by, under_darshan
+from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
+from seatrial.model.ask import Answer, ask
 
 # elf(5): magic, class and byte order; then type (3 is a shared object) and machine, two bytes each.
 _MAGIC, _IDENTITY, _TYPE, _MACHINE, _HEADER = b'\x7fELF', slice(4, 6), slice(16, 18), slice(18, 20), 20

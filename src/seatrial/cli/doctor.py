@@ -19,10 +19,10 @@ from seatrial.engine.base import AnyEngine, EngineError
 from seatrial.engine.catalogue import ACCESS_ENGINES, engines_called, kinds_of
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, type_fault
-from seatrial.filesystem.probe import mute
-from seatrial.job.launch import launch_argv
-from seatrial.job.provenance import ANY_POINT, build_of, launcher_of, library_of, words
-from seatrial.job.survey import memory_bytes, version_of
+from seatrial.job.launch.processes import launch_argv
+from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
+from seatrial.job.sequence.survey import memory_bytes, version_of
+from seatrial.model.ask import unresponsive
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
 from seatrial.site.load import load
@@ -176,7 +176,7 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
 def _file_system(site: Site, name: str) -> Row:
     entry = site.file_system(name)
     label = f'file system {name}'
-    silence = mute(entry.path)
+    silence = unresponsive(entry.path)
     if silence is not None:
         return False, label, silence
     if not Path(entry.path).is_dir():
@@ -207,7 +207,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
     rows: list[Row] = [_file_system(site, name), (None, '', f'the driver of {entry.type}: {tried}')]
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
-    if mute(entry.path) is None and Path(entry.path).is_dir():
+    if unresponsive(entry.path) is None and Path(entry.path).is_dir():
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
     return rows

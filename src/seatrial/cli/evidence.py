@@ -14,9 +14,9 @@ from seatrial.check.session import FILE, Session, began, left_out_of, not_applic
 from seatrial.cli.results import RESULTS
 from seatrial.engine.base import EngineError
 from seatrial.engine.catalogue import by_name
-from seatrial.job.recorder import records_in
-from seatrial.job.telemetry import telemetry_in
-from seatrial.job.trial import DATA
+from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.telemetry import telemetry_in
+from seatrial.job.sequence.trial import DATA
 from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.codec import FormError, from_json

@@ -8,7 +8,7 @@ from typing import Any
 
 from seatrial.check.fate import SLURM, said_by_slurm, tail
 from seatrial.check.session import Session
-from seatrial.job.recorder import records_in, write_fate
+from seatrial.job.sequence.recorder import records_in, write_fate
 from seatrial.model.plan import TrialPlan
 from seatrial.rules.case import cut_off
 from seatrial.site.slurm_job import State, fate_of, of_sbatch

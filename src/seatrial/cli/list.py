@@ -12,7 +12,7 @@ from seatrial.cli.options import open_session, say_not_applicable, session_optio
 from seatrial.cli.partitions import missing_options
 from seatrial.cli.terminal import console, duration
 from seatrial.engine.catalogue import choose
-from seatrial.job.survey import least_per_client, memory_bytes
+from seatrial.job.sequence.survey import least_per_client, memory_bytes
 from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size

@@ -23,7 +23,7 @@ from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
-from seatrial.job.lock import LockError
+from seatrial.job.directory.lock import LockError
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.text import Text
 
 from seatrial.cli.terminal import MARKS, duration
-from seatrial.job.recorder import records_in
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records

@@ -27,11 +27,11 @@ from seatrial.cli.results import show
 from seatrial.cli.sweep import LONGEST_S, submits_to_slurm, sweep
 from seatrial.cli.terminal import console, duration
 from seatrial.cli.told import Told, told_to_stop
-from seatrial.job import lock
-from seatrial.job.lock import Heartbeat
-from seatrial.job.maker import user_name
-from seatrial.job.orphans import beat, lead
-from seatrial.job.recorder import records_in
+from seatrial.job.directory import lock
+from seatrial.job.directory.lock import Heartbeat
+from seatrial.job.directory.orphans import become_leader, keep_heartbeat
+from seatrial.job.directory.owner import user_name
+from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan
@@ -56,7 +56,7 @@ def run(
     session.site.make_directories()
     screen = console()
     with told_to_stop(screen, _patience(session)) as told:
-        beating = _begun(session, plans)
+        heartbeats = _begun(session, plans)
         screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
@@ -68,7 +68,7 @@ def run(
                     sweep(screen, session)
         except lock.LockError as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
-        for each in beating:
+        for each in heartbeats:
             each.stop()
         told.answer = 'all that was measured is being judged and reported'
         tried(screen, session, 'why jobs ended is not on record', lambda: complete_fates(session, plans))
@@ -83,14 +83,14 @@ def run(
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
-    """Make the session's folder with its plans, and let its heart beat. Raises SiteError."""
+    """Make the session's folder with its plans, and keep its heartbeat. Raises SiteError."""
     state = session.site.state
     try:
         session.folder.mkdir(parents=True)
         for plan in plans:
             write_plan(plan)
         save(session)
-        return [beat(state, session.id), lead(state, session.id)]
+        return [keep_heartbeat(state, session.id), become_leader(state, session.id)]
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         owner = user_name(Path(state).stat().st_uid)

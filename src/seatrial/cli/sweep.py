@@ -13,7 +13,7 @@ from seatrial.check.fate import SLURM
 from seatrial.check.session import Session, folder_of
 from seatrial.check.staging import COMMENT
 from seatrial.cli.queue import DEADLINE_S, QueueError, asked
-from seatrial.job.orphans import led
+from seatrial.job.directory.orphans import leader_alive
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
@@ -67,7 +67,7 @@ def has_one_queue(site: Site) -> bool:
 def jobs_of_sessions(site: Site) -> list[SessionJob]:
     """This user's jobs that bear the mark of a session of this site and have not ended. Raises QueueError."""
     text = asked('squeue', '--noheader', f'--user={os.geteuid()}', f'--format={_FORMAT}')
-    jobs = read_jobs(text, os.geteuid(), lambda session: led(site.state, session))
+    jobs = read_jobs(text, os.geteuid(), lambda session: leader_alive(site.state, session))
     return [job for job in jobs if folder_of(site, job.session).is_dir()]
 
 

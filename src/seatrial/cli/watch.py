@@ -18,8 +18,8 @@ from seatrial.cli.queue import QueueError, jobs_named
 from seatrial.cli.report import FOLDER, PAGE
 from seatrial.cli.results import RESULTS
 from seatrial.history import store
-from seatrial.job.lock import STALE_S
-from seatrial.job.orphans import heartbeat_of
+from seatrial.job.directory.lock import STALE_S
+from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.report.news import Watch
 from seatrial.report.nights import Criterion, Judged, Night, Unfinished, enforced_in, held_in, nights, runs
 from seatrial.site.calendar import Calendar

@@ -9,7 +9,7 @@ import socket
 from typing import List, Tuple
 
 from seatrial.engine import posix_calls, posix_listing, posix_semantics, posix_tree
-from seatrial.engine.meeting import Meeting, MeetingError, join
+from seatrial.engine.barrier import Barrier, BarrierError, join
 from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.tree import Fact
@@ -32,15 +32,15 @@ def _report(spec: Spec, client: int) -> Report:
     host, clients = socket.gethostname(), spec.point.tasks
     work = Work(client, clients)
     try:
-        with join(client, clients, host) as meeting:
-            work.meeting = meeting
-            work.hosts = _hosts(spec, meeting, host)
+        with join(client, clients, host) as barrier:
+            work.barrier = barrier
+            work.hosts = _hosts(spec, barrier, host)
             stop_collecting()
             facts = _carry_out(spec, work)
         return Report(client, clients, host, work.uncertainty_s, work.timed, facts)
     except Failure as error:
         failed = Failed(error.rule, error.sentence)
-    except MeetingError as error:
+    except BarrierError as error:
         failed = Failed('E1', str(error), sent_home=True)
     except OSError as error:
         gone = error.errno == errno.ENOENT and spec.operation in LOOKING
@@ -49,11 +49,11 @@ def _report(spec: Spec, client: int) -> Report:
     return Report(client, clients, host, 0.0, {}, (), failed)
 
 
-def _hosts(spec: Spec, meeting: Meeting, host: str) -> Tuple[str, ...]:
+def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
     """Of all clients, where anything depends on them."""
     if spec.point.nodes < 2 and spec.kind != 'semantics':
         return ()
-    hosts = meeting.exchange('meet', host)
+    hosts = barrier.exchange('meet', host)
     return tuple(hosts[client] for client in range(spec.point.tasks))
 
 

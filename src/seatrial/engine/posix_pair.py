@@ -12,7 +12,7 @@ import shutil
 import tarfile
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from seatrial.engine.meeting import Meeting
+from seatrial.engine.barrier import Barrier
 from seatrial.model.tree import Fact
 
 ROOT = 'semantics'
@@ -28,8 +28,8 @@ class Broken(Exception):
 class Pair:
     """The two clients of a trial, as seen by one of them, or by a client that only watches."""
 
-    def __init__(self, meeting: Meeting, client: int, hosts: Tuple[str, ...]) -> None:
-        self._meeting, self._client = meeting, client
+    def __init__(self, barrier: Barrier, client: int, hosts: Tuple[str, ...]) -> None:
+        self._barrier, self._client = barrier, client
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
         elsewhere = 'on another node' if hosts[self._second] != hosts[0] else 'on the same node'
         self.other_one = f'another client {elsewhere}' if self._second else 'the same client'
@@ -41,7 +41,7 @@ class Pair:
         self._directory = f'{ROOT}/{name}'
         if self._client == 0:
             os.mkdir(self._directory)
-        self._meeting.exchange(f'begin {name}')
+        self._barrier.exchange(f'begin {name}')
         try:
             holds, seen = attempt(self)
         except Broken as error:
@@ -73,7 +73,7 @@ class Pair:
 
     def at_once(self, doing: str, first: Step, other: Step) -> Tuple[Any, Any]:
         """What both returned, doing their steps at the same time."""
-        self._meeting.barrier(doing)
+        self._barrier.wait(doing)
         said = self._turn(doing, {0: (first,), self._second: (other,)})
         return said[0], said[self._second]
 
@@ -94,7 +94,7 @@ class Pair:
                 says = json.dumps({'did': [step() for step in steps[self._client]][-1]})
             except (OSError, ValueError, tarfile.TarError) as error:
                 says = json.dumps({'failed': getattr(error, 'strerror', None) or str(error)})
-        said = {client: json.loads(text) for client, text in self._meeting.exchange(doing, says).items()}
+        said = {client: json.loads(text) for client, text in self._barrier.exchange(doing, says).items()}
         for client in steps:
             if 'failed' in said[client]:
                 who = self.other_one if client else 'the first client'

@@ -32,8 +32,8 @@ NOBODY = 65534
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:
-    """Every promise, tried. Raises OSError, where what a trial made cannot be removed again, and MeetingError."""
-    pair = Pair(work.meeting, work.client, work.hosts)
+    """Every promise, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
+    pair = Pair(work.barrier, work.client, work.hosts)
     if work.client == 0:
         os.mkdir(ROOT)
     facts = []

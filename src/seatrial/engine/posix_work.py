@@ -7,7 +7,7 @@ import os
 import time
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.meeting import Meeting
+from seatrial.engine.barrier import Barrier
 from seatrial.model.tree import Fact, TreePoint
 
 POOL_BYTES = 1 << 25  # of random data that a client keeps
@@ -76,13 +76,13 @@ class Failure(Exception):
 class Work:
     """One client's part in a launch.
 
-    meeting, hosts: with whom; the hosts of all clients by their number, or empty where nothing depends on them
+    barrier, hosts: with whom; the hosts of all clients by their number, or empty where nothing depends on them
     doing:          the act that was begun last, for the sentence of an error
     """
 
     def __init__(self, client: int, clients: int) -> None:
         self.client, self.clients = client, clients
-        self.meeting = Meeting()
+        self.barrier = Barrier()
         self.hosts: Tuple[str, ...] = ()
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0
@@ -90,7 +90,7 @@ class Work:
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
         """Do an act, which returns how many operations it was, when all clients begin theirs; None: nothing to do."""
-        release = self.meeting.barrier(metric)
+        release = self.barrier.wait(metric)
         self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
         self._add(metric, act, release.offset_s)
 
@@ -100,7 +100,7 @@ class Work:
 
     def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> None:
         """Do an act that is not measured, when all clients have come to it. Nobody begins the next before its end."""
-        self.meeting.exchange(what)
+        self.barrier.exchange(what)
         self.doing = what
         if act is not None:
             act()

@@ -1,6 +1,6 @@
 """posixops: metadata with no program but the node's own python3, where neither mdtest nor fio knows what is asked.
 
-One process a client, started by the runner; all of them meet before each timed act (meeting.py), so that a rate is
+One process a client, started by the runner; all of them meet before each timed act (barrier.py), so that a rate is
 the operations of all clients from the first one's start to the last one's end, without start-up and without waiting
 for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls, posix_listing and
 posix_semantics. The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file

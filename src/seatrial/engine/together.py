@@ -1,6 +1,6 @@
 """A wrapper that starts an ordinary program together with those of all other clients of the launch.
 
-It joins the meeting, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
+It joins the barrier, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
 tells the coordinator when it ran. So the skew of the starts on many nodes is known, and not hoped for.
 """
 
@@ -13,8 +13,8 @@ import sys
 import time
 from typing import Any, Dict, List, NamedTuple, Tuple
 
+from seatrial.engine.barrier import BarrierError, join
 from seatrial.engine.carried import module_argv
-from seatrial.engine.meeting import MeetingError, join
 from seatrial.model.codec import from_json, to_json
 
 ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and that of a shell
@@ -43,21 +43,21 @@ def together_argv(python: str, client: int, clients: int, argv: Tuple[str, ...])
 def main(arguments: List[str]) -> int:
     """Its exit status is the program's, and a signal that ended the program ends it too.
 
-    75 if the meeting failed, so that the program was not started; 127 if it cannot be started.
+    75 if the barrier failed, so that the program was not started; 127 if it cannot be started.
     """
     client, clients, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:
-        with join(client, clients, host) as meeting:
-            release = meeting.barrier(f'start {os.path.basename(argv[0])}')
+        with join(client, clients, host) as barrier:
+            release = barrier.wait(f'start {os.path.basename(argv[0])}')
             began, called = time.time(), time.monotonic()
             process = subprocess.Popen(argv)
             started = time.monotonic()
             status = process.wait()
             ended, ahead = time.monotonic(), release.offset_s
             mine = Ran(host, called + ahead, started + ahead, ended + ahead, began, release.uncertainty_s)
-            meeting.leave(to_json(mine))
-    except MeetingError as error:
+            barrier.leave(to_json(mine))
+    except BarrierError as error:
         print(f'seatrial: client {client} did not start {argv[0]}: {error}', file=sys.stderr)
         return ALONE
     except OSError as error:

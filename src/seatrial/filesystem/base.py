@@ -1,6 +1,6 @@
 """What every file-system type offers. Only this room knows `lfs` and its like.
 
-Nothing here may hang: whatever asks a file system that may be dead asks through probe.ask, with a deadline.
+Nothing here may hang: whatever asks a file system that may be dead asks through model/ask.py, with a deadline.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple

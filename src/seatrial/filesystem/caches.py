@@ -8,7 +8,7 @@ import os
 import time
 from typing import Optional
 
-from seatrial.filesystem.probe import ask
+from seatrial.model.ask import ask
 from seatrial.model.quoting import shell_line
 
 DROP_CACHES = '/proc/sys/vm/drop_caches'

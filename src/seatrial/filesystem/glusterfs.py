@@ -16,8 +16,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from seatrial.filesystem.base import EMPTYING_S, Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix, kernel_cold, look
-from seatrial.filesystem.probe import ask
 from seatrial.filesystem.settings import unknown
+from seatrial.model.ask import ask
 from seatrial.model.telemetry import READ, WRITTEN
 
 ANSWER_S = 10.0

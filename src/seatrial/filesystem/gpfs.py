@@ -10,8 +10,8 @@ from typing import Dict
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
-from seatrial.filesystem.probe import ask
 from seatrial.filesystem.settings import unknown
+from seatrial.model.ask import ask
 
 ANSWER_S = 10.0
 PACKAGE_QUERIES = (

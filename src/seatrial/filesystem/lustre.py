@@ -21,8 +21,8 @@ from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity,
 from seatrial.filesystem.lustre_text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix, look
-from seatrial.filesystem.probe import Answer, ask
 from seatrial.filesystem.settings import unknown
+from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import ALL, Layout, target_name
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import TargetRow

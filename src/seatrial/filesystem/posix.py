@@ -11,8 +11,8 @@ from typing import Dict, List, Optional, Tuple
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capacity, Cold, FileSystem, Meter, no_meter
 from seatrial.filesystem.mounts import Mount, mount_of, type_of
-from seatrial.filesystem.probe import ask, mute
 from seatrial.filesystem.settings import read_settings, unknown
+from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.telemetry import READ, WRITTEN
 
@@ -44,7 +44,7 @@ class Posix(FileSystem):
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else None)
 
     def quota(self, path: str) -> Capacity:
-        """From quota(1) of the user. Root has none; a missing or mute quota(1) leaves it unknown."""
+        """From quota(1) of the user. Root has none; a missing or unresponsive quota(1) leaves it unknown."""
         if os.geteuid() == 0:
             return Capacity(None, None)
         mount = mount_of(os.path.realpath(path))
@@ -136,7 +136,7 @@ def kernel_cold(kept: str = '') -> Cold:
 
 def look(path: str) -> Tuple[Optional[Mount], str]:
     """The mount of the path, or None and why, as a sentence. What does not answer is not looked into."""
-    silence = mute(path)
+    silence = unresponsive(path)
     if silence is not None:
         return None, silence
     mount = mount_of(os.path.realpath(path))

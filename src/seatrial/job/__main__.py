@@ -3,8 +3,9 @@
 import sys
 from typing import List, Optional, TextIO
 
-from seatrial.job import rundir, runner
-from seatrial.job.recorder import AlreadyRecorded, append, records_in
+from seatrial.job.directory import rundir
+from seatrial.job.sequence import runner
+from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
 
 USAGE, UNFINISHED = 64, 13

@@ -97,7 +97,7 @@ class Change(NamedTuple):
 
 
 class Unfinished(NamedTuple):
-    """A session that began and has left no row in the history. alive: whether its heart beats."""
+    """A session that began and has left no row in the history. alive: whether it has a heartbeat."""
 
     session: str
     began: datetime

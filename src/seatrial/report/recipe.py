@@ -126,15 +126,15 @@ def _commands(step: Step, raw: str) -> list[str]:
         return together
     python = (_words(step.sample.command[0]) or ['python3'])[0]
     return _here(
-        f"{shlex.quote(python)} -I -S -c '{_MEETING}' {shlex.quote(home)} {len(lines)} sh -s", '\n'.join(together)
+        f"{shlex.quote(python)} -I -S -c '{_BARRIER}' {shlex.quote(home)} {len(lines)} sh -s", '\n'.join(together)
     )
 
 
-_MEETING = """import os, subprocess, sys
+_BARRIER = """import os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
-from seatrial.job.meeting import Meeting
-with Meeting(int(sys.argv[2])) as meeting:  # lets the clients begin together
-    sys.exit(subprocess.call(sys.argv[3:], env=dict(os.environ, **meeting.environment)))"""
+from seatrial.job.launch.barrier import Barrier
+with Barrier(int(sys.argv[2])) as barrier:  # lets the clients begin together
+    sys.exit(subprocess.call(sys.argv[3:], env=dict(os.environ, **barrier.environment)))"""
 
 
 def _elsewhere(line: str, raw: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from seatrial.filesystem.probe import ask
+from seatrial.model.ask import ask
 
 DEADLINE_S = 20.0
 """For one question: slurmctld may be busy, stopped or gone."""

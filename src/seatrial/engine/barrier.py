@@ -1,0 +1,190 @@
+"""How the clients of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
+
+A client connects to the coordinator, shows the launch's token, and then waits with the others whenever it wants to
+go on together with them. Where there are several nodes, it also learns how its clock stands to the coordinator's:
+the coordinator's time in an answer lies between the request and the answer, so that the middle of the two is wrong
+by half of the round trip at most (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
+
+No wait is without end. While a client waits, the coordinator says every HEARTBEAT_S that it is still there; SILENCE_S
+without a word, and the client gives up. When one client is lost, the coordinator aborts the wait of all others.
+
+On the wire every message is a line of JSON. A client sends
+    {"token", "client", "clients", "host"}      once, answered by {"clock"}
+    {"ping"}                                    answered by {"now"}
+    {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come
+    {"leave"}                                   at its end, with its report if it has one
+and at any time it may be told {"heartbeat"} or {"over"}, which says why.
+"""
+
+import json
+import os
+import socket
+import time
+from types import TracebackType
+from typing import Any, Dict, NamedTuple, Optional, Tuple, Type
+
+VARIABLE = 'SEATRIAL_BARRIER'  # of the environment: host:port:token
+HEARTBEAT_S = 5.0
+SILENCE_S = 30.0
+PINGS = 5  # of which the one with the shortest round trip counts
+LONGEST_LINE = 1 << 24  # bytes
+
+
+class BarrierError(Exception):
+    """The barrier cannot be joined or is over; one clause says why."""
+
+
+class Release(NamedTuple):
+    """When this client may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's.
+
+    offset_s:      what is to be added to a time here to have the coordinator's
+    uncertainty_s: how wrong the offset can be, to either side; 0 where both are the same clock
+    """
+
+    at_s: float
+    offset_s: float
+    uncertainty_s: float
+
+
+class Barrier:
+    """What a client can do. This one is for a client that is alone: nobody is waited for.
+
+    To be used in a `with` statement. A client that leaves it with an exception ends the barrier for all.
+    """
+
+    def __enter__(self) -> 'Barrier':
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        pass
+
+    def wait(self, what: str) -> Release:
+        """Wait until every client is about to do `what`; returns at the moment that was agreed on for all of them.
+
+        Raises BarrierError, also where another client is about to do something else.
+        """
+        return Release(time.monotonic(), 0.0, 0.0)
+
+    def exchange(self, what: str, says: str = '') -> Dict[int, str]:
+        """Wait until every client has come to `what`; what those said that had something to say, by their number.
+
+        Raises BarrierError.
+        """
+        return {0: says} if says else {}
+
+    def leave(self, report: Any = None) -> None:
+        """Go, and give the coordinator a report, in any form that JSON has."""
+
+
+def join(client: int, clients: int, host: str) -> Barrier:
+    """Join the barrier that the environment names, as one of so many clients.
+
+    A launch of one client needs none. Raises BarrierError.
+    """
+    where = os.environ.get(VARIABLE, '')
+    if not where and clients == 1:
+        return Barrier()
+    try:
+        address, port, token = where.rsplit(':', 2)
+        connection = socket.create_connection((address, int(port)), SILENCE_S)
+    except ValueError:
+        raise BarrierError(f'{clients} clients cannot begin together: {VARIABLE} names no barrier') from None
+    except OSError as error:
+        raise BarrierError(f'the barrier at {address}:{port} cannot be joined: {error.strerror or error}') from None
+    barrier = _Connected(connection)
+    barrier.introduce({'token': token, 'client': client, 'clients': clients, 'host': host})
+    return barrier
+
+
+def clock_identity() -> str:
+    """The same for two processes whose CLOCK_MONOTONIC is the same clock, and else different (time_namespaces(7))."""
+    with open('/proc/sys/kernel/random/boot_id') as stream:
+        boot = stream.read().strip()
+    try:
+        return f'{boot} {os.readlink("/proc/self/ns/time")}'
+    except OSError:  # a kernel before 5.6 has none
+        return boot
+
+
+def line_of(message: Dict[str, Any]) -> bytes:
+    """A message as it goes over the wire."""
+    return json.dumps(message).encode('ascii') + b'\n'
+
+
+class _Connected(Barrier):
+    """Of a client that is not alone."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._unread = connection, b''
+        self._left, self._same_clock = False, False
+        connection.settimeout(SILENCE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        if kind is None and not self._left:
+            self.leave()
+        self._connection.close()
+
+    def introduce(self, who: Dict[str, Any]) -> None:
+        self._send(who)
+        self._same_clock = self._answer()['clock'] == clock_identity()
+
+    def wait(self, what: str) -> Release:
+        offset_s, uncertainty_s = (0.0, 0.0) if self._same_clock else self._offset()
+        self._send({'come': what, 'says': '', 'together': True, 'trip': 2 * uncertainty_s})
+        at_s = self._answer()['at'] - offset_s
+        time.sleep(max(at_s - time.monotonic(), 0.0))
+        return Release(at_s, offset_s, uncertainty_s)
+
+    def exchange(self, what: str, says: str = '') -> Dict[int, str]:
+        self._send({'come': what, 'says': says, 'together': False, 'trip': 0.0})
+        return {int(client): said for client, said in self._answer()['said'].items()}
+
+    def leave(self, report: Any = None) -> None:
+        self._send({'leave': report})
+        self._left = True
+
+    def _offset(self) -> Tuple[float, float]:
+        best = (0.0, float('inf'))
+        for _ in range(PINGS):
+            sent = time.monotonic()
+            self._send({'ping': True})
+            now = self._answer()['now']
+            received = time.monotonic()
+            best = min(best, (now - (sent + received) / 2, (received - sent) / 2), key=lambda pair: pair[1])
+        return best
+
+    def _send(self, message: Dict[str, Any]) -> None:
+        try:
+            self._connection.sendall(line_of(message))
+        except OSError as error:
+            # What the coordinator said before it hung up explains more.
+            self._answer()
+            raise BarrierError(f'the coordinator cannot be reached: {error.strerror or error}') from None
+
+    def _answer(self) -> Dict[str, Any]:
+        """The next message that is no heartbeat."""
+        while True:
+            message: Dict[str, Any] = json.loads(self._line().decode('ascii'))
+            if 'over' in message:
+                raise BarrierError(message['over'])
+            if 'heartbeat' not in message:
+                return message
+
+    def _line(self) -> bytes:
+        while b'\n' not in self._unread:
+            try:
+                more = self._connection.recv(1 << 16)
+            except socket.timeout:
+                raise BarrierError(f'the coordinator has said nothing for {SILENCE_S:.0f} s') from None
+            except OSError as error:
+                raise BarrierError(f'the coordinator is gone: {error.strerror or error}') from None
+            if not more:
+                raise BarrierError('the coordinator is gone, or refused the token')
+            self._unread += more
+        line, _, self._unread = self._unread.partition(b'\n')
+        return line

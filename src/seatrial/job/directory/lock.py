@@ -1,0 +1,337 @@
+"""One trial at a time per storage system (rule P6): a lock file in the site's state directory.
+
+The file is written whole under a name of its own and then linked to its place: link(2) is atomic on every file
+system that nodes share, NFS among them, and needs no lock service (open(2), "O_EXCL"). Its mtime is the heartbeat of
+the session. A lock whose heartbeat stopped is reported, never taken over.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import stat
+import tempfile
+import threading
+import time
+from typing import Callable, List, NamedTuple, Optional, Tuple
+
+from seatrial.job.directory.owner import Owner, running, this_owner, user_name
+from seatrial.model.codec import from_json, to_json
+
+HEARTBEAT_S = 60.0
+STALE_S = 900.0
+"""Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
+(rule P17), for the state directory may lie on another Lustre."""
+
+_LOCKS = 'locks'
+_SUFFIX = '.json'
+_FORMAT = 1
+_TRIES = 10
+_NAME_MOST = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
+_PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.')
+
+
+class LockError(Exception):
+    """The lock cannot be taken or looked at: where, what is wrong, and the mend."""
+
+
+class Held(NamedTuple):
+    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of.
+
+    holder: None where the file cannot be read. foreign: why this user cannot remove it, or None
+    """
+
+    path: str
+    storage_system: str
+    holder: Optional[Owner]
+    heartbeat_age_s: float
+    foreign: Optional[str]
+
+    @property
+    def stale(self) -> bool:
+        """Whether it has been silent for so long that the holder may be gone."""
+        return self.heartbeat_age_s > self.patience_s
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds of silence after which it is stale: few where the holder's process is seen to have ended.
+
+        Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
+        """
+        ended = self.holder is not None and running(self.holder) is False
+        return 3 * HEARTBEAT_S if ended else STALE_S
+
+    def sentence(self) -> str:
+        """Who holds it since when, and what can be done."""
+        said = f'storage system {self.storage_system} is held by {self._by()}'
+        heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
+        mend = '; wait until it ends'
+        if self.stale:
+            mend = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
+        sentence = f'{said}; {heartbeat}{mend}'.encode('ascii', 'backslashreplace').decode('ascii')
+        return ''.join(c if c.isprintable() else '?' for c in sentence)
+
+    def _by(self) -> str:
+        if self.holder is None:
+            return f'a lock file that cannot be read ({self.path})'
+        job = f', job {self.holder.job}' if self.holder.job else ''
+        since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.holder.time))
+        return f'session {self.holder.session} of {self.holder.owner} ({self.holder.host}{job}) since {since}'
+
+
+class LockHeld(LockError):
+    """Another session holds the storage system."""
+
+    def __init__(self, held: Held) -> None:
+        super().__init__(held.sentence())
+        self.held = held
+
+
+class Heartbeat:
+    """Calls `renew` every interval_s seconds in a daemon thread until it is stopped. An OSError ends none of it."""
+
+    def __init__(self, renew: Callable[[], None], interval_s: float = HEARTBEAT_S) -> None:
+        self._renew = renew
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='heartbeat', daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No more heartbeats; one that hangs on a dead file system is not waited for."""
+        self._stopped.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._interval_s):
+            with contextlib.suppress(OSError):
+                self._renew()
+
+
+class Lock:
+    """A storage system held by this session. created: False if the session held it already."""
+
+    def __init__(self, path: str, content: bytes, created: bool, interval_s: float) -> None:
+        self.path = path
+        self.created = created
+        self._content = content
+        self._heartbeat = Heartbeat(self._renew, interval_s)
+
+    def __enter__(self) -> 'Lock':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def lost(self) -> Optional[str]:
+        """Why the lock is not this session's any more, as a sentence, or None. OSError if it cannot be looked at."""
+        if _read(self.path) == self._content:
+            return None
+        return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
+
+    def release(self) -> None:
+        """Give the storage system back, if this call took it and it is still ours. Can be repeated.
+
+        A lock that cannot be removed goes stale, and is reported then.
+        """
+        self._heartbeat.stop()
+        if self.created:
+            with contextlib.suppress(OSError):
+                _take_down(self.path, self._content)
+
+    def _renew(self) -> None:
+        if _read(self.path) == self._content:
+            os.utime(self.path)
+
+
+def acquire(state: str, storage_system: str, session: str, interval_s: float = HEARTBEAT_S) -> Lock:
+    """Hold a storage system for the session, which may do so in several processes; the first one releases it.
+
+    state: the site's state directory, never on the file system under test. Raises LockHeld or LockError.
+    """
+    path = os.path.join(_made(state), _file_name(storage_system))
+    content = _content(storage_system, this_owner(session))
+    for _ in range(_TRIES):
+        if _publish(path, content):
+            return Lock(path, content, True, interval_s)
+        try:
+            found, there = _look(path)
+        except FileNotFoundError:
+            continue  # it was released in between
+        if found.holder is not None and (found.holder.session, found.holder.uid) == (session, os.geteuid()):
+            return Lock(path, there, False, interval_s)
+        raise LockHeld(found._replace(storage_system=storage_system))
+    raise LockError(f'{path}: the lock changes hands all the time; try again')
+
+
+def list_locks(state: str) -> List[Held]:
+    """Every lock of the site, stale or not. LockError if the state directory cannot be read."""
+    return [held for held, _ in _all(state)]
+
+
+def break_stale(state: str) -> List[Held]:
+    """Remove this user's stale locks whose process is not seen running; those that were removed."""
+    removed = []
+    for held, content in _all(state):
+        if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
+            continue
+        with contextlib.suppress(OSError):  # what cannot be looked at stays
+            if _take_down(held.path, content, held.patience_s):
+                removed.append(held)
+    return removed
+
+
+def _all(state: str) -> List[Tuple[Held, bytes]]:
+    directory = os.path.join(state, _LOCKS)
+    try:
+        names = sorted(os.listdir(directory))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise LockError(f'{directory}: {error.strerror}') from error
+    found = []
+    for name in names:
+        if name.endswith(_SUFFIX) and not name.startswith('.'):
+            with contextlib.suppress(FileNotFoundError):  # released in between
+                found.append(_look(os.path.join(directory, name)))
+    return found
+
+
+def _made(state: str) -> str:
+    # A missing state directory is not made: on a node where it is not mounted the lock would lock nothing.
+    if not os.path.isdir(state):
+        raise LockError(
+            f'{state}: the state directory does not exist on {os.uname().nodename}; all nodes must share it'
+        )
+    directory = os.path.join(state, _LOCKS)
+    try:
+        os.mkdir(directory)
+        os.chmod(directory, stat.S_IMODE(os.stat(state).st_mode))  # whoever may write there may lock
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LockError(f'{directory}: {error.strerror}; whoever runs trials must be able to write there') from error
+    return directory
+
+
+def _file_name(storage_system: str) -> str:
+    """A safe file name, other for every other text. Not urllib's quote: what it lets pass depends on the Python."""
+    text = storage_system.encode('utf-8', 'surrogatepass')
+    name = ''.join(chr(b) if chr(b) in _PLAIN else f'%{b:02X}' for b in text) or '%'
+    if name.startswith('.'):
+        name = '%2E' + name[1:]
+    if len(name) > _NAME_MOST:
+        name = name[: _NAME_MOST - 65] + '~' + hashlib.sha256(text).hexdigest()
+    return name + _SUFFIX
+
+
+class _LockFile(NamedTuple):
+    """What is written. The holder's pid and time tell two locks apart, even those of one process."""
+
+    format: int
+    storage_system: str
+    holder: Owner
+
+
+def _content(storage_system: str, holder: Owner) -> bytes:
+    return json.dumps(to_json(_LockFile(_FORMAT, storage_system, holder)), indent=1).encode('ascii') + b'\n'
+
+
+def _publish(path: str, content: bytes) -> bool:
+    """Put the file to its place, whole, unless there is one already; whether it was put there."""
+    draft = _aside(path)
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), 'wb') as stream:
+            os.fchmod(stream.fileno(), 0o644)  # whatever the umask: others must see who holds it
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        return _linked(draft, path)
+    except OSError as error:
+        raise LockError(
+            f'{path}: {error.strerror}; whoever runs trials must be able to write and link there'
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+
+
+def _linked(draft: str, path: str) -> bool:
+    try:
+        os.link(draft, path)
+    except OSError as error:
+        # An NFS server's lost answer looks like a failure; the link count tells the truth (open(2)).
+        if os.stat(draft).st_nlink == 2:
+            return True
+        if isinstance(error, FileExistsError):
+            return False
+        raise
+    return True
+
+
+def _take_down(path: str, content: bytes, least_age_s: float = float('-inf')) -> bool:
+    """Remove the lock if it has this content and is so old; whether it was removed.
+
+    It is moved aside first and looked at there, so that a lock taken in the meantime is put back, not removed.
+    """
+    if _read(path) != content:
+        return False
+    aside = _aside(path)
+    try:
+        os.rename(path, aside)
+    except FileNotFoundError:
+        return False
+    is_it = False
+    try:
+        is_it = _read(aside) == content and silent_s(aside, os.stat(aside).st_mtime) > least_age_s
+    finally:
+        if not is_it:
+            with contextlib.suppress(FileExistsError):
+                os.link(aside, path)
+        os.unlink(aside)
+    return is_it
+
+
+def _aside(path: str) -> str:
+    return os.path.join(os.path.dirname(path), f'.{secrets.token_hex(16)}')
+
+
+def _look(path: str) -> Tuple[Held, bytes]:
+    """What lies there; FileNotFoundError if nothing does."""
+    status = os.stat(path, follow_symlinks=False)
+    content, lock = b'', None  # type: bytes, Optional[_LockFile]
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        content = _read(path)
+        lock = from_json(_LockFile, json.loads(content.decode('utf-8')))
+    name = lock.storage_system if lock else os.path.basename(path)[: -len(_SUFFIX)]
+    foreign = None if status.st_uid == os.geteuid() else f'it belongs to {user_name(status.st_uid)}'
+    return Held(path, name, lock.holder if lock else None, silent_s(path, status.st_mtime), foreign), content
+
+
+def _read(path: str) -> bytes:
+    """The file's content, or none where there is no file."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb') as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return b''
+
+
+def silent_s(file: str, touched: float) -> float:
+    """Seconds since a file was touched. Raises OSError.
+
+    What seems long is measured again by the clock of the file's own server, where a file can be made there: to a host
+    whose clock is ahead everybody would be dead.
+    """
+    seconds = time.time() - touched
+    if seconds > 3 * HEARTBEAT_S:
+        with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:
+            seconds = os.fstat(new.fileno()).st_mtime - touched
+    return seconds
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f'{max(0.0, seconds):.0f} s'
+    return f'{seconds / 60:.0f} min' if seconds < 7200 else f'{seconds / 3600:.0f} h'

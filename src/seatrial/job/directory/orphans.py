@@ -1,0 +1,175 @@
+"""What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
+
+`seatrial clean` shows both before it removes anything.
+"""
+
+import json
+import math
+import os
+import time
+from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+from seatrial.job.directory.lock import STALE_S, Heartbeat, silent_s
+from seatrial.job.directory.owner import Owner, running, this_owner, user_name
+from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at
+from seatrial.model.codec import from_json, to_json
+
+
+class Orphan(NamedTuple):
+    """A run directory that lies in one of the parents. age_s: seconds since it was made; size_bytes: of its files.
+
+    alive:   why its session is taken to be still at work, or None
+    foreign: why this user cannot remove it, or None
+    over:    whether nobody leads its session any more: what keeps it alive is only that a job may still run
+    """
+
+    path: str
+    session: str
+    case: str
+    owner: str
+    host: str
+    age_s: float
+    size_bytes: int
+    files: int
+    alive: Optional[str]
+    foreign: Optional[str]
+    over: bool
+
+
+def heartbeat_of(state: str, session: str) -> str:
+    """The file whose mtime says when a session was last heard of."""
+    return os.path.join(state, 'sessions', session, 'heartbeat')
+
+
+def keep_heartbeat(state: str, session: str) -> Heartbeat:
+    """Keep the session's heartbeat file fresh until the returned one is stopped. Raises OSError."""
+    file = heartbeat_of(state, session)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, 'a'):
+        os.utime(file)
+    return Heartbeat(lambda: os.utime(file))
+
+
+def leader_of(state: str, session: str) -> str:
+    """The file that names the process that submits the session's jobs; its mtime is the heartbeat of that process."""
+    return os.path.join(state, 'sessions', session, 'leader.json')
+
+
+def become_leader(state: str, session: str) -> Heartbeat:
+    """Name this process as the session's leader, with a heartbeat until the returned one is stopped. Raises OSError.
+
+    The session's own heartbeat would not do: a job keeps it too, and so outlives its session unnoticed.
+    """
+    file = leader_of(state, session)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    draft = f'{file}~{os.getpid()}'
+    with open(draft, 'w', encoding='ascii') as stream:
+        json.dump(to_json(this_owner(session)), stream)
+    os.replace(draft, file)
+    return Heartbeat(lambda: os.utime(file))
+
+
+def leader_alive(state: str, session: str) -> Optional[str]:
+    """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
+    file = leader_of(state, session)
+    try:
+        heard_s = silent_s(file, os.stat(file).st_mtime)
+        with open(file, encoding='ascii') as stream:
+            leader = from_json(Owner, json.load(stream))
+    except (OSError, ValueError) as error:
+        said = getattr(error, 'strerror', None) or 'it cannot be read'
+        return f'who leads its session is not known ({file}: {said})'
+    runs = running(leader)
+    if runs is not None:
+        return f'process {leader.pid} on this host leads its session' if runs else None
+    if heard_s > STALE_S:
+        return None
+    return (
+        f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, heard_s):.0f} s ago'
+    )
+
+
+def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> List[Orphan]:
+    """The marked run directories among the direct children of the parents, oldest first.
+
+    queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
+    What has no valid marker of its own, or cannot be read, is not listed. RunDirectoryError if a parent cannot be.
+    """
+    return _found(_candidates(parents), state, queued)
+
+
+def of_session(parent: str, state: str, session: str) -> List[Orphan]:
+    """Those of one session; those of others, which can have millions of files, are not looked into.
+
+    None where one may write and not list, as `find`'s RunDirectoryError would say.
+    """
+    try:
+        paths = _candidates([parent], session)
+    except RunDirectoryError as error:
+        if isinstance(error.__cause__, PermissionError):
+            return []
+        raise
+    return [orphan for orphan in _found(paths, state, None) if orphan.session == session]
+
+
+def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> List[Orphan]:
+    found = [_orphan(path, state, queued) for path in paths]
+    return sorted((orphan for orphan in found if orphan is not None), key=lambda orphan: -orphan.age_s)
+
+
+def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
+    paths: List[str] = []
+    seen: Set[Tuple[int, int]] = set()
+    for parent in parents:
+        try:
+            status = os.stat(parent)
+            names = os.listdir(parent)
+        except OSError as error:
+            raise RunDirectoryError(f'{parent}: {error.strerror}; is the file system mounted?') from error
+        if (status.st_dev, status.st_ino) not in seen:  # one directory may be configured under two names
+            seen.add((status.st_dev, status.st_ino))
+            paths += [os.path.join(parent, name) for name in names if name.startswith(PREFIX + session)]
+    return paths
+
+
+def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Optional[Orphan]:
+    try:
+        found = found_at(path)
+    except RunDirectoryError:
+        return None
+    owner = found.marker.maker
+    is_over = leader_alive(state, owner.session) is None
+    return Orphan(
+        path=path,
+        session=owner.session,
+        case=found.marker.case,
+        owner=owner.owner,
+        host=owner.host,
+        age_s=max(0.0, time.time() - owner.time),
+        size_bytes=found.size_bytes,
+        files=found.files,
+        alive=_alive(owner, state, is_over, queued),
+        foreign=None if owner.uid == os.geteuid() else f'it belongs to {user_name(owner.uid)}, who can remove it',
+        over=is_over,
+    )
+
+
+def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:
+    """Why it may be in use: its process runs, or where that cannot be seen, its session was heard of or never was.
+
+    Its job tells as much as its process: once it has left the queue, and nobody is there to submit another.
+    """
+    runs = running(owner)
+    if runs is not None:
+        return f'process {owner.pid} on this host works in it' if runs else None
+    if is_over and owner.job and queued is not None and owner.session not in queued:
+        return None
+    heartbeat = heartbeat_of(state, owner.session)
+    try:
+        heard_s = silent_s(heartbeat, os.stat(heartbeat).st_mtime)
+    except OSError as error:
+        return f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}'
+    if heard_s > STALE_S:
+        return None
+    heard = f'its session was heard of {max(0.0, heard_s):.0f} s ago'
+    return f'{heard}; if it stays silent it counts as dead in {math.ceil((STALE_S - heard_s) / 60)} min'

@@ -1,0 +1,84 @@
+"""Who made a lock or a run directory, and whether that process still runs: what other processes judge it by."""
+
+import os
+import pwd
+import time
+from typing import NamedTuple, Optional, Tuple
+
+
+class Owner(NamedTuple):
+    """A process as others must be able to recognise it. time: Unix time at which it made what bears this.
+
+    machine:   the boot and the pid namespace in which `pid` means a process; empty where they cannot be known
+    pid_start: clock ticks after boot at which the process began, because a pid is used again
+    job:       the Slurm job, or empty
+    """
+
+    session: str
+    uid: int
+    owner: str
+    host: str
+    machine: str
+    pid: int
+    pid_start: int
+    job: str
+    time: float
+
+
+def this_owner(session: str) -> Owner:
+    """This process, now."""
+    pid = os.getpid()
+    return Owner(
+        session=session,
+        uid=os.geteuid(),
+        owner=user_name(os.geteuid()),
+        host=os.uname().nodename,
+        machine=_machine(),
+        pid=pid,
+        pid_start=(_process(pid) or ('', 0))[1],
+        job=os.environ.get('SLURM_JOB_ID', ''),
+        time=time.time(),
+    )
+
+
+def on_this_machine(owner: Owner) -> bool:
+    """Whether it was made in this boot of this host, and in this pid namespace."""
+    return (owner.host, owner.machine) == (os.uname().nodename, _machine())
+
+
+def running(owner: Owner) -> Optional[bool]:
+    """Whether the process runs; None where that cannot be seen from here: another host, boot or pid namespace."""
+    if not owner.machine or not on_this_machine(owner):
+        return None
+    found = _process(owner.pid)
+    if found is None:
+        # Another user's processes may be hidden from /proc (hidepid); one's own never are.
+        return False if os.geteuid() in (0, owner.uid) else None
+    state, start = found
+    return start == owner.pid_start and state != 'Z'
+
+
+def user_name(uid: int) -> str:
+    """The user's name, or 'uid 1234' where the node does not know it."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f'uid {uid}'
+
+
+def _machine() -> str:
+    try:
+        with open('/proc/sys/kernel/random/boot_id') as stream:
+            return stream.read().strip() + ' ' + os.readlink('/proc/self/ns/pid')
+    except OSError:
+        return ''
+
+
+def _process(pid: int) -> Optional[Tuple[str, int]]:
+    """State and start time of a process (proc(5), fields 3 and 22 of stat), or None if there is none."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as stream:
+            fields = stream.read().rpartition(b')')[2].split()
+    except OSError:
+        return None
+    return (fields[0].decode('ascii'), int(fields[19])) if len(fields) > 19 else None

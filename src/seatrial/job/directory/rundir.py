@@ -1,0 +1,753 @@
+"""The run directory: the only place on a file system under test where anything is written or deleted.
+
+It is made, marked and removed by descriptors alone. A name is looked up in a directory that is held open, a symbolic
+link is never followed, '..' is never used, and a directory is entered only if it is still the one that was looked at,
+on the same mount. Before every deletion the names that led there are looked up again, so that a directory moved out
+of the tree meanwhile is left as it is. One gap is left, and POSIX has no call that closes it: between this look and
+the deletion. What can be lost in it is the one entry in hand.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from seatrial.job.directory.owner import Owner, on_this_machine, this_owner, user_name
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.record import Removal
+from seatrial.rules.names import FileCount
+
+MARKER = '.seatrial-run.json'
+PREFIX = 'seatrial-'
+FORMAT = 1
+LEFT_MOST = 20
+
+_HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
+_MARKER_MOST = 65536  # bytes
+_TEXT_MOST = 200  # characters of a path in a sentence
+
+# Names that mean the same bytes under every locale.
+_ENTRY = re.compile(r'(?!\.)[A-Za-z0-9._=+-]{1,100}\Z')
+_SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_OTHER_KINDS = {
+    stat.S_IFIFO: 'a fifo',
+    stat.S_IFSOCK: 'a socket',
+    stat.S_IFCHR: 'a device',
+    stat.S_IFBLK: 'a device',
+}
+
+
+class RunDirectoryError(Exception):
+    """The run directory cannot be made or used: where, what is wrong, and the mend."""
+
+
+class Marker(NamedTuple):
+    """What lies in the run directory as `.seatrial-run.json` and makes it removable.
+
+    device, inode: of the run directory. marker_inode: of the marker itself; a copy has others
+    entries: the top-level names that the session makes; all others in it are foreign
+    """
+
+    format: int
+    case: str
+    maker: Owner
+    device: int
+    inode: int
+    marker_inode: int
+    entries: Tuple[str, ...]
+
+
+class RunDirectory(NamedTuple):
+    """A run directory that this process made; descriptors of it and of its parent are held. Names are relative."""
+
+    path: str
+    parent_descriptor: int
+    descriptor: int
+    marker: Marker
+
+    def path_of(self, name: str) -> str:
+        """The path of an entry, for programs that take no descriptor."""
+        return os.path.join(self.path, name)
+
+    def verify(self) -> None:
+        """Before each launch: RunDirectoryError unless the path still leads here and the marker is ours."""
+        with _explained(self.path):
+            if _identity(os.lstat(self.path)) != _identity(os.fstat(self.descriptor)):
+                raise _Left('it was replaced by another; nothing more is launched in it')
+            if _read_marker(self.descriptor)[0] != self.marker:
+                raise _Left(f'its {MARKER} was changed; nothing more is launched in it')
+
+    def make(self, name: str) -> str:
+        """Make the directory 'data' or 'data/sub' below it, mode 0700; its path. RunDirectoryError if it exists."""
+        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+            os.mkdir(os.path.basename(name), 0o700, dir_fd=walk.descriptor())
+        return self.path_of(name)
+
+    def renew(self, name: str) -> None:
+        """Remove the empty directory and make it again, without whatever attributes it had. RunDirectoryError."""
+        self.verify()
+        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+            os.rmdir(os.path.basename(name), dir_fd=walk.descriptor())
+        self.make(name)
+
+    def any_file(self, name: str) -> Optional[str]:
+        """The path of one of the regular files below the directory, or None if there is none."""
+        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+            found = next((path for path, _ in _files(walk)), None)
+        return None if found is None else os.path.join(self.path_of(name), found)
+
+    def file_list(self, name: str) -> Dict[str, int]:
+        """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
+        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+            return {path: status.st_size for path, status in _files(walk)}
+
+    def file_count(self, name: str, with_sizes: bool) -> FileCount:
+        """How many directories and files are below the directory, and the files' sizes if they are asked for.
+
+        Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
+        """
+        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+            return _file_count(walk, os.path.basename(name), with_sizes)
+
+    def empty(self, name: str) -> Removal:
+        """Remove everything below the directory, which stays with its layout.
+
+        RunDirectoryError as for verify, and if anything is left: the next launch would find it there.
+        """
+        self.verify()
+        account = _Account()
+        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+            _empty(walk, account)
+        removal = account.removal()
+        with _explained(self.path_of(name)):
+            if removal.left:
+                raise _Left(
+                    f'it cannot be emptied, and nothing more is launched in it; left: {_listed(removal.left)}'
+                )
+        return removal
+
+    def close(self) -> None:
+        """Give the descriptors back; the directory stays."""
+        os.close(self.descriptor)
+        os.close(self.parent_descriptor)
+
+    def _walk_to(self, directory: str, name: str) -> '_Walk':
+        parts = name.split('/')
+        if parts[0] not in self.marker.entries or not all(map(_ENTRY.match, parts)):
+            raise _Left(f'the marker names no such entry (entries: {", ".join(self.marker.entries)})')
+        walk = _Walk(os.dup(self.parent_descriptor))
+        try:
+            walk.enter(os.path.basename(self.path), os.fstat(self.descriptor))
+            for part in directory.split('/') if directory else ():
+                walk.enter(part, walk.look(part))
+        except BaseException:
+            walk.close()
+            raise
+        return walk
+
+
+class Found(NamedTuple):
+    """A marked run directory as it lies there. size_bytes: the sum of its files' sizes, without the marker's."""
+
+    marker: Marker
+    files: int
+    size_bytes: int
+
+
+def path_of(parent: str, session: str, case: str) -> str:
+    """The run directory of a case; the same for every process of the session."""
+    return os.path.join(parent, _name_of(session, case))
+
+
+def create(parent: str, session: str, case: str, entries: Tuple[str, ...]) -> RunDirectory:
+    """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
+
+    entries: the top-level names that the session will make in it. What was made is undone if marking fails.
+    """
+    path = path_of(parent, session, case)
+    with _explained(parent):
+        _check_wish(parent, session, entries)
+    with contextlib.ExitStack() as undo:
+        with _explained(parent):
+            parent_descriptor = _open_parent(parent)
+            undo.callback(os.close, parent_descriptor)
+            _check_writable(parent_descriptor)
+        with _explained(path):
+            name = os.path.basename(path)
+            made = _make(parent_descriptor, name)
+            undo.callback(_remove_made, os.rmdir, parent_descriptor, name, made)
+            descriptor = os.open(name, _DIRECTORY, dir_fd=parent_descriptor)
+            undo.callback(os.close, descriptor)
+            status = os.fstat(descriptor)
+            if _identity(status) != made:
+                raise _Left('it was replaced by another as soon as it was made')
+            if status.st_uid != os.geteuid():
+                owner = user_name(status.st_uid)
+                raise _Left(f'the file system gave it to {owner} (root squash?); run as an ordinary user')
+            marker = Marker(FORMAT, case, this_owner(session), status.st_dev, status.st_ino, 0, tuple(entries))
+            marker = _write_marker(descriptor, marker)
+        undo.pop_all()
+    return RunDirectory(path, parent_descriptor, descriptor, marker)
+
+
+def inside(path: str, mount: str) -> Optional[str]:
+    """Why `path` does not lie under the mount point `mount`, on what is mounted there, as a sentence; or None."""
+    try:
+        descriptor = _open_parent(path)
+        try:
+            device = os.fstat(descriptor).st_dev
+        finally:
+            os.close(descriptor)
+        real, real_mount = os.path.realpath(path), os.path.realpath(mount)
+        if real_mount not in _mount_points():
+            return f'nothing is mounted at {mount}; mount the file system first'
+        if not _is_below(real, real_mount):
+            way = 'a symbolic link leads from it' if _is_below(path, mount) else 'it is'
+            return f'{path} does not lie under the mount point {mount}: {way} to {real}'
+        if device != os.stat(real_mount).st_dev:
+            return f'{path} lies under the mount point {mount}, but another file system is mounted in between'
+    except (_Left, OSError) as error:
+        return f'{path}: {_reason(error)}'
+    return None
+
+
+def found_at(path: str) -> Found:
+    """What lies in a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
+    files = size_bytes = 0
+    with _explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
+        walk.enter(_split(path)[1])
+        marker, _ = _claim(walk)
+        walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
+        for _, status in _files(walk):
+            files += 1
+            size_bytes += status.st_size
+    return Found(marker, files, size_bytes)
+
+
+def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
+    """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
+
+    Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
+    that the removal can be repeated. Foreign entries are left: top-level names that the marker does not name,
+    other owners, other mounts, and whatever is no file, directory or symbolic link.
+
+    made_by: host and pid of the process that alone may have made it; None for any of the session
+    """
+    account = _Account()
+    try:
+        parent, name = _split(path)
+        with _Walk(_open_parent(parent)) as walk:
+            try:
+                walk.enter(name)
+            except FileNotFoundError:
+                return account.removal()
+            marker, marker_status = _claim(walk)
+            _check_ours(walk, marker, session)
+            if made_by not in (None, (marker.maker.host, marker.maker.pid)):
+                owner = marker.maker
+                raise _Left(f'process {owner.pid} on {owner.host} made it, for another try of this case')
+            entries = walk.levels[-1].names
+            walk.levels[-1].names = [entry for entry in entries if entry in marker.entries]
+            for entry in sorted(set(entries) - set(marker.entries) - {MARKER}):
+                account.leave(entry, 'the session did not make it')
+            _empty(walk, account)
+            if not account.left and len(walk.levels) == 2:
+                _remove_marked(walk, name, marker, marker_status, account)
+    except (_Left, _Lost, OSError, ValueError) as error:
+        account.leave(path, _reason(error))
+    return account.removal()
+
+
+class _Left(Exception):
+    """Why something is left alone, as half a sentence."""
+
+
+class _Lost(Exception):
+    """A directory of the walk is not where it was entered any more.
+
+    depth: its place in the walk. gone: whether another process removed it, so that nothing of it is left
+    """
+
+    def __init__(self, depth: int, why: str, gone: bool = False) -> None:
+        super().__init__(why)
+        self.depth = depth
+        self.gone = gone
+
+
+class _Account:
+    """What a removal did and what it left."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.directories = 0
+        self.left: List[str] = []
+        self.unnamed = 0
+
+    def leave(self, path: str, why: str) -> None:
+        if len(self.left) < LEFT_MOST:
+            self.left.append(f'{_said(path)}: {why}')
+        else:
+            self.unnamed += 1
+
+    def removal(self) -> Removal:
+        more = [f'and {self.unnamed} more'] if self.unnamed else []
+        return Removal(self.files, self.directories, tuple(self.left + more), time.time())
+
+
+class _Level:
+    """A directory that a walk is inside of. names: what of it is still to do; kept: something in it is left."""
+
+    def __init__(self, name: str, identity: Tuple[int, int], descriptor: int, names: List[str]) -> None:
+        self.name = name
+        self.identity = identity
+        self.descriptor: Optional[int] = descriptor
+        self.names = names
+        self.kept = False
+
+
+_Listing = Callable[[int], List[str]]
+
+
+class _Walk:
+    """A way down from a parent directory, by descriptors. levels[0] is the parent, levels[1] the run directory."""
+
+    def __init__(self, parent_descriptor: int) -> None:
+        status = os.fstat(parent_descriptor)
+        self.levels = [_Level('', _identity(status), parent_descriptor, [])]
+        self._device = status.st_dev
+        self._mount = _mount_of(parent_descriptor)
+
+    def __enter__(self) -> '_Walk':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.cut(0)
+
+    def descriptor(self) -> int:
+        """Of the innermost directory, opened again from above if it was given up; raises _Lost if that fails."""
+        if self.levels[-1].descriptor is None:
+            for depth in range(2, len(self.levels)):
+                self._reopen(depth)
+        found = self.levels[-1].descriptor
+        assert found is not None
+        return found
+
+    def enter(
+        self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
+    ) -> None:
+        """Enter a directory, if it is the expected one, and list it. On _Left or OSError the walk stays as it is.
+
+        names_in: of a directory's descriptor, the names that are to be done; all of them if it is not given
+        """
+        above = self.descriptor()
+        status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
+        descriptor = self._open(above, name, _identity(status))
+        try:
+            names = (names_in or os.listdir)(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self.levels.append(_Level(name, _identity(status), descriptor, names))
+        self._give_up(len(self.levels) - 1 - _HELD)
+
+    def look(self, name: str) -> os.stat_result:
+        """The entry of the innermost directory, itself if it is a link. Raises OSError, or _Left if it is foreign."""
+        status = os.stat(name, dir_fd=self.descriptor(), follow_symlinks=False)
+        if status.st_dev != self._device:
+            raise _Left('another file system is mounted there')
+        if status.st_uid != os.geteuid():
+            raise _Left(f'it belongs to {user_name(status.st_uid)}')
+        if stat.S_IFMT(status.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise _Left(f'it is {_OTHER_KINDS.get(stat.S_IFMT(status.st_mode), "of an unknown kind")}')
+        return status
+
+    def check(self) -> None:
+        """Raise _Lost unless every directory that is held lies where it was entered.
+
+        The ones above them were given up, and are looked up again on the way back.
+        """
+        for depth in range(1, len(self.levels)):
+            above, level = self.levels[depth - 1].descriptor, self.levels[depth]
+            if above is None:
+                continue
+            try:
+                status = os.stat(level.name, dir_fd=above, follow_symlinks=False)
+            except OSError as error:
+                gone = level.descriptor is not None and os.fstat(level.descriptor).st_nlink == 0
+                raise _Lost(depth, f'it was moved while it was being removed ({_reason(error)})', gone) from error
+            if _identity(status) != level.identity:
+                raise _Lost(depth, 'it was replaced while it was being removed')
+
+    def leave(self) -> _Level:
+        """Go back up; the directory that was left."""
+        level = self.levels.pop()
+        _close(level)
+        return level
+
+    def cut(self, depth: int) -> None:
+        """Go back up until `depth` levels are left."""
+        while len(self.levels) > depth:
+            self.leave()
+
+    def path(self, name: str = '') -> str:
+        """Of an entry of the innermost directory, or of that itself, relative to the run directory."""
+        return '/'.join([level.name for level in self.levels[2:]] + ([name] if name else [])) or '.'
+
+    def _open(self, above: int, name: str, identity: Tuple[int, int]) -> int:
+        try:
+            descriptor = os.open(name, _DIRECTORY, dir_fd=above)
+        except NotADirectoryError:
+            raise _Left('it is no directory, or a symbolic link') from None
+        try:
+            if _identity(os.fstat(descriptor)) != identity:
+                raise _Left('it was replaced by another directory')
+            if _mount_of(descriptor) != self._mount or identity[0] != self._device:
+                raise _Left('another file system is mounted there')
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _reopen(self, depth: int) -> None:
+        level, above = self.levels[depth], self.levels[depth - 1].descriptor
+        if level.descriptor is None:
+            assert above is not None
+            try:
+                level.descriptor = self._open(above, level.name, level.identity)
+            except (_Left, OSError) as error:
+                raise _Lost(depth, _reason(error)) from error
+        self._give_up(depth - _HELD)
+
+    def _give_up(self, depth: int) -> None:
+        if depth >= 2:
+            _close(self.levels[depth])
+
+
+def _close(level: _Level) -> None:
+    if level.descriptor is not None:
+        os.close(level.descriptor)
+        level.descriptor = None
+
+
+def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
+    """Every regular file below the innermost directory, by relative name. What cannot be entered is passed over."""
+    base = len(walk.levels)
+    while len(walk.levels) > base or walk.levels[-1].names:
+        names = walk.levels[-1].names
+        if not names:
+            walk.leave()
+            continue
+        name = names.pop()
+        try:
+            status = os.stat(name, dir_fd=walk.descriptor(), follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                walk.enter(name, status)
+        except _Lost as lost:
+            if lost.depth < base:
+                raise
+            walk.cut(lost.depth)
+        except (_Left, OSError):
+            continue
+        else:
+            if stat.S_ISREG(status.st_mode):
+                yield '/'.join([level.name for level in walk.levels[base:]] + [name]), status
+
+
+def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
+    """Over all that is below an entry of the innermost directory. What cannot be entered is an error."""
+    count = _Count(with_sizes)
+    base = len(walk.levels)
+    walk.enter(name, walk.look(name), count.directories_in)
+    while len(walk.levels) > base:
+        names = walk.levels[-1].names
+        if names:
+            walk.enter(names.pop(), names_in=count.directories_in)
+        else:
+            walk.leave()
+    return FileCount(count.directories, count.files, count.sizes if with_sizes else None)
+
+
+class _Count:
+    """Of the entries of the directories that were listed by it."""
+
+    def __init__(self, with_sizes: bool) -> None:
+        self._with_sizes = with_sizes
+        self.directories = 0
+        self.files = 0
+        self.sizes: Dict[int, int] = {}
+
+    def directories_in(self, descriptor: int) -> List[str]:
+        """Count what is in a directory; the names of the directories in it."""
+        below = []
+        # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
+        with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+                elif entry.is_file(follow_symlinks=False):
+                    self.files += 1
+                    if self._with_sizes:
+                        size = os.stat(entry.name, dir_fd=descriptor, follow_symlinks=False).st_size
+                        self.sizes[size] = self.sizes.get(size, 0) + 1
+        self.directories += len(below)
+        return below
+
+
+def _empty(walk: _Walk, account: _Account) -> None:
+    """Remove what the innermost directory's names say, and everything below it."""
+    base = len(walk.levels)
+    while len(walk.levels) > base or walk.levels[-1].names:
+        level = walk.levels[-1]
+        name = level.names.pop() if level.names else ''
+        try:
+            if name:
+                _remove_entry(walk, name, account)
+            else:
+                _remove_directory(walk, walk.leave(), account)
+        except _Lost as lost:
+            walk.cut(lost.depth + 1)
+            if not lost.gone:
+                account.leave(walk.path(), str(lost))
+                walk.levels[lost.depth - 1].kept = True
+            walk.cut(lost.depth)
+            if lost.depth < base:
+                return
+        except FileNotFoundError:
+            continue
+        except (_Left, OSError) as error:
+            account.leave(walk.path(name or level.name), _reason(error))
+            walk.levels[-1].kept = True
+
+
+def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
+    status = walk.look(name)
+    if stat.S_ISDIR(status.st_mode):
+        walk.enter(name, status)
+        return
+    descriptor = walk.descriptor()
+    walk.check()
+    os.unlink(name, dir_fd=descriptor)
+    account.files += 1
+
+
+def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
+    if level.kept:
+        walk.levels[-1].kept = True
+        return
+    descriptor = walk.descriptor()
+    walk.check()
+    _remove_same(os.rmdir, descriptor, level.name, level.identity)
+    account.directories += 1
+
+
+def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.stat_result, account: _Account) -> None:
+    """The last step: the marker, then the directory that held nothing else. If that fails, the marker is put back."""
+    descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
+    assert parent_descriptor is not None
+    walk.check()
+    if os.listdir(descriptor) != [MARKER]:
+        raise _Left('something was made in it during the removal')
+    _remove_same(os.unlink, descriptor, MARKER, _identity(marker_status))
+    try:
+        _remove_same(os.rmdir, parent_descriptor, name, walk.levels[1].identity)
+    except BaseException:
+        _write_marker(descriptor, marker)
+        raise
+    account.directories += 1
+
+
+def _remove_same(action: Callable[..., None], above: int, name: str, identity: Tuple[int, int]) -> None:
+    """Remove an entry if it is the very one; raises _Left otherwise."""
+    if _identity(os.stat(name, dir_fd=above, follow_symlinks=False)) != identity:
+        raise _Left('it was replaced while it was being removed')
+    action(name, dir_fd=above)
+
+
+def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
+    """The marker of the run directory that the walk is in; _Left if there is none that belongs to it."""
+    directory = os.fstat(walk.descriptor())
+    marker, status = _read_marker(walk.descriptor())
+    if (marker.inode, marker.marker_inode) != (directory.st_ino, status.st_ino):
+        raise _Left(f'its {MARKER} was copied or moved from another directory')
+    # Elsewhere or after a boot the same file system can have another number (NFS, CephFS, FUSE).
+    if on_this_machine(marker.maker) and marker.device != directory.st_dev:
+        raise _Left(f'its {MARKER} was copied from another file system')
+    if _name_of(marker.maker.session, marker.case) != walk.levels[-1].name:
+        raise _Left('it was renamed after it was made; give it its name back, or remove it by hand')
+    if not marker.maker.uid == status.st_uid == directory.st_uid:
+        raise _Left(f'its {MARKER} was made by another user')
+    return marker, status
+
+
+def _check_ours(walk: _Walk, marker: Marker, session: str) -> None:
+    if marker.maker.session != session:
+        raise _Left(f'it belongs to session {marker.maker.session}, not to {_said(session)}')
+    if marker.maker.uid != os.geteuid():
+        raise _Left(f'it belongs to {user_name(marker.maker.uid)}, who can remove it')
+
+
+def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    try:
+        marker_descriptor = os.open(MARKER, flags, dir_fd=descriptor)
+    except FileNotFoundError:
+        raise _Left(f'it has no {MARKER}; if it is empty, an rmdir by hand is harmless') from None
+    except OSError as error:
+        raise _Left(f'its {MARKER} cannot be read: {_reason(error)}') from error
+    with os.fdopen(marker_descriptor, 'rb') as stream:
+        status = os.fstat(marker_descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MARKER_MOST:
+            raise _Left(f'its {MARKER} is none: no regular file of at most {_MARKER_MOST} bytes')
+        content = stream.read(_MARKER_MOST)
+    try:
+        marker = from_json(Marker, json.loads(content.decode('utf-8')))
+        fault = _fault(marker)
+    except (ValueError, RecursionError) as error:
+        fault = str(error)
+    if fault:
+        raise _Left(f'its {MARKER} is none that Seatrial wrote: {_said(fault)}')
+    return marker, status
+
+
+def _fault(marker: Marker) -> Optional[str]:
+    if marker.format != FORMAT:
+        return f'format {marker.format}; this version reads {FORMAT}'
+    if not _SESSION.match(marker.maker.session):
+        return 'maker.session'
+    if not all(map(_ENTRY.match, marker.entries)):
+        return 'entries'
+    if not abs(marker.maker.time) < 1e12:
+        return 'maker.time'
+    return None
+
+
+def _write_marker(descriptor: int, marker: Marker) -> Marker:
+    """Put the marker into the directory, which must have none; the marker with its own inode."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    marker_descriptor = os.open(MARKER, flags, 0o600, dir_fd=descriptor)
+    made = os.fstat(marker_descriptor)
+    marker = marker._replace(marker_inode=made.st_ino)
+    try:
+        with os.fdopen(marker_descriptor, 'wb') as stream:
+            stream.write(json.dumps(to_json(marker), indent=1).encode('ascii') + b'\n')
+            stream.flush()
+            os.fsync(stream.fileno())
+    except BaseException:
+        _remove_made(os.unlink, descriptor, MARKER, _identity(made))
+        raise
+    return marker
+
+
+def _remove_made(action: Callable[..., None], above: int, name: str, identity: Tuple[int, int]) -> None:
+    """Undo what was made just now; what cannot be undone stays."""
+    with contextlib.suppress(OSError, _Left):
+        _remove_same(action, above, name, identity)
+
+
+def _check_wish(parent: str, session: str, entries: Tuple[str, ...]) -> None:
+    if not os.path.isabs(parent):
+        raise _Left('it is no absolute path')
+    if not _SESSION.match(session):
+        raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
+    for entry in entries:
+        if not _ENTRY.match(entry):
+            raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
+
+
+def _check_writable(parent_descriptor: int) -> None:
+    if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:
+        raise _Left('its file system is mounted read-only; mount it for writing')
+    if not os.access('.', os.W_OK | os.X_OK, dir_fd=parent_descriptor, effective_ids=True):
+        raise _Left(f'{user_name(os.geteuid())} may not write in it; give them a directory in which they may')
+
+
+def _make(parent_descriptor: int, name: str) -> Tuple[int, int]:
+    try:
+        os.mkdir(name, 0o700, dir_fd=parent_descriptor)
+    except FileExistsError:
+        raise _Left('it is there already, from an earlier run of this case; `seatrial clean` removes it') from None
+    return _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
+
+
+def _open_parent(parent: str) -> int:
+    try:
+        return os.open(parent, os.O_RDONLY | os.O_DIRECTORY)  # which makes an automounter mount it
+    except PermissionError:
+        return os.open(parent, os.O_PATH | os.O_DIRECTORY)  # one may make entries where one may not list them
+    except FileNotFoundError:
+        raise _Left(f'no such directory on {os.uname().nodename}; is the file system mounted?') from None
+
+
+def _split(path: str) -> Tuple[str, str]:
+    parent, name = os.path.split(path.rstrip('/'))
+    if name in ('', '.', '..'):
+        raise _Left('the path must end with the name of a run directory')
+    return parent or '.', name
+
+
+def _name_of(session: str, case: str) -> str:
+    digest = hashlib.sha256(case.encode('utf-8', 'surrogatepass')).hexdigest()
+    return f'{PREFIX}{session}-{digest[:8]}'
+
+
+def _identity(status: os.stat_result) -> Tuple[int, int]:
+    return status.st_dev, status.st_ino
+
+
+def _mount_of(descriptor: int) -> str:
+    """The mount that a descriptor lies on (proc(5), fdinfo); a bind mount has its own on the same device."""
+    try:
+        with open(f'/proc/self/fdinfo/{descriptor}') as stream:
+            return next((line for line in stream if line.startswith('mnt_id:')), '')
+    except OSError:
+        return ''
+
+
+def _mount_points() -> List[str]:
+    """Where something is mounted (proc(5), mountinfo, field 5)."""
+    with open('/proc/self/mountinfo', 'rb') as stream:
+        fields = [line.split()[4] for line in stream]
+    return [os.fsdecode(re.sub(rb'\\([0-7]{3})', lambda match: bytes([int(match.group(1), 8)]), f)) for f in fields]
+
+
+def _is_below(path: str, parent: str) -> bool:
+    return path == parent or path.startswith(parent.rstrip('/') + '/')
+
+
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (_Left, _Lost, OSError, ValueError) as error:
+        raise RunDirectoryError(f'{_said(where)}: {_reason(error)}') from error
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError):
+        text = error.strerror or str(error)
+        return text[:1].lower() + text[1:]
+    return str(error)
+
+
+def _listed(left: Tuple[str, ...]) -> str:
+    more = len(left) - 1
+    return f'{left[0]}, and {more} more' if more else left[0]
+
+
+def _said(text: str) -> str:
+    """A path as it can be printed under every locale, and stored: printable ASCII, and not endless."""
+    try:
+        ascii_ = os.fsencode(text).decode('ascii', 'backslashreplace')
+    except UnicodeEncodeError:  # half a surrogate pair, which no file name has
+        ascii_ = text.encode('ascii', 'backslashreplace').decode('ascii')
+    readable = ''.join(c if c.isprintable() else c.encode('unicode_escape').decode('ascii') for c in ascii_)
+    return readable if len(readable) <= _TEXT_MOST else f'{readable[:120]}...{readable[-60:]}'

@@ -1,0 +1,1 @@
+"""A launch: processes that begin together on their nodes and end in time."""

@@ -1,0 +1,116 @@
+"""Where a launcher puts the tasks, proved by a launch that does no I/O, before one that does (rules T11, P17)."""
+
+import os
+import platform
+import sys
+from collections import Counter
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from seatrial.engine.carried import module_argv
+from seatrial.engine.dispatch import RANK_VARIABLES
+from seatrial.job.launch.processes import launch_argv
+from seatrial.model.ask import Answer, ask
+from seatrial.model.plan import Launcher
+from seatrial.model.work import Place
+from seatrial.model.workload import Point
+from seatrial.rules.places import short
+
+DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
+"""A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
+
+MARK = 'seatrial-task'
+SAID_MOST = 200  # characters of what a launcher complained
+SHOWN_NODES = 8
+
+
+def main(arguments: List[str]) -> int:
+    """One task: say which rank it is, and on which host."""
+    rank = next((os.environ[name] for name in RANK_VARIABLES if name in os.environ), '?')
+    print(f'{MARK} {rank} {platform.node()}', flush=True)
+    return 0
+
+
+def misplaced(launcher: Launcher, points: Sequence[Place]) -> Optional[str]:
+    """How the launcher fails to place the tasks of one of these points, as a clause; None where it places all.
+
+    Each geometry is tried once. Nothing of it touches the file system, so it can be killed without a risk.
+    """
+    tried: Dict[Tuple[int, ...], Place] = {}
+    for point in points:
+        geometry = (point.nodes, point.tasks, point.tasks_per_node)
+        tried.setdefault(geometry, point)
+    # From the smallest, whose fault is the simplest.
+    for point in sorted(tried.values(), key=lambda point: (point.nodes, point.tasks)):
+        fault = _fault(launcher, point)
+        if fault is not None:
+            return fault
+    return None
+
+
+def said_by_tasks(
+    launcher: Launcher, point: Place, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
+) -> Tuple[str, Optional[str]]:
+    """What the tasks of a point print that each run this program, which writes no data; and why not, or None.
+
+    work_s: how long the program may take, beside its start. nodes: by name, where it is to run on these.
+    """
+    started = launch_argv(launcher, point, argv, nodes)
+    deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
+    answer = ask(started, deadline)
+    asked = f'{_counted(point.tasks, "task")} on {_counted(point.nodes, "node")}'
+    if answer is None:
+        return '', f'{started[0]} is not installed'
+    if answer.exit_status is None:
+        return '', f'{started[0]} has not started {asked} of a program that writes no data within {deadline:.0f} s'
+    if answer.exit_status != 0:
+        return '', f'{started[0]} could not start {asked}: {_complaint(answer)}'
+    return answer.stdout, None
+
+
+def said_by_nodes(
+    launcher: Launcher, nodes: int, mark: str, argv: Tuple[str, ...], work_s: float, named: Tuple[str, ...] = ()
+) -> Tuple[Dict[str, str], Optional[str]]:
+    """What one task on each of so many nodes prints behind the mark and its host, by the host; and what is wrong.
+
+    As said_by_tasks; `named`: the nodes. A node that says nothing is wrong too.
+    """
+    place = Point('', nodes, nodes, 1, 1, 1, 1)
+    said, fault = said_by_tasks(launcher, place, argv, work_s, named)
+    lines = (line.split(None, 2) for line in said.splitlines() if line.startswith(mark))
+    answers = {short(words[1]): words[2] for words in lines if len(words) == 3}
+    if fault is None and len(answers) != nodes:
+        there = ', '.join(sorted(answers)[:SHOWN_NODES]) or 'none'
+        fault = f'{nodes} nodes were asked for, one task on each, and {there} answered'
+    return answers, fault
+
+
+def _fault(launcher: Launcher, point: Place) -> Optional[str]:
+    said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
+    return fault or _misplaced(said, point)
+
+
+def _misplaced(said: str, point: Place) -> Optional[str]:
+    """What the tasks said against what was asked: every rank once, as many nodes, as many tasks on each."""
+    words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
+    hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
+    ranks = sorted(line[1] for line in words)
+    if ranks != sorted(str(rank) for rank in range(point.tasks)):
+        return f'{_asked(point.tasks)}, and the ranks {", ".join(ranks[:8]) or "none"} were there'
+    placed = ', '.join(f'{count} on {host}' for host, count in sorted(hosts.items())[:8])
+    if len(hosts) != point.nodes or set(hosts.values()) != {point.tasks_per_node}:
+        where = ' on one node' if point.nodes == 1 else f' on each of {point.nodes} nodes'
+        return f'{_asked(point.tasks_per_node, where)}; there were {placed}'
+    return None
+
+
+def _asked(tasks: int, where: str = '') -> str:
+    return f'1 task{where} was asked for' if tasks == 1 else f'{tasks} tasks{where} were asked for'
+
+
+def _counted(number: int, what: str) -> str:
+    return f'{number} {what}' if number == 1 else f'{number} {what}s'
+
+
+def _complaint(answer: Answer) -> str:
+    lines = [line for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
+    return lines[0].strip()[:SAID_MOST] if lines else f'it ended with {answer.exit_status} and said nothing'

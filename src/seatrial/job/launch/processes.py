@@ -1,0 +1,363 @@
+"""One launch: the processes of an engine's command, started on the nodes, timed and waited for."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Outcome, ProcessTime
+from seatrial.engine.carried import module_argv
+from seatrial.engine.together import ALONE, ran, together_argv
+from seatrial.job.directory import rundir
+from seatrial.job.launch.barrier import Barrier
+from seatrial.model.plan import Launcher
+from seatrial.model.work import Place
+
+WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
+GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
+STREAM_MOST = 8 << 20  # bytes of a stream that are looked at: its two ends
+RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
+
+
+class LaunchGivenUp(Exception):
+    """The launch did not end inside its limit, or the job was told to stop; says which, and what became of it."""
+
+
+class Finished(NamedTuple):
+    """What a launch left, and the bytes that the block layer fetched for its processes."""
+
+    outcome: Outcome
+    read_bytes: int
+
+
+def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
+    """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
+
+    Tasks a node are always stated. One rank that dies ends the others, which would wait for it in MPI: srun has to be
+    told so, Hydra and Open MPI do it by themselves. Sources: srun(1) -N, -n, --ntasks-per-node, --nodelist,
+    --kill-on-bad-exit; Hydra mpiexec -n, -ppn, -hosts; Open MPI mpirun(1) --map-by ppr, --host.
+    """
+    tasks, per_node = str(point.tasks), str(point.tasks_per_node)
+    heads = {
+        'local': ['mpiexec', '-n', tasks],
+        'srun': ['srun', f'-N{point.nodes}', f'-n{tasks}', f'--ntasks-per-node={per_node}', '--kill-on-bad-exit=1'],
+        'hydra': ['mpiexec', '-n', tasks, '-ppn', per_node],
+        'openmpi': ['mpirun', '-n', tasks, '--map-by', f'ppr:{per_node}:node'],
+    }
+    pins = {
+        'local': [],
+        'srun': [f'--nodelist={",".join(nodes)}'],
+        'hydra': ['-hosts', ','.join(nodes)],
+        'openmpi': ['--host', ','.join(f'{node}:{per_node}' for node in nodes)],
+    }
+    return [*heads[launcher.kind], *(pins[launcher.kind] if nodes else ()), *launcher.arguments, *argv]
+
+
+class Processes(NamedTuple):
+    """What the runner starts for a command.
+
+    argvs:  of its own processes: one a rank, or one launcher for all of them
+    inputs: files that must exist before: absolute path -> text
+    meet:   how many clients come to the launch's barrier; 0: there is none
+    ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
+    nodes:  that they run on, this one counted too
+    """
+
+    argvs: List[List[str]]
+    inputs: Dict[str, str]
+    meet: int = 0
+    ranks: int = 0
+    nodes: int = 1
+
+
+def processes_of(
+    command: Command, launcher: Launcher, point: Place, raw: str, nodes: Tuple[str, ...] = ()
+) -> Processes:
+    """How a command is started: here, under the site's launcher, or one process a client on the point's nodes.
+
+    Of the last, ordinary programs are started at the same moment, and tell when that was; `raw` as in carry_out.
+    nodes: by their names, where the point is to run on these and no others
+    """
+    if command.scope == 'mpi':
+        return Processes([launch_argv(launcher, point, command.argvs[0], nodes)], command.inputs)
+    argvs = [list(argv) for argv in command.argvs]
+    if not nodes and (point.nodes == 1 or command.scope != 'task'):
+        return Processes(argvs, command.inputs, len(argvs) if command.meets else 0)
+    if not command.meets:
+        argvs = [
+            list(together_argv(sys.executable, rank, len(argvs), tuple(argv))) for rank, argv in enumerate(argvs)
+        ]
+    ranks, count = f'{raw}.ranks.json', len(argvs)
+    place = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
+    started = launch_argv(launcher, place, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
+    if launcher.kind == 'srun':
+        # The barrier is in the environment, also where the site has jobs begin with an empty one.
+        started[1:1] = ['--export=ALL']
+    if count < point.tasks:
+        # One process makes all clients of its node: it must not be bound to the core of one task.
+        started[1:1] = {'srun': ['--cpu-bind=none'], 'openmpi': ['--bind-to', 'none']}.get(launcher.kind, [])
+    inputs = {**command.inputs, ranks: json.dumps(argvs)}
+    return Processes([started], inputs, count, count, point.nodes + 1 if nodes else point.nodes)
+
+
+DISPATCH = 'seatrial.engine.dispatch'
+
+
+def carry_out(
+    command: Command,
+    processes: Processes,
+    raw: str,
+    directory: str,
+    limit_s: float,
+    stopping: Callable[[], bool],
+) -> Finished:
+    """Run the processes in `directory` and wait for all.
+
+    Streams go to raw + '.out' and '.err' (with the rank).
+
+    Raises LaunchGivenUp after limit_s seconds or when `stopping` says so. Ending I/O that waits for a file
+    system is the last resort: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
+    """
+    for path, text in processes.inputs.items():
+        with open(path, 'w', encoding='utf-8') as stream:
+            stream.write(text)
+    place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
+    if stopping():
+        raise LaunchGivenUp('the job was told to stop; it was not begun')
+    if not processes.meet:
+        finished = _run(processes, raw, place, {}, limit_s, stopping)
+        reports: Dict[int, Any] = {}
+    else:
+        with Barrier(processes.meet, processes.nodes) as barrier:
+            finished = _run(processes, raw, place, barrier.environment, limit_s, stopping, barrier.abort)
+        reports = {} if command.meets else barrier.reports
+    outputs = tuple(_text(path) for path in command.outputs)
+    outcome = finished.outcome._replace(outputs=outputs)
+    if processes.ranks:
+        outcome = _by_rank(outcome, raw, processes.ranks, reports)
+    return finished._replace(outcome=outcome)
+
+
+def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
+    """The outcome of ranks that a launcher has started; when each ran as far as it told, else as the launcher did."""
+    launcher = outcome.processes[0]
+    told = ran(reports)
+    first = min((each.called_s - each.uncertainty_s for each in told.values()), default=0.0)
+    times, errs = [], []
+    for rank in range(ranks):
+        err = _stream(f'{raw}.{rank}.err') or ''
+        each, status = told.get(rank), launcher.exit_status
+        if each is not None:
+            # What clocks of two nodes can be apart makes the process longer, never shorter.
+            start_s, end_s = each.called_s - each.uncertainty_s - first, each.ended_s + each.uncertainty_s - first
+            times.append(ProcessTime(each.host, start_s, end_s, status))
+        elif reports and not status:
+            times.append(launcher._replace(exit_status=ALONE))
+            err += f'seatrial: rank {rank} has not told when it ran\n'
+        else:
+            times.append(launcher)
+        # A launcher that fails says why, and the ranks perhaps nothing.
+        errs.append(err or (outcome.stderrs[0] if status else ''))
+    outs = tuple(_stream(f'{raw}.{rank}.out') or '' for rank in range(ranks))
+    return outcome._replace(processes=tuple(times), stdouts=outs, stderrs=tuple(errs))
+
+
+def _run(
+    processes: Processes,
+    raw: str,
+    place: str,
+    own: Dict[str, str],
+    limit_s: float,
+    stopping: Callable[[], bool],
+    abort: Callable[[str], None] = lambda why: None,
+) -> Finished:
+    started = time.monotonic()
+    running = _start(processes.argvs, raw, place, own, started)
+    ended: Dict[int, Tuple[float, int, int]] = {}
+    while len(ended) < len(running.processes):
+        try:
+            rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
+            ended[rank] = (end, status, read_bytes)
+            if status:
+                # One that never came to the barrier would be waited for.
+                abort(f'process {rank} has failed')
+        except queue.Empty:
+            late = time.monotonic() - started > limit_s
+            if late or stopping():
+                left = _end_by_force(running, ended, place)
+                why = f'it did not end within {limit_s:.0f} s' if late else 'the job was told to stop'
+                survived = f' and process {left[0]} survived SIGKILL' if left else ''
+                raise LaunchGivenUp(f'{why}; it was ended{survived}') from None
+    host = socket.gethostname()
+    times = [ProcessTime(host, running.starts[rank], ended[rank][0], ended[rank][1]) for rank in range(len(ended))]
+    outcome = Outcome(
+        tuple(times),
+        tuple(_stream(path) or '' for path in running.outs),
+        tuple(_stream(path) or '' for path in running.errs),
+        (),
+    )
+    if outcome.exit_status and _working_in(place):
+        # Clients that outlived the engine would disturb the next launch.
+        _kill_all(_working_in(place))
+        _wait_for_all(running, ended, place)
+    _drop_empty(running.outs + running.errs)
+    return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
+
+
+class _Running(NamedTuple):
+    processes: List['subprocess.Popen[bytes]']
+    starts: List[float]
+    ends: 'queue.Queue[Tuple[int, float, int, int]]'
+    outs: List[str]
+    errs: List[str]
+
+
+def _start(argvs: List[List[str]], raw: str, place: str, own: Dict[str, str], zero: float) -> _Running:
+    environment = dict(os.environ, LC_ALL='C', **own)
+    running = _Running([], [], queue.Queue(), [], [])
+    try:
+        for rank, argv in enumerate(argvs):
+            suffix = f'.{rank}' if len(argvs) > 1 else ''
+            out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
+            with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
+                running.starts.append(time.monotonic() - zero)
+                process = _process(argv, place, environment, stdout, stderr)
+            running.processes.append(process)
+            running.outs.append(out)
+            running.errs.append(err)
+            threading.Thread(target=_wait, args=(process.pid, rank, zero, running.ends), daemon=True).start()
+    except OSError:
+        _end_by_force(running, {}, place)
+        raise
+    return running
+
+
+def _process(
+    argv: List[str], directory: str, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
+) -> 'subprocess.Popen[bytes]':
+    return subprocess.Popen(
+        argv,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
+
+
+def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, float, int, int]]') -> None:
+    # wait4 and not Popen.wait: only it tells what the process and its descendants read from storage.
+    _, status, usage = os.wait4(pid, 0)
+    end = time.monotonic() - zero
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    ends.put((rank, end, code, usage.ru_inblock * RUSAGE_BLOCK))
+
+
+def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+    _signal_groups(running, ended, signal.SIGTERM)
+    if _wait_for_all(running, ended, place):
+        _signal_groups(running, ended, signal.SIGKILL)
+        _kill_all(_working_in(place))
+    return _wait_for_all(running, ended, place)
+
+
+def _signal_groups(running: _Running, ended: Dict[int, Tuple[float, int, int]], number: int) -> None:
+    for rank, process in enumerate(running.processes):
+        if rank not in ended:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                os.killpg(process.pid, number)
+
+
+def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+    """Wait until the processes and those that they started in `place` are gone; after GRACE_S, those that are not."""
+    deadline = time.monotonic() + GRACE_S
+    while True:
+        left = {process.pid for rank, process in enumerate(running.processes) if rank not in ended}
+        left.update(_working_in(place))
+        if not left or time.monotonic() > deadline:
+            return sorted(left)
+        with contextlib.suppress(queue.Empty):
+            rank, end, status, read_bytes = running.ends.get(timeout=WAKE_S)
+            ended[rank] = (end, status, read_bytes)
+
+
+def still_working(target: str) -> Optional[str]:
+    """Which of this user's processes works in a run directory below the target, as a sentence, or None."""
+    target = os.path.realpath(target)
+    for pid, place in _places():
+        if place.startswith(os.path.join(target, rundir.PREFIX)):
+            return f'process {pid} on this node still works in {place}'
+    return None
+
+
+def _working_in(place: str) -> List[int]:
+    """This user's processes that work in `place`, the run's own data directory."""
+    return [pid for pid, where in _places() if where == place]
+
+
+def _places() -> Iterator[Tuple[int, str]]:
+    """This user's processes without a terminal, each with its working directory.
+
+    Neither a process group nor a session finds an engine's clients: each client of fio is a session of its own (seen
+    with 3.33), and its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file
+    system, which may be dead. A shell in which somebody looks at the directory has a terminal.
+    """
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            place = os.readlink(f'/proc/{name}/cwd')
+            if os.stat(f'/proc/{name}').st_uid != os.geteuid():
+                continue
+            with open(f'/proc/{name}/stat', 'rb') as stream:
+                terminal = int(stream.read().rpartition(b')')[2].split()[4])
+            if terminal == 0:
+                yield int(name), place
+
+
+def _kill_all(pids: List[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.kill(pid, signal.SIGKILL)
+
+
+def _text(path: str) -> Optional[str]:
+    """What an engine has written in full, for its own file is no use otherwise."""
+    try:
+        with open(path, encoding='utf-8', errors='replace') as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return None
+
+
+def _stream(path: str) -> Optional[str]:
+    """What a process has printed: its beginning and its end, where it has printed more than STREAM_MOST bytes.
+
+    An engine that complains of every transfer prints gigabytes. All of it stays in the file.
+    """
+    try:
+        with open(path, 'rb') as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size <= STREAM_MOST:
+                return stream.read().decode('utf-8', 'replace')
+            half = STREAM_MOST // 2
+            head = stream.read(half).decode('utf-8', 'replace')
+            stream.seek(size - half)
+            tail = stream.read(half).decode('utf-8', 'replace')
+    except FileNotFoundError:
+        return None
+    # Whole lines: half a line can say something else than the line.
+    begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
+    return f'{begun}[{size - STREAM_MOST} bytes are left out]\n{ended}'
+
+
+def _drop_empty(paths: List[str]) -> None:
+    for path in paths:
+        if os.path.getsize(path) == 0:
+            os.unlink(path)

@@ -1,0 +1,31 @@
+"""A look at the file system between launches: one that stalls stops new launches and is waited for (rule P17)."""
+
+import time
+from typing import Callable, NamedTuple
+
+from seatrial.model.ask import unresponsive
+
+PATIENCE_S = 600.0
+"""At least, where the type's own recovery is shorter: a server that is rebooted is back in minutes."""
+
+PAUSE_S = 1.0
+
+
+class Stalled(NamedTuple):
+    """How long it did not answer (seconds), 0.0 where it did at once; and whether it answers now."""
+
+    seconds: float
+    answers: bool
+
+
+def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool]) -> Stalled:
+    """Wait until the file system answers, for as long as its recovery may take; less if the job is told to stop."""
+    began = time.monotonic()
+    patience_s = max(PATIENCE_S, recovery_limit_s)
+    if unresponsive(path) is None:
+        return Stalled(0.0, True)
+    while not stopping() and time.monotonic() - began < patience_s:
+        time.sleep(PAUSE_S)
+        if unresponsive(path) is None:
+            return Stalled(time.monotonic() - began, True)
+    return Stalled(time.monotonic() - began, False)

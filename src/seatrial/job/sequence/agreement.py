@@ -1,0 +1,74 @@
+"""Whether all nodes of a case measure with the same: each tells it by a launch that does no I/O (rule P21).
+
+What only the first node was asked may be otherwise on another one: a local installation, a module path, a mount.
+"""
+
+import hashlib
+import platform
+import sys
+from typing import Dict, List, Optional
+
+from seatrial.engine.carried import module_argv
+from seatrial.job.launch.placement import SHOWN_NODES, said_by_nodes
+from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
+from seatrial.model.plan import Launcher
+from seatrial.model.record import Finding, Provenance
+from seatrial.rules.places import short
+from seatrial.rules.registry import finding
+
+MARK, SAME = 'seatrial-node', 'same'
+MPI, NO_MPI = 'mpi', 'no-mpi'
+SHOWN_ANSWERS = 4
+
+
+def main(arguments: List[str]) -> int:
+    """The task of one node. `arguments`: the program, whether it is linked with MPI, the digest of what is expected.
+
+    It says what it has only where that is something else: of thousands of nodes that agree, each says one word.
+    """
+    program, kind, expected = arguments
+    own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
+    said = SAME if _digest(own) == expected else _words(own, kind == MPI)
+    print(f'{MARK} {platform.node()} {said}', flush=True)
+    return 0
+
+
+def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: Provenance) -> Optional[Finding]:
+    """What is found where a node would measure with another build or MPI than `own`, which is this node's; or None.
+
+    nodes: of the allocation, each of which is asked once. Nothing of it touches the file system under test.
+    """
+    argv = module_argv(
+        sys.executable, 'seatrial.job.sequence.agreement', (program, MPI if mpi else NO_MPI, _digest(own))
+    )
+    # A program is read whole, and ldd and the library are asked in turn.
+    answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
+    if fault is not None:
+        return finding('P17', fault)
+    others: Dict[str, List[str]] = {}
+    for host, answer in sorted(answers.items()):
+        if answer != SAME:
+            others.setdefault(answer, []).append(host)
+    return finding('P21', _clause(program, _words(own, mpi), others)) if others else None
+
+
+def _clause(program: str, own: str, others: Dict[str, List[str]]) -> str:
+    most = sorted(others.items(), key=lambda each: -len(each[1]))
+    told = [f'{answer} on {_listed(hosts, SHOWN_NODES)}' for answer, hosts in most[:SHOWN_ANSWERS]]
+    left = [host for _, hosts in most[SHOWN_ANSWERS:] for host in hosts]
+    rest = [f'still others on {_listed(left, SHOWN_NODES)}'] if left else []
+    return f'{program} is {own} on {short(platform.node())}, and {", ".join([*told, *rest])}'
+
+
+def _listed(names: List[str], most: int) -> str:
+    more = len(names) - most
+    return f'{", ".join(names[:most])} and {more} more' if more > 0 else ', '.join(names)
+
+
+def _words(own: Provenance, mpi: bool) -> str:
+    build = words(own.build) or 'no file that can be read'
+    return f'{build} with {own.mpi or "an MPI that is not known"}' if mpi else build
+
+
+def _digest(own: Provenance) -> str:
+    return hashlib.sha256(f'{own.build} {own.mpi}'.encode('utf-8')).hexdigest()

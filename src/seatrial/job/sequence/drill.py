@@ -1,0 +1,161 @@
+"""The drill-down of a case that is surely slower than its bound: launches on groups of targets, which name the slow.
+
+They come after all that the plan asks for, in what is left of its time budget, and are no figures of the case: they
+have a stage of their own and a record that says what was found.
+"""
+
+import random
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from seatrial.filesystem.base import FileSystem
+from seatrial.job.sequence.layouts import FREE_SHARE
+from seatrial.model.layout import Layout, target_name
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.record import FLASH, Drill, DrillGroup, Records
+from seatrial.model.work import sized
+from seatrial.model.workload import NAMED, AccessPattern, Point, files_of
+from seatrial.rules.case import measured
+from seatrial.rules.drill import REPETITIONS, Breach, Group, Search, begin, breach, conclusion, groups, learned
+
+DRILL = 'drill'
+LAUNCH_S = 5.0
+"""Seconds that a launch is to last as fast as the case was: enough to tell targets apart, and many fit a budget."""
+
+
+class Begun(NamedTuple):
+    """What a drill-down starts from. numbers: of each target that takes new files, by its name.
+
+    point: the slow one, with its share of each client; per_client: that share
+    mixed: whether some of them are flash and others are not, so that the slow ones may be well
+    """
+
+    plan: TrialPlan
+    breach: Breach
+    point: Point
+    per_client: int
+    numbers: Dict[str, int]
+    servers: Dict[str, str]
+    mixed: bool = False
+
+
+MIXED = 'nothing can be told apart: its files lie on flash and on other targets; give it a layout in one pool'
+
+Measure = Callable[[Point, int], Optional[float]]
+"""Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
+
+
+def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Begun]:
+    """What there is to be searched for and among, or None: all may meet its bound, or nothing can be told apart."""
+    if not plan.floors or plan.axis in NAMED or not isinstance(plan.workload, AccessPattern) or not records.sized:
+        return None
+    values: Dict[str, Dict[str, List[float]]] = {}
+    seconds: Dict[str, List[float]] = {}
+    for samples in measured(plan, records).values():
+        for sample in samples:
+            if sample.valid and sample.measurement:
+                figures = values.setdefault(sample.point, {})
+                for name, figure in sample.figures.items():
+                    figures.setdefault(name, []).append(figure)
+                seconds.setdefault(sample.point, []).append(sample.measurement.seconds)
+    worst = breach(values, plan.floors, plan.stopping.confidence)
+    rows = driver.targets(plan.target.path) if worst else ()
+    if worst is None:
+        return None
+    point = next(each for each in plan.points if each.label == worst.point)
+    assert isinstance(point, Point), 'an access pattern has no others'
+    layout = point.layout or plan.target.layout
+    reach = driver.reach(plan.target.path, layout, _file_size(plan, point, records.sized.per_client))
+    usable = [
+        row
+        for row in rows
+        if row.kind == 'OST'
+        and row.active
+        and row.takes_objects is not False
+        and (reach is None or row.number in reach)
+    ]
+    numbers = {target_name('OST', row.number): row.number for row in usable if not row.fault}
+    if len(numbers) < 2:
+        return None
+    free = min((row.bytes_free for row in usable if row.bytes_free is not None), default=None)
+    most = records.sized.per_client if free is None else int(FREE_SHARE * free) // point.tasks
+    per_client = _share(
+        plan, min(most, records.sized.per_client), records.sized.per_client / min(seconds[worst.point])
+    )
+    if per_client == 0:
+        return None
+    at = sized(point, plan.axis, per_client)
+    assert isinstance(at, Point)
+    flash = {row.number for row in usable if FLASH in row.flags}
+    mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
+    return Begun(plan, worst, at, per_client, numbers, driver.servers(plan.target.path), mixed)
+
+
+def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], dice: random.Random) -> Drill:
+    """Search until nothing can be divided any more, or the time is used up."""
+    targets = list(begun.numbers)
+    about = metric(begun.breach.operation, begun.breach.point), begun.breach.bound
+    if begun.mixed:
+        return Drill(*about, (), MIXED)
+    search = begin(targets, begun.servers)
+    rounds: List[Sequence[DrillGroup]] = []
+    out_of_time = False
+    while True:
+        asked = groups(search)
+        if not asked:
+            break
+        figures = _round(begun, search, asked, measure, left_s, dice)
+        if figures is None:
+            out_of_time = True
+            break
+        rounds.append([DrillGroup(each.label, each.targets, tuple(figures[each.label])) for each in asked])
+        search = learned(search, asked, figures)
+    return Drill(*about, tuple(tuple(each) for each in rounds), conclusion(search, targets, out_of_time))
+
+
+def _round(
+    begun: Begun,
+    search: Search,
+    asked: Sequence[Group],
+    measure: Measure,
+    left_s: Callable[[], float],
+    dice: random.Random,
+) -> Optional[Dict[str, List[float]]]:
+    """The figures of each group, interleaved in random order; None where the time does not suffice for all."""
+    figures: Dict[str, List[float]] = {each.label: [] for each in asked}
+    began_with = left_s()
+    for repetition in range(REPETITIONS):
+        for group in dice.sample(list(asked), len(asked)):
+            if left_s() <= 0:
+                return None
+            figure = measure(_pinned(begun, group, search.rounds + 1), repetition)
+            if figure is not None:
+                figures[group.label].append(figure)
+        used = began_with - left_s()
+        if used / (repetition + 1) * (REPETITIONS - repetition - 1) > left_s():
+            return None
+    return figures
+
+
+def _pinned(begun: Begun, group: Group, number: int) -> Point:
+    """The point with its files striped over the group, in the case's own stripes where these are plain."""
+    asked = begun.point.layout or begun.plan.target.layout
+    layout = Layout(
+        f'drill{number}{group.label}',
+        stripe_size=None if asked.components else asked.stripe_size,
+        osts=tuple(begun.numbers[name] for name in group.targets),
+    )
+    return begun.point._replace(label=layout.name, layout=layout)
+
+
+def _file_size(plan: TrialPlan, point: Point, per_client: int) -> int:
+    """Bytes of the largest file of the point."""
+    assert isinstance(plan.workload, AccessPattern)
+    at = sized(point, plan.axis, per_client)
+    assert isinstance(at, Point)
+    return max(file.size for file in files_of(plan.workload, at))
+
+
+def _share(plan: TrialPlan, most: int, rate: float) -> int:
+    """Of each client: as much as it moves in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
+    granule = plan.sizing.granule
+    return min(most, max(granule, int(rate * LAUNCH_S))) // granule * granule

@@ -1,0 +1,125 @@
+"""With what a job measures, as the node tells it: the build of the program, its MPI, the modules that are loaded."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+from typing import Mapping, Optional, Tuple
+
+from seatrial.job.launch.processes import launch_argv
+from seatrial.model.ask import ask
+from seatrial.model.plan import Launcher
+from seatrial.model.record import Provenance
+from seatrial.model.workload import Point
+
+ANSWER_S = 30.0
+BLOCK = 1 << 20
+LONGEST_VALUE = 200  # characters
+
+ANY_POINT = Point('', 1, 1, 1, 1, 1, 1)
+
+# Of ldd(1): the library that has MPI's C functions, not those for C++ and Fortran that stand beside it.
+_LIBRARY = re.compile(r'^\s*libmpi(?!\w*(?:cxx|mpifh|usempi|fort))\w*\.so\S* => (/\S+)', re.M)
+
+# What a rank is told too: MPI 3.1, section 8.1.1; it may be asked before MPI_Init. 8192 is the longest of any MPI.
+_ASK_LIBRARY = """
+import ctypes, sys
+said, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(said, ctypes.byref(length))
+print(said.value.decode())
+"""
+
+# Of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
+_CHANGES_IO = re.compile(r'LD_PRELOAD\Z|.*ROMIO|IOR_HINT__|MPICH_MPIIO_|OMPI_MCA_|DARSHAN_')
+
+# In the order of trial: the name that is kept, and what says it. Genuine answers: tests/transcripts/mpi.
+_SAID = (
+    ('Intel MPI', re.compile(r'Intel\(R\) MPI Library.*?(?:, Version )?(\d{4}\.\S+)')),
+    ('Cray MPICH', re.compile(r'CRAY MPICH version (\S+)')),
+    ('Open MPI', re.compile(r'(?:Open MPI v|\((?:Open MPI|OpenRTE)\) )([^\s,]+)')),
+    ('MPICH', re.compile(r'MPICH Version:\s*(\S+)')),
+    ('Hydra', re.compile(r'HYDRA build details:\s*Version:\s*(\S+)')),
+    ('Slurm', re.compile(r'^slurm(?:-wlm)? (\S+)')),
+)
+
+
+def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provenance:
+    """What can be told here of a program at this path.
+
+    mpi: whether it is linked with MPI. launcher: what starts its ranks, or None where nothing does.
+    """
+    return Provenance(
+        build=build_of(program),
+        mpi=library_of(program) if mpi else '',
+        launcher=launcher_of(launcher) if launcher else '',
+        modules=tuple(name for name in os.environ.get('LOADEDMODULES', '').split(':') if name),
+        environment=inherited(os.environ),
+    )
+
+
+def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
+    """What of an environment changes the I/O of the ranks that inherit it, beside what the plan asks for."""
+    found = sorted(item for item in environment.items() if _CHANGES_IO.match(item[0]))
+    return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in found)
+
+
+def build_of(program: str) -> str:
+    """'spack:HASH' of the installation that a program belongs to, else 'sha256:HEX' of the file; empty: unreadable.
+
+    Spack leaves what an installation is in .spack/spec.json below its prefix.
+    """
+    path = os.path.realpath(program)
+    try:
+        with open(os.path.join(os.path.dirname(os.path.dirname(path)), '.spack', 'spec.json')) as stream:
+            return 'spack:{}'.format(json.load(stream)['spec']['nodes'][0]['hash'])
+    except (OSError, ValueError, KeyError, IndexError, TypeError):
+        pass
+    digest = hashlib.sha256()
+    try:
+        with open(path, 'rb') as program_file:
+            for block in iter(lambda: program_file.read(BLOCK), b''):
+                digest.update(block)
+    except OSError:
+        return ''
+    return f'sha256:{digest.hexdigest()}'
+
+
+def library_of(program: str) -> str:
+    """The MPI that a rank of this program loads, and its version as the library itself says it; empty: not known."""
+    linked = ask(['ldd', program], ANSWER_S)
+    library = linked_library(linked.stdout if linked else '')
+    if library is None:
+        return ''
+    answer = ask([sys.executable, '-c', _ASK_LIBRARY, library], ANSWER_S)
+    return version_said(answer.stdout if answer else '')
+
+
+def launcher_of(launcher: Launcher) -> str:
+    """What starts the ranks, and its version as it says it; empty: not known."""
+    program = shutil.which(launch_argv(launcher, ANY_POINT, ())[0])
+    answer = ask([program, '--version'], ANSWER_S) if program else None
+    return version_said(answer.stdout if answer else '')
+
+
+def linked_library(text: str) -> Optional[str]:
+    """The path of the MPI library in the output of ldd, or None."""
+    found = _LIBRARY.search(text)
+    return found.group(1) if found else None
+
+
+def version_said(text: str) -> str:
+    """'Open MPI 4.1.4', of what an MPI library or a launcher says; else the first line of it, or empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = ((name, pattern.search(text)) for name, pattern in _SAID)
+    first = next((f'{name} {match.group(1)}' for name, match in found if match), None)
+    return first or (lines[0] if lines else '')
+
+
+def words(build: str) -> str:
+    """A build as people read it: 'Spack l7f4hbh', 'SHA-256 0a1b2c3d4e5f'."""
+    kind, _, value = build.partition(':')
+    shown = {'spack': ('Spack', 7), 'sha256': ('SHA-256', 12)}
+    name, length = shown.get(kind, (kind, len(value)))
+    return f'{name} {value[:length]}'.strip()

@@ -1,0 +1,125 @@
+"""The job on the node: it carries a trial plan out and writes down what it saw. It decides no verdict."""
+
+import itertools
+import os
+import time
+import traceback
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from seatrial.job.directory import lock, rundir
+from seatrial.job.directory.orphans import keep_heartbeat
+from seatrial.job.launch.processes import LaunchGivenUp
+from seatrial.job.sequence import start
+from seatrial.job.sequence.blocks import measure
+from seatrial.job.sequence.followup import drill_down, measure_again
+from seatrial.job.sequence.layouts import Layouts
+from seatrial.job.sequence.recorder import Recorder
+from seatrial.job.sequence.signals import Interrupted, Signals
+from seatrial.job.sequence.sizing import by_warm_up
+from seatrial.job.sequence.survey import Survey
+from seatrial.job.sequence.telemetry import observed
+from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import End
+from seatrial.model.workload import PLACES
+
+CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems slow
+
+FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
+
+
+def run(plan: TrialPlan) -> End:
+    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already."""
+    recorder = Recorder(plan.records)
+    signals = Signals()
+    at_end = _AtEnd({}, {})
+    try:
+        reason, why = _guarded(plan, recorder, signals, at_end)
+    except Interrupted as error:
+        reason, why = INTERRUPTED, str(error)
+    except (Refused, LaunchGivenUp) as error:
+        # A signal reaches what the job has started too, whose silence is then no reason to refuse it.
+        if signals.stopping():
+            reason, why = INTERRUPTED, signals.sentence()
+        elif isinstance(error, Refused):
+            reason, why = REFUSED, str(error)
+        else:
+            reason, why = FAILED, f'a launch was given up: {error}'
+    except OSError as error:
+        reason, why = FAILED, f'the job could not go on: {error}'
+    except Exception as error:
+        with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
+            traceback.print_exc(file=stream)
+        reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
+    end = End(reason, why, time.time(), *at_end)
+    recorder.write(end)
+    recorder.sync()
+    recorder.close()
+    signals.restore()
+    return end
+
+
+class _AtEnd(NamedTuple):
+    """What the end record says beside the reason, filled in on the way."""
+
+    stopped: Dict[str, str]
+    state: Dict[str, str]
+
+
+def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtEnd) -> Tuple[str, str]:
+    """Hold the lock of the storage system, and say that the session is alive, while the plan is carried out."""
+    try:
+        held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
+    except lock.LockHeld as error:
+        start.begin(plan, recorder, start.look(plan, str(error)), '')
+        raise AssertionError('a held lock refuses the run') from error
+    except lock.LockError as error:
+        raise Refused(str(error)) from error
+    heartbeat: Optional[lock.Heartbeat] = None
+    try:
+        heartbeat = keep_heartbeat(plan.state, plan.session)
+        _carry_out(plan, recorder, signals, held, at_end)
+    except rundir.RunDirectoryError as error:
+        raise Refused(str(error)) from error
+    finally:
+        if heartbeat is not None:
+            heartbeat.stop()
+        held.release()
+    return FINISHED, 'every launch that the plan asks for was made'
+
+
+def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
+    seen = start.look(plan, None)
+    signals.heed()
+    trial = _begun(plan, recorder, signals, held, seen)
+    driver = trial.ground.driver
+    with observed(plan.target, recorder.directory, driver):
+        kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis in PLACES else 0.0
+        measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
+        if plan.axis in PLACES and not plan.stopping.fixed:
+            measure_again(trial)
+        drill_down(trial)
+    at_end.state.update(driver.state(plan.target.path))
+
+
+def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, seen: Survey) -> Trial:
+    """The trial with its start recorded and its run directory made; Refused where it must not begin."""
+    chosen = start.begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
+    start.prove_placement(plan, chosen)
+    start.prove_agreement(plan, chosen)
+    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
+    ground = start.ground_of(plan, chosen, run_directory)
+    return Trial(
+        plan=plan,
+        recorder=recorder,
+        signals=signals,
+        held=held,
+        program=chosen.program,
+        seen=seen,
+        ground=ground,
+        layouts=Layouts(plan, ground.driver, run_directory),
+        deadline=time.monotonic() + plan.stopping.budget_s,
+        counter=itertools.count(1),
+        rates=[],
+        nodes=start.named_nodes(plan),
+    )

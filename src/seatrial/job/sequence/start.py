@@ -1,0 +1,132 @@
+"""How a job starts: what the node sees is judged and written down, and the ground for its launches is prepared."""
+
+import os
+import platform
+import time
+from typing import List, Optional, Tuple
+
+from seatrial.filesystem.catalogue import by_type
+from seatrial.job.directory.rundir import RunDirectory, RunDirectoryError
+from seatrial.job.launch import nodes
+from seatrial.job.launch.placement import misplaced
+from seatrial.job.sequence.agreement import disagreement
+from seatrial.job.sequence.provenance import provenance
+from seatrial.job.sequence.recorder import Recorder
+from seatrial.job.sequence.survey import Chosen, Survey, survey
+from seatrial.job.sequence.trial import Refused
+from seatrial.job.sequence.witness import Ground
+from seatrial.model.plan import TrialPlan, digest
+from seatrial.model.record import NotTested, Provenance, Start
+from seatrial.model.work import Place
+from seatrial.rules.registry import BEFORE, finding, findings
+
+
+def look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
+    """What the node sees before anything is written; Refused if the target cannot be looked at."""
+    try:
+        return survey(plan, lock_held)
+    except OSError as error:
+        where = error.filename or plan.target.path
+        raise Refused(f'{where}: {error.strerror} on {platform.node()}; is the file system mounted?') from error
+    except RunDirectoryError as error:
+        raise Refused(str(error)) from error
+
+
+def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:
+    """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
+    found = findings(BEFORE, seen.ground)
+    chosen = seen.chosen
+    capacity = {'bytes': seen.capacity.bytes, 'inodes': seen.capacity.inodes}
+    driver = by_type(plan.target.type)
+    recorder.write(
+        Start(
+            session=plan.session,
+            case=plan.case.name,
+            plan=digest(plan),
+            mount=seen.mount,
+            host=platform.node(),
+            pid=os.getpid(),
+            job=os.environ.get('SLURM_JOB_ID', ''),
+            started=time.time(),
+            kernel=platform.release(),
+            python=platform.python_version(),
+            engine=chosen.engine.name if chosen else '',
+            program=chosen.program if chosen else '',
+            version=chosen.version if chosen else '',
+            passed_over=seen.passed_over,
+            seed=plan.seed,
+            run_directory=run_directory,
+            memory_bytes=seen.memory_bytes,
+            capacity={name: size for name, size in capacity.items() if size is not None},
+            findings=tuple(found),
+            state=driver.state(plan.target.path),
+            targets=driver.targets(plan.target.path),
+            not_tested=_not_tested(plan),
+            servers=driver.servers(plan.target.path),
+            provenance=_provenance(plan, chosen),
+        )
+    )
+    for each in found:
+        if each.effect == 'refuse':
+            raise Refused(f'{each.rule}: {each.sentence}')
+    assert chosen is not None, 'a run without an engine is refused'
+    return chosen
+
+
+def prove_placement(plan: TrialPlan, chosen: Chosen) -> None:
+    """Raises Refused (P17) if the launcher does not place the tasks of a point as it is asked to."""
+    fault = misplaced(plan.launcher, _launched(plan, chosen))
+    if fault is not None:
+        raise Refused(finding('P17', fault).sentence)
+
+
+def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
+    """Raises Refused (P21) if a node of the case has another build of the program, or another MPI, than this one."""
+    if plan.case.nodes == 1 or plan.launcher.kind == 'local' or not _launched(plan, chosen):
+        return
+    own = provenance(chosen.program, chosen.engine.mpi, None)
+    found = disagreement(plan.launcher, plan.case.nodes, chosen.program, chosen.engine.mpi, own)
+    if found is not None:
+        raise Refused(found.sentence)
+
+
+def ground_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Ground:
+    """Where the launches will take place, and what can be known of their reads there."""
+    driver, path = by_type(plan.target.type), plan.target.path
+    cold = driver.cold(path)
+    counted = driver.reads_are_counted(path)
+    allowed = plan.target.drop_caches
+    kept = (cold.kept or cold.why_not) if allowed else ''
+    return Ground(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept)
+
+
+def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
+    """The nodes of a node sweep; none of any other case, whose launches may take what they are given. Refused."""
+    if plan.axis != 'group':
+        return ()
+    try:
+        found = nodes.allocated()
+    except ValueError as error:
+        raise Refused(f'SLURM_JOB_NODELIST: {error}') from error
+    if len(found) < plan.case.nodes:
+        raise Refused(
+            f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(found)} of {plan.case.nodes}; '
+            'submit it to a Slurm partition'
+        )
+    return found
+
+
+def _launched(plan: TrialPlan, chosen: Chosen) -> List[Place]:
+    """The points whose tasks a launcher puts on nodes; all others are done by processes on this one."""
+    return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
+
+
+def _not_tested(plan: TrialPlan) -> Tuple[NotTested, ...]:
+    return nodes.not_tested(named_nodes(plan)) if plan.axis == 'group' else ()
+
+
+def _provenance(plan: TrialPlan, chosen: Optional[Chosen]) -> Provenance:
+    if chosen is None:
+        return Provenance()
+    launched = chosen.engine.mpi or plan.case.nodes > 1
+    return provenance(chosen.program, chosen.engine.mpi, plan.launcher if launched else None)

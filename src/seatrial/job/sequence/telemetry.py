@@ -1,0 +1,199 @@
+"""Telemetry of a case: this node's counters about once a second, beside the record.
+
+It explains figures and decides nothing, so it may fail in every way and must never delay or fail a run: one thread
+looks and writes, nobody waits for it longer than LAST_S, and a look that does not come is a gap.
+"""
+
+import contextlib
+import os
+import platform
+import threading
+import time
+from typing import Any, Iterator, List, Optional
+
+from seatrial.filesystem.base import FileSystem, Meter, no_meter
+from seatrial.model.ask import ask
+from seatrial.model.plan import Target
+from seatrial.model.telemetry import (
+    AFTER,
+    BEFORE,
+    TELEMETRY,
+    Ended,
+    Gap,
+    Look,
+    Pace,
+    Servers,
+    Telemetry,
+    Watch,
+    line_of,
+    read_telemetry,
+)
+
+INTERVAL_S = 1.0
+
+DEAR_S = 0.05
+"""A look that costs more is taken less often, so that at most this share of a second is spent on looking."""
+
+COSTS = 3
+"""The least cost of so many looks decides: one that happened to come at a busy moment does not."""
+
+PATIENCE_S = 1.0
+"""A look that takes longer is a gap."""
+
+MOST_PAUSE_S = 30.0
+"""After a gap the pause doubles up to this: a probe that waits for a dead server can ignore SIGKILL, and is left."""
+
+LAST_S = 3.0
+SERVERS_S = 30.0
+
+
+def telemetry_in(directory: str) -> Optional[Telemetry]:
+    """What a job has left in its directory; None where it kept no telemetry."""
+    try:
+        with open(os.path.join(directory, TELEMETRY), encoding='utf-8', errors='replace') as stream:
+            return read_telemetry(stream)
+    except OSError:
+        return None
+
+
+@contextlib.contextmanager
+def observed(target: Target, records: str, driver: FileSystem) -> Iterator[None]:
+    """Watch the traffic with the target while the body runs; what was seen goes to telemetry.jsonl in `records`.
+
+    Sizes of requests and the site's command to the servers are asked before it and, unless it raises, after it.
+    """
+    log = Log(records)
+    _ask_beside(log, target, records, driver, BEFORE)
+    watching = Watching(_meter(target, driver), log, INTERVAL_S)
+    finished = False
+    try:
+        yield
+        finished = True
+    finally:
+        if watching.stop():
+            if finished:
+                _ask_beside(log, target, records, driver, AFTER)
+            log.close()
+
+
+class Log:
+    """The lines of telemetry.jsonl, each one write(2). Where they cannot be kept, the run does not hear of it."""
+
+    def __init__(self, records: str) -> None:
+        self._descriptor: Optional[int] = None
+        with contextlib.suppress(OSError):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            self._descriptor = os.open(os.path.join(records, TELEMETRY), flags, 0o644)
+
+    def write(self, value: Any) -> None:
+        """Append one line."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.write(self._descriptor, line_of(value).encode('utf-8'))
+
+    def close(self) -> None:
+        """No more lines. Not while another thread may write."""
+        if self._descriptor is not None:
+            with contextlib.suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+
+class Watching:
+    """A daemon thread that looks at the counters until it is stopped, and once more then."""
+
+    def __init__(self, meter: Meter, log: Log, interval_s: float) -> None:
+        self._meter, self._log = meter, log
+        self._interval_s, self._pause_s = interval_s, interval_s
+        self._costs: List[float] = []
+        self._stopped = threading.Event()
+        log.write(Watch(time.time(), platform.node(), meter.what, meter.why_not, interval_s))
+        self._thread = threading.Thread(target=self._run, name='telemetry', daemon=True)
+        if not meter.why_not:
+            with contextlib.suppress(RuntimeError):  # this user may have no more threads
+                self._thread.start()
+
+    def stop(self) -> bool:
+        """One last look. Whether the thread has ended; one that hangs is left behind."""
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join(LAST_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while True:
+            last = self._stopped.wait(max(0.0, due - time.monotonic()))
+            answered = self._look()
+            if last:
+                self._log.write(Ended(time.time()))
+                return
+            # What the look has missed of its own time is not made up for: looks never queue.
+            now = time.monotonic()
+            due = max(due + self._interval_s, now) if answered else now + self._pause_s
+
+    def _look(self) -> bool:
+        """Look once. Whether there was an answer in time."""
+        began = time.monotonic()
+        try:
+            counters = self._meter.look(PATIENCE_S)
+            why = '' if counters else 'the counters did not answer'
+        except Exception as error:  # a look explains a figure; it must not cost one
+            counters, why = {}, f'the counters could not be read: {error!r}'
+        cost_s = time.monotonic() - began
+        if cost_s > PATIENCE_S and counters:
+            why = f'the counters answered after {cost_s:.1f} s'
+        middle_s = began + cost_s / 2
+        at = time.time() - cost_s / 2
+        if why:
+            self._log.write(Gap(at, middle_s, cost_s, why))
+            self._pause_s = min(MOST_PAUSE_S, 2 * self._pause_s)
+            return False
+        self._log.write(Look(at, middle_s, cost_s, counters))
+        self._keep_pace(cost_s)
+        self._pause_s = self._interval_s
+        return True
+
+    def _keep_pace(self, cost_s: float) -> None:
+        """Look less often where every look is dear; never more often again, or the file would be full of it."""
+        self._costs = [*self._costs[-COSTS + 1 :], cost_s]
+        wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
+        if len(self._costs) == COSTS and wanted_s > self._interval_s:
+            self._interval_s = min(wanted_s, MOST_PAUSE_S)
+            why = f'a look takes {min(self._costs):.2f} s'
+            self._log.write(Pace(time.time(), self._interval_s, why))
+
+
+def _meter(target: Target, driver: FileSystem) -> Meter:
+    try:
+        return driver.meter(target.path)
+    except Exception as error:  # as for a look
+        return no_meter(f'the counters were not found: {error!r}')
+
+
+def _ask_beside(log: Log, target: Target, records: str, driver: FileSystem, when: str) -> None:
+    """What is asked once before and once after the case. It may take its deadlines, and must not fail the run."""
+    with contextlib.suppress(Exception):
+        log.write(driver.rpc_sizes(target.path, when))
+    if target.telemetry:
+        with contextlib.suppress(Exception):
+            log.write(_servers(target, records, driver, when))
+
+
+def _servers(target: Target, records: str, driver: FileSystem, when: str) -> Servers:
+    """Run the site's command; its output is kept as it came."""
+    job = os.environ.get('SLURM_JOB_ID', '')
+    raw = f'telemetry-{when}'
+    empty = Servers(when, time.time(), None, raw, job, ())
+    answer = ask(list(target.telemetry), SERVERS_S)
+    if answer is None:
+        return empty._replace(why_not=f'{target.telemetry[0]} is not installed on this node')
+    for suffix, text in (('out', answer.stdout), ('err', answer.stderr)):
+        with open(os.path.join(records, 'raw', f'{raw}.{suffix}'), 'w', encoding='utf-8') as stream:
+            stream.write(text)
+    if answer.exit_status is None:
+        return empty._replace(why_not=f'it did not end within {SERVERS_S:.0f} s')
+    own, why_not = driver.served(answer.stdout, job) if job else ((), '')
+    if answer.exit_status:
+        why_not = why_not or f'it ended with {answer.exit_status}'
+    return empty._replace(exit_status=answer.exit_status, own=own, why_not=why_not)

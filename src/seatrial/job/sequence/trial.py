@@ -1,0 +1,47 @@
+"""A trial plan that is being carried out: what every step of it needs, and how a step refuses to go on."""
+
+import time
+from typing import Iterator, List, NamedTuple, Tuple
+
+from seatrial.job.directory.lock import Lock
+from seatrial.job.sequence.layouts import Layouts
+from seatrial.job.sequence.recorder import Recorder
+from seatrial.job.sequence.signals import Signals
+from seatrial.job.sequence.survey import Survey
+from seatrial.job.sequence.witness import Ground
+from seatrial.model.plan import TrialPlan
+
+DATA, WARM = 'data', 'warmup'
+ENTRIES = (DATA, WARM)
+"""The directories of a run: for what is measured, and for the warm-up's files, which never are (rule T14)."""
+
+
+class Refused(Exception):
+    """A rule forbids the run, or the run cannot go on; the finding says why."""
+
+
+class Trial(NamedTuple):
+    """What every step needs. program: of the engine that was chosen, as it is started
+
+    deadline: of the time budget, in monotonic seconds
+    counter:  of the launches, for the names of their raw output
+    rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
+    nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
+    """
+
+    plan: TrialPlan
+    recorder: Recorder
+    signals: Signals
+    held: Lock
+    program: str
+    seen: Survey
+    ground: Ground
+    layouts: Layouts
+    deadline: float
+    counter: Iterator[int]
+    rates: List[float]
+    nodes: Tuple[str, ...] = ()
+
+    def left_s(self) -> float:
+        """Of the time budget, in seconds; negative once it is used up."""
+        return self.deadline - time.monotonic()

@@ -1,0 +1,93 @@
+"""Programs that are asked something with a deadline, and must not hang with a file system or a scheduler."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from typing import IO, List, NamedTuple, Optional, Tuple
+
+POLL_S = 0.01
+READ_BYTES = 65536
+
+
+class Answer(NamedTuple):
+    """Of a probe. exit_status is None if it had not ended by the deadline; this is what it had said by then."""
+
+    stdout: str
+    exit_status: Optional[int]
+    stderr: str = ''
+
+
+ANSWER_S = 10.0
+
+
+def unresponsive(path: str) -> Optional[str]:
+    """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
+
+    What is merely missing answers. The look is made by a process that can be left behind.
+    """
+    answer = ask(['stat', '--file-system', '--', path], ANSWER_S)
+    if answer is not None and answer.exit_status is None:
+        return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
+    return None
+
+
+def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
+    """Run a command in a session of its own, its messages in English; None if it is not installed.
+
+    A process that waits for a dead target can ignore SIGKILL, so it is polled and, past the deadline, left. What its
+    own children print after its end is not waited for either.
+    """
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=dict(os.environ, LC_ALL='C'),
+        )
+    except OSError:
+        return None
+    assert process.stdout is not None and process.stderr is not None
+    with process.stdout, process.stderr:
+        status, (stdout, stderr) = _listen(process, (process.stdout, process.stderr), time.monotonic() + deadline_s)
+    if status is None:
+        _kill(process)
+    return Answer(stdout, status, stderr)
+
+
+def _listen(
+    process: 'subprocess.Popen[bytes]', streams: 'Tuple[IO[bytes], IO[bytes]]', end: float
+) -> Tuple[Optional[int], List[str]]:
+    """Its exit status, or None at the end, and what the streams gave: read as it comes, or a pipe is full."""
+    for stream in streams:
+        os.set_blocking(stream.fileno(), False)
+    said = [bytearray() for _ in streams]
+    while True:
+        status = process.poll()  # before reading: what an ended process printed is then in the pipe
+        for stream, text in zip(streams, said):
+            text += _there(stream)
+        if status is not None or time.monotonic() >= end:
+            return status, [text.decode('utf-8', 'replace') for text in said]
+        time.sleep(POLL_S)
+
+
+def _there(stream: 'IO[bytes]') -> bytes:
+    """What the pipe holds now."""
+    found = b''
+    while True:
+        try:
+            piece = os.read(stream.fileno(), READ_BYTES)
+        except BlockingIOError:
+            return found
+        if not piece:
+            return found
+        found += piece
+
+
+def _kill(process: 'subprocess.Popen[bytes]') -> None:
+    """With its children: they are the session that it began."""
+    with contextlib.suppress(OSError):  # ended meanwhile, or another user's by way of sudo
+        os.killpg(process.pid, signal.SIGKILL)

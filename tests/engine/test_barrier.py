@@ -1,0 +1,510 @@
+"""The barrier of a launch's clients: both of its sides, with threads and processes as guests, and what ends it."""
+
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.engine import barrier as guests
+from seatrial.engine import together
+from seatrial.engine.barrier import VARIABLE, BarrierError, clock_identity, join
+from seatrial.engine.together import Ran, ran, skew_s, together_argv
+from seatrial.job.launch import barrier as coordinator
+from seatrial.job.launch.barrier import Barrier
+
+SOON_S = 120.0  # what must happen has happened by then, or the test fails
+
+
+@pytest.fixture
+def meet(monkeypatch):
+    """Hold a barrier whose clients are functions: meet(do0, do1, ...) gives what each returned or raised."""
+
+    def hold(*clients, barrier=None, numbers=None):
+        barrier = barrier or Barrier(len(clients))
+        came = list(numbers or range(len(clients)))
+        results = [None] * len(clients)
+
+        def take_part(index):
+            try:
+                with join(came[index], barrier._clients, f'n{index}') as met:
+                    results[index] = clients[index](met)
+            except Exception as error:
+                results[index] = error
+
+        with barrier:
+            monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
+            threads = [
+                threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(clients))
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(SOON_S)
+            assert not any(thread.is_alive() for thread in threads), 'a client waits for ever'
+        return results
+
+    return hold
+
+
+def until(happened):
+    end = time.monotonic() + SOON_S
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def once(happened, act):
+    """Do something beside the test as soon as something has happened."""
+    threading.Thread(target=lambda: (until(happened), act()), daemon=True).start()
+
+
+def stays(met):
+    met.wait('begin')
+
+
+def dies(met):
+    raise RuntimeError('killed')
+
+
+class TestTogether:
+    def test_nobody_begins_before_the_last_one_has_come(self, meet):
+        came = []
+
+        def client(delay_s):
+            def act(met):
+                time.sleep(delay_s)
+                came.append(time.monotonic())
+                return met.wait('begin').at_s
+
+            return act
+
+        begun = meet(client(0.0), client(0.1), client(0.05))
+        assert min(begun) >= max(came)
+
+    def test_all_are_given_the_same_moment(self, meet):
+        assert len(set(meet(*[lambda met: met.wait('begin').at_s] * 3))) == 1
+
+    def test_it_returns_when_the_moment_has_come(self, meet):
+        def late_s(met):
+            at_s = met.wait('begin').at_s
+            return time.monotonic() - at_s
+
+        assert min(meet(late_s, late_s)) >= 0
+
+    def test_they_can_meet_many_times(self, meet):
+        def act(met):
+            return [met.exchange(str(number), f'{number}') for number in range(50)]
+
+        one, other = meet(act, act)
+        assert one == other == [{0: str(number), 1: str(number)} for number in range(50)]
+
+    def test_what_one_says_all_hear_and_silence_nobody(self, meet):
+        said = meet(*[lambda met, text=text: met.exchange('talk', text) for text in ('one', '', 'n\xe4chster')])
+        assert said == [{0: 'one', 2: 'n\xe4chster'}] * 3
+
+    def test_what_is_said_can_be_long(self, meet):
+        long = 'x' * 300_000
+        assert meet(lambda met: met.exchange('talk', long), lambda met: met.exchange('talk'))[1] == {0: long}
+
+    def test_a_report_is_left_with_the_coordinator(self, meet):
+        barrier = Barrier(2)
+        meet(lambda met: met.leave({'took': 1.5}), lambda met: None, barrier=barrier)
+        assert barrier.reports == {0: {'took': 1.5}, 1: None}
+
+    def test_one_client_needs_no_barrier(self, monkeypatch):
+        monkeypatch.delenv(VARIABLE, raising=False)
+        with join(0, 1, 'n') as met:
+            assert met.wait('begin').uncertainty_s == 0
+            assert met.exchange('talk', 'alone') == {0: 'alone'}
+            assert met.exchange('talk') == {}
+
+
+class TestWhatEndsABarrier:
+    """Every other client is told why, at once."""
+
+    def test_a_client_that_is_lost(self, meet):
+        results = meet(stays, dies, stays)
+        assert [str(results[index]) for index in (0, 2)] == ['client 1 on n1 is lost'] * 2
+
+    def test_a_client_that_has_left_while_others_wait(self, meet):
+        left = threading.Event()
+
+        def leaves(met):
+            met.leave()
+            left.set()
+
+        def waits(met):
+            left.wait(SOON_S)
+            met.wait('begin')
+
+        assert str(meet(waits, leaves)[0]) == 'client 1 has left, and client 0 on n0 waits for it'
+
+    def test_a_client_that_leaves_while_others_wait_already(self, meet):
+        barrier = Barrier(2)
+
+        def leaves(met):
+            until(lambda: barrier._coming)
+
+        said = str(meet(stays, leaves, barrier=barrier)[0])
+        assert said == 'client 1 on n1 has left, and client 0 on n0 waits for it'
+
+    def test_clients_that_are_about_to_do_different_things(self, meet):
+        errors = meet(lambda met: met.wait('read'), lambda met: met.wait('write'))
+        assert {str(error) for error in errors} <= {
+            "client 0 on n0 is about to 'read', client 1 on n1 to 'write'",
+            "client 1 on n1 is about to 'write', client 0 on n0 to 'read'",
+        }
+
+    def test_a_client_that_begins_where_another_only_talks(self, meet):
+        errors = meet(lambda met: met.wait('read'), lambda met: met.exchange('read'))
+        assert all('is about to' in str(error) for error in errors)
+
+    def test_a_client_that_comes_twice(self, meet):
+        errors = meet(stays, stays, numbers=[1, 1])
+        assert all('came twice, or was not invited' in str(error) for error in errors)
+
+    def test_a_client_that_was_not_invited(self, meet):
+        errors = meet(stays, stays, numbers=[0, 2])
+        assert str(errors[0]) == 'client 2 on n1 came twice, or was not invited'
+
+    def test_a_client_of_another_launch(self, monkeypatch):
+        with Barrier(2) as barrier:
+            monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
+            with pytest.raises(BarrierError, match='client 0 on n is one of 3, and 2 were invited'):
+                join(0, 3, 'n')
+
+    def test_a_client_that_does_not_come(self, meet, monkeypatch):
+        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        barrier = Barrier(2)
+
+        def waits(met):
+            barrier._patience_s = 0.1
+            met.wait('begin')
+
+        assert str(meet(waits, barrier=barrier)[0]) == 'client 1 did not come within 0 s'
+
+    def test_the_runner_that_says_so(self, meet):
+        barrier = Barrier(2)
+        once(lambda: barrier._coming, lambda: barrier.abort('client 1 has failed'))
+        assert str(meet(stays, barrier=barrier)[0]) == 'client 1 has failed'
+
+    def test_who_comes_later_is_told_too(self, meet, monkeypatch):
+        with Barrier(2) as barrier:
+            monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
+            barrier.abort('client 1 has failed')
+            with pytest.raises(BarrierError, match='client 1 has failed'), join(0, 2, 'n') as met:
+                met.wait('begin')
+
+    def test_only_the_first_reason_counts(self, meet):
+        barrier = Barrier(3)
+        once(lambda: barrier._coming, lambda: (barrier.abort('first'), barrier.abort('second')))
+        assert {str(error) for error in meet(stays, stays, barrier=barrier)} == {'first'}
+
+    def test_the_end_of_the_launch(self, monkeypatch):
+        errors = []
+
+        def act():
+            try:
+                with join(0, 2, 'n') as met:
+                    ready.set()
+                    met.wait('begin')
+            except BarrierError as error:
+                errors.append(str(error))
+
+        ready = threading.Event()
+        with Barrier(2) as barrier:
+            monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
+            thread = threading.Thread(target=act)
+            thread.start()
+            assert ready.wait(SOON_S)
+        thread.join(SOON_S)
+        assert errors in (['the launch has ended'], ['the coordinator is gone, or refused the token'])
+
+
+class TestStrangers:
+    """Nobody without the token has a say, and nothing that they send disturbs the others."""
+
+    @pytest.mark.parametrize(
+        'sent',
+        [
+            b'',
+            b'GET / HTTP/1.1\r\n\r\n',
+            b'{}\n',
+            b'[]\n',
+            b'1\n',
+            b'{"token": 1}\n',
+            b'{"token": "\\u00e9"}\n',
+            b'{"token": "0123456789abcdef0123456789abcdef", "client": 0, "clients": 2, "host": "n"}\n',
+            b'{"ping": true}\n',
+            b'[' * 3000 + b'\n',
+            b'x' * 100_000,
+            b'\xff\xfe\n',
+        ],
+    )
+    def test_they_get_no_answer_and_the_barrier_goes_on(self, meet, sent):
+        def beside_a_stranger(met):
+            _, port, _ = os.environ[VARIABLE].rsplit(':', 2)
+            with socket.create_connection(('127.0.0.1', int(port)), SOON_S) as stranger:
+                try:
+                    stranger.sendall(sent)
+                    stranger.shutdown(socket.SHUT_WR)
+                    assert stranger.recv(100) == b''
+                except OSError as error:
+                    # Thrown out before it had finished; shutdown says ENOTCONN then, which is no ConnectionError.
+                    assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
+            return met.exchange('talk', 'fine')
+
+        assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+
+    def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
+        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
+
+        def beside_a_stranger(met):
+            _, port, _ = os.environ[VARIABLE].rsplit(':', 2)
+            with socket.create_connection(('127.0.0.1', int(port)), SOON_S) as stranger:
+                assert stranger.recv(100) == b''
+            return met.exchange('talk', 'fine')
+
+        assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+
+    @pytest.mark.parametrize('number', [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
+    def test_who_has_gone_before_being_let_in_changes_nothing(self, meet, number):
+        barrier = AtTheDoor(2, number)
+        assert meet(*[lambda met: met.exchange('talk', 'fine')] * 2, barrier=barrier) == [{0: 'fine', 1: 'fine'}] * 2
+        assert barrier.refused
+
+    @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+    def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
+        errors = meet(stays, stays, barrier=AtTheDoor(2, number))
+        said = f'no more clients can be let in: {os.strerror(number)}'
+        assert [str(error) for error in errors] == [said] * 2
+
+    def test_a_wrong_token_is_refused(self, monkeypatch):
+        with Barrier(2) as barrier:
+            right = barrier.environment[VARIABLE]
+            monkeypatch.setenv(VARIABLE, right[:-1] + ('0' if right[-1] != '0' else '1'))
+            with pytest.raises(BarrierError, match='refused the token'):
+                join(0, 2, 'n')
+
+    def test_a_member_that_sends_nonsense_is_lost(self, meet):
+        def nonsense(met):
+            met._connection.sendall(b'{"come": 1}\n')
+            met._answer()
+
+        assert str(meet(nonsense, stays)[1]) == 'client 0 on n0 is lost'
+
+    def test_every_launch_has_a_token_of_its_own(self):
+        with Barrier(2) as one, Barrier(2) as other:
+            tokens = {each.environment[VARIABLE].rsplit(':', 1)[1] for each in (one, other)}
+        assert len(tokens) == 2 and all(len(token) == 32 for token in tokens)
+
+
+class TestWhereItIs:
+    def test_on_one_node_it_listens_to_this_node_alone(self):
+        with Barrier(2) as barrier:
+            assert barrier._listener.getsockname()[0] == '127.0.0.1'
+            assert barrier.environment[VARIABLE].startswith('127.0.0.1:')
+
+    def test_on_several_nodes_it_is_found_by_the_name_of_this_node(self):
+        with Barrier(2, nodes=2) as barrier:
+            assert barrier._listener.getsockname()[0] == '0.0.0.0'
+            assert barrier.environment[VARIABLE].startswith(f'{socket.gethostname()}:')
+
+    @pytest.mark.parametrize('value', ['', 'nonsense', 'host:port:token'])
+    def test_without_a_barrier_several_clients_do_not_begin(self, monkeypatch, value):
+        monkeypatch.setenv(VARIABLE, value)
+        with pytest.raises(BarrierError, match='2 clients cannot begin together: SEATRIAL_BARRIER names no barrier'):
+            join(0, 2, 'n')
+
+    def test_a_coordinator_that_is_not_there(self, monkeypatch):
+        with Barrier(2) as barrier:
+            monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
+        with pytest.raises(BarrierError, match='cannot be joined: Connection refused'):
+            join(0, 2, 'n')
+
+
+class TestSilence:
+    def test_a_coordinator_that_says_nothing_is_given_up(self, monkeypatch):
+        monkeypatch.setattr(guests, 'SILENCE_S', 0.1)
+        with socket.socket() as unresponsive:
+            unresponsive.bind(('127.0.0.1', 0))
+            unresponsive.listen(1)
+            monkeypatch.setenv(VARIABLE, f'127.0.0.1:{unresponsive.getsockname()[1]}:token')
+            with pytest.raises(BarrierError, match='the coordinator has said nothing for 0 s'):
+                join(0, 2, 'n')
+
+    def test_while_others_are_waited_for_the_coordinator_is_heard_and_the_wait_goes_on(self, meet, monkeypatch):
+        monkeypatch.setattr(coordinator, 'HEARTBEAT_S', 0.05)
+        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        beats = []
+        line_in = guests._Connected._line
+
+        def heard(connected):
+            line = line_in(connected)
+            if b'beat' in line:
+                beats.append(line)
+            return line
+
+        monkeypatch.setattr(guests._Connected, '_line', heard)
+
+        def late(met):
+            until(lambda: len(beats) >= 3)
+            return met.exchange('talk', 'late')
+
+        assert meet(lambda met: met.exchange('talk'), late) == [{1: 'late'}] * 2
+
+
+class TestClocks:
+    def test_two_processes_of_this_node_have_the_same(self):
+        argv = [sys.executable, '-c', 'from seatrial.engine.barrier import clock_identity; print(clock_identity())']
+        assert subprocess.check_output(argv, text=True).strip() == clock_identity()
+
+    def test_where_it_is_the_same_there_is_no_offset(self, meet):
+        releases = meet(*[lambda met: met.wait('begin')] * 2)
+        assert [each[1:] for each in releases] == [(0.0, 0.0)] * 2
+
+    def test_where_it_is_another_the_offset_is_found_within_its_uncertainty(self, meet, monkeypatch):
+        class Ahead:
+            @staticmethod
+            def monotonic():
+                return time.monotonic() + 1000.0
+
+        monkeypatch.setattr(coordinator, 'time', Ahead)
+        monkeypatch.setattr(coordinator, 'clock_identity', lambda: 'another')
+        for release in meet(*[lambda met: met.wait('begin')] * 2):
+            assert abs(release.offset_s - 1000.0) <= release.uncertainty_s
+            assert 0 < release.uncertainty_s < 1.0
+
+    def test_the_moment_is_then_told_by_the_own_clock(self, meet, monkeypatch):
+        class Ahead:
+            @staticmethod
+            def monotonic():
+                return time.monotonic() + 1000.0
+
+        monkeypatch.setattr(coordinator, 'time', Ahead)
+        monkeypatch.setattr(coordinator, 'clock_identity', lambda: 'another')
+        now = time.monotonic()
+        assert all(now < release.at_s < now + SOON_S for release in meet(*[lambda met: met.wait('begin')] * 2))
+
+
+class AtTheDoor(Barrier):
+    """Its first accept() fails with this error."""
+
+    def __init__(self, clients, number):
+        super().__init__(clients)
+        self.number, self.refused = number, False
+
+    def _admit(self):
+        real = self._listener
+        if not self.refused:
+            self.refused = True
+            self._listener = SimpleNamespace(accept=self._fail)
+        try:
+            super()._admit()
+        finally:
+            self._listener = real
+
+    def _fail(self):
+        raise OSError(self.number, os.strerror(self.number))
+
+
+def start(argvs, **environment):
+    """The processes of a launch, with a barrier: their exit statuses and streams, and the coordinator's reports."""
+    with Barrier(len(argvs)) as barrier:
+        processes = [
+            subprocess.Popen(
+                argv,
+                env={**os.environ, 'LC_ALL': 'C', **barrier.environment, **environment},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for argv in argvs
+        ]
+        streams = [process.communicate(timeout=SOON_S) for process in processes]
+    return [process.returncode for process in processes], streams, barrier.reports
+
+
+def argvs_of(clients, *argv):
+    return [together_argv(sys.executable, client, clients, argv) for client in range(clients)]
+
+
+SHIFTED = ('unshare', '--time', '--monotonic', '1000', '--boottime', '1000', '--fork')
+
+
+@pytest.mark.needs('unshare')
+def test_the_times_of_a_process_with_another_clock_are_told_by_the_coordinators():
+    if subprocess.run([*SHIFTED, 'true'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('this user may not make time namespaces')
+    argvs = argvs_of(2, 'true')
+    argvs[1] = (*SHIFTED, *argvs[1])
+    before = time.monotonic()
+    runs = ran(start(argvs)[2])
+    assert runs[0].uncertainty_s == 0 < runs[1].uncertainty_s
+    assert before - runs[1].uncertainty_s <= runs[1].called_s <= time.monotonic() + runs[1].uncertainty_s
+    assert 0 < skew_s(runs) < SOON_S
+
+
+class TestStartingOtherPrograms:
+    def test_they_run_with_their_own_streams_and_report_when(self):
+        statuses, streams, reports = start(argvs_of(2, 'sh', '-c', 'echo out; echo err >&2'))
+        assert (statuses, streams) == ([0, 0], [('out\n', 'err\n')] * 2)
+        for each in ran(reports).values():
+            assert each.host == socket.gethostname()
+            assert each.called_s <= each.started_s <= each.ended_s <= time.monotonic()
+
+    def test_none_of_them_runs_before_all_wrappers_are_there(self, tmp_path):
+        argvs = argvs_of(2, 'sh', '-c', f'ls {tmp_path}')
+        begin = tmp_path / 'begun'
+        argvs[1] = ('sh', '-c', 'sleep 0.3; touch "$0"; exec "$@"', str(begin), *argvs[1])
+        _, streams, _ = start(argvs)
+        assert [out for out, _ in streams] == ['begun\n'] * 2
+
+    def test_the_token_is_in_no_argv(self):
+        with Barrier(1) as barrier:
+            token = barrier.environment[VARIABLE].rsplit(':', 1)[1]
+            assert token not in ' '.join(argvs_of(1, 'true')[0])
+
+    def test_an_exit_status_is_passed_on(self):
+        assert start(argvs_of(2, 'sh', '-c', 'exit 3'))[0] == [3, 3]
+
+    @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
+    def test_a_signal_is_passed_on(self, number):
+        assert start(argvs_of(1, 'sh', '-c', f'kill -{int(number)} $$'))[0] == [-number]
+
+    def test_a_program_that_is_not_there(self):
+        statuses, streams, _ = start(argvs_of(1, '/nowhere/fio'))
+        assert statuses == [together.NOT_STARTED]
+        assert streams[0][1] == 'seatrial: client 0 cannot start /nowhere/fio: No such file or directory\n'
+
+    def test_where_a_wrapper_is_killed_the_others_start_nothing(self):
+        argvs = argvs_of(2, 'echo', 'started')
+        argvs[1] = (sys.executable, '-c', KILLED_AFTER_JOINING)
+        statuses, streams, _ = start(argvs)
+        assert statuses == [together.ALONE, -signal.SIGKILL]
+        assert streams[0] == ('', 'seatrial: client 0 did not start echo: client 1 on n is lost\n')
+
+    def test_the_skew_is_from_the_first_possible_start_to_the_last(self):
+        runs = {0: Ran('a', 10.0, 10.1, 20.0, 0.0, 0.01), 1: Ran('b', 10.3, 10.5, 20.0, 0.0, 0.02)}
+        assert skew_s(runs) == pytest.approx(10.52 - 9.99)
+
+    def test_a_report_of_another_form_is_refused(self):
+        with pytest.raises(ValueError, match='missing'):
+            ran({0: json.loads('{"host": "n"}')})
+
+
+KILLED_AFTER_JOINING = """
+import os, signal
+from seatrial.engine.barrier import join
+join(1, 2, 'n')
+os.kill(os.getpid(), signal.SIGKILL)
+"""

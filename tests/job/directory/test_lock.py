@@ -1,0 +1,561 @@
+"""One trial at a time per storage system; a stale lock is reported, never taken over."""
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.job.directory import lock
+from seatrial.job.directory.lock import (
+    HEARTBEAT_S,
+    STALE_S,
+    Heartbeat,
+    LockError,
+    LockHeld,
+    acquire,
+    break_stale,
+    list_locks,
+)
+
+STORAGE = 'lustre01'
+
+
+class Os:
+    """The module os with some functions replaced, for the lock alone."""
+
+    def __init__(self, **replaced):
+        self.__dict__.update(replaced)
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+
+@pytest.fixture
+def state(tmp_path):
+    return str(tmp_path)
+
+
+@pytest.fixture
+def ended():
+    """The pid of a process that has ended."""
+    child = subprocess.Popen([sys.executable, '-c', ''])
+    child.wait()
+    return child.pid
+
+
+def path_in(state, name=STORAGE):
+    return os.path.join(state, 'locks', f'{name}.json')
+
+
+def aged(held, seconds):
+    """Let the last heartbeat be so long ago."""
+    then = time.time() - seconds
+    os.utime(held.path, (then, then))
+    return held
+
+
+def abandoned(state, pid, session='dead', storage=STORAGE):
+    """A stale lock whose process has ended."""
+    held = acquire(state, storage, session)
+    held._heartbeat.stop()
+    data = json.loads(Path(held.path).read_text())
+    data['holder']['pid'] = pid
+    Path(held.path).write_text(json.dumps(data))
+    return aged(held, STALE_S + 60)
+
+
+def test_a_lock_is_a_file_in_the_state_directory(state):
+    with acquire(state, STORAGE, 'a') as held:
+        assert held.path == path_in(state)
+        assert json.loads(Path(held.path).read_text())['storage_system'] == STORAGE
+
+
+def test_a_released_lock_leaves_nothing_behind(state):
+    acquire(state, STORAGE, 'a').release()
+    assert os.listdir(os.path.join(state, 'locks')) == []
+
+
+def test_another_session_cannot_take_it(state):
+    with acquire(state, STORAGE, 'a'), pytest.raises(LockHeld):
+        acquire(state, STORAGE, 'b')
+
+
+def test_another_session_leaves_no_draft_behind(state):
+    with acquire(state, STORAGE, 'a'):
+        with pytest.raises(LockHeld):
+            acquire(state, STORAGE, 'b')
+        assert os.listdir(os.path.join(state, 'locks')) == [f'{STORAGE}.json']
+
+
+def test_another_session_can_take_another_storage_system(state):
+    with acquire(state, STORAGE, 'a'), acquire(state, 'lustre02', 'b') as held:
+        assert held.created
+
+
+def test_a_released_lock_can_be_taken(state):
+    acquire(state, STORAGE, 'a').release()
+    with acquire(state, STORAGE, 'b') as held:
+        assert held.created
+
+
+def test_the_same_session_holds_it_again(state):
+    with acquire(state, STORAGE, 'a') as first, acquire(state, STORAGE, 'a') as second:
+        assert (first.created, second.created) == (True, False)
+
+
+def test_only_the_one_who_took_it_gives_it_back(state):
+    with acquire(state, STORAGE, 'a'):
+        acquire(state, STORAGE, 'a').release()
+        with pytest.raises(LockHeld):
+            acquire(state, STORAGE, 'b')
+
+
+def test_a_session_of_the_same_name_of_another_user_is_another(state, monkeypatch):
+    with acquire(state, STORAGE, 'a'):
+        other = os.geteuid() + 1
+        monkeypatch.setattr(lock, 'os', Os(geteuid=lambda: other))
+        with pytest.raises(LockHeld):
+            acquire(state, STORAGE, 'a')
+
+
+def test_whoever_is_refused_is_told_by_whom_since_when_and_what_to_do(state, monkeypatch):
+    monkeypatch.setenv('SLURM_JOB_ID', '4711')
+    with acquire(state, STORAGE, 'nightly'), pytest.raises(LockHeld) as refusal:
+        acquire(state, STORAGE, 'b')
+    sentence = str(refusal.value)
+    for part in (
+        STORAGE,
+        'session nightly of',
+        os.uname().nodename,
+        'job 4711',
+        'since 20',
+        'last heartbeat',
+        'wait',
+    ):
+        assert part in sentence
+    assert 'stale' not in sentence
+
+
+def test_a_stale_lock_is_reported_with_the_mend(state, ended):
+    abandoned(state, ended)
+    with pytest.raises(LockHeld, match='16 min ago: it is stale, but was not taken over; `seatrial clean`'):
+        acquire(state, STORAGE, 'b')
+
+
+def test_a_stale_lock_is_not_taken_over(state, ended):
+    abandoned(state, ended)
+    before = Path(path_in(state)).read_bytes()
+    with pytest.raises(LockHeld):
+        acquire(state, STORAGE, 'b')
+    assert Path(path_in(state)).read_bytes() == before
+
+
+def test_a_lock_whose_heartbeat_is_recent_is_not_stale(state):
+    with acquire(state, STORAGE, 'a') as held:
+        aged(held, STALE_S - 60)
+        assert [each.stale for each in list_locks(state)] == [False]
+
+
+@pytest.mark.parametrize('content', ['', '{', '[]', '{"format": 1}', '[' * 50000])
+def test_a_lock_file_that_cannot_be_read_is_held_by_somebody(state, content):
+    os.mkdir(os.path.join(state, 'locks'))
+    Path(path_in(state)).write_text(content)
+    with pytest.raises(LockHeld, match='cannot be read'):
+        acquire(state, STORAGE, 'a')
+
+
+def test_a_fifo_in_the_place_of_a_lock_does_not_hang(state):
+    os.mkdir(os.path.join(state, 'locks'))
+    os.mkfifo(path_in(state))
+    with pytest.raises(LockHeld):
+        acquire(state, STORAGE, 'a')
+
+
+def test_a_missing_state_directory_is_not_made(state):
+    with pytest.raises(LockError, match='does not exist on .*share'):
+        acquire(os.path.join(state, 'gone'), STORAGE, 'a')
+    assert os.listdir(state) == []
+
+
+def test_a_file_system_without_hard_links_is_told(state, monkeypatch):
+    def link(*_):
+        raise OSError(1, 'Operation not permitted')
+
+    monkeypatch.setattr(lock, 'os', Os(link=link))
+    with pytest.raises(LockError, match='not permitted.*link there'):
+        acquire(state, STORAGE, 'a')
+    assert os.listdir(os.path.join(state, 'locks')) == []
+
+
+def test_a_full_file_system_leaves_no_draft_behind(state, monkeypatch):
+    def fsync(_):
+        raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(lock, 'os', Os(fsync=fsync))
+    with pytest.raises(LockError, match='No space left'):
+        acquire(state, STORAGE, 'a')
+    assert os.listdir(os.path.join(state, 'locks')) == []
+
+
+def test_what_others_wrote_is_told_in_characters_that_every_locale_can_print(state):
+    with acquire(state, 'é\n\x1b[2J', 'a'), pytest.raises(LockHeld) as refusal:
+        acquire(state, 'é\n\x1b[2J', 'b')
+    assert str(refusal.value).isascii()
+    assert str(refusal.value).isprintable()
+
+
+def test_a_link_that_was_made_though_the_answer_was_lost_counts(state, monkeypatch):
+    def link(draft, path):
+        os.link(draft, path)
+        raise FileExistsError(17, 'File exists')
+
+    monkeypatch.setattr(lock, 'os', Os(link=link))
+    with acquire(state, STORAGE, 'a') as held:
+        assert held.created
+
+
+def test_others_can_read_who_holds_it_whatever_the_umask(state):
+    before = os.umask(0o077)
+    try:
+        held = acquire(state, STORAGE, 'a')
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(os.stat(held.path).st_mode) == 0o644
+    held.release()
+
+
+def test_whoever_may_write_in_the_state_directory_may_lock(state):
+    os.chmod(state, 0o1777)
+    acquire(state, STORAGE, 'a').release()
+    assert stat.S_IMODE(os.stat(os.path.join(state, 'locks')).st_mode) == 0o1777
+
+
+# The heartbeat
+
+
+def until(condition):
+    """Wait for something that must come; the test runner's own patience is the limit."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError('it did not come within a minute')
+
+
+def test_the_heartbeat_refreshes_the_lock(state):
+    with acquire(state, STORAGE, 'a', interval_s=0.01) as held:
+        aged(held, 10000)
+        until(lambda: time.time() - os.stat(held.path).st_mtime < 5000)
+
+
+def test_a_session_that_holds_it_again_refreshes_it_too(state):
+    with acquire(state, STORAGE, 'a') as first, acquire(state, STORAGE, 'a', interval_s=0.01):
+        aged(first, 10000)
+        until(lambda: time.time() - os.stat(first.path).st_mtime < 5000)
+
+
+def test_the_heartbeat_does_not_refresh_the_lock_of_another(state):
+    held = acquire(state, STORAGE, 'a')
+    os.unlink(held.path)
+    with acquire(state, STORAGE, 'b') as other:
+        aged(other, 10000)
+        held._beat()
+        assert time.time() - os.stat(other.path).st_mtime > 5000
+    held.release()
+
+
+def test_a_heartbeat_survives_a_state_directory_that_is_away_for_a_while():
+    beats = []
+    enough = threading.Event()
+
+    def beat():
+        beats.append(1)
+        if len(beats) > 2:
+            enough.set()
+        raise OSError(5, 'Input/output error')
+
+    heartbeat = Heartbeat(beat, 0.001)
+    assert enough.wait(60)
+    heartbeat.stop()
+
+
+def test_a_stopped_heartbeat_beats_no_more():
+    beats = []
+    heartbeat = Heartbeat(lambda: beats.append(1), 0.001)
+    until(lambda: beats)
+    heartbeat.stop()
+    until(lambda: not heartbeat._thread.is_alive())
+
+
+# Losing and releasing it
+
+
+def test_a_lock_that_is_held_is_not_lost(state):
+    with acquire(state, STORAGE, 'a') as held:
+        assert held.lost() is None
+
+
+def test_a_lock_that_was_removed_is_lost(state):
+    with acquire(state, STORAGE, 'a') as held:
+        os.unlink(held.path)
+        assert 'nothing more may be measured' in (held.lost() or '')
+
+
+def test_releasing_never_removes_the_lock_of_another(state):
+    held = acquire(state, STORAGE, 'a')
+    os.unlink(held.path)
+    other = acquire(state, STORAGE, 'b')
+    held.release()
+    assert other.lost() is None
+    other.release()
+
+
+def no_rename(*_):
+    raise AssertionError('the lock was moved')
+
+
+def test_releasing_never_even_moves_the_lock_of_another(state, monkeypatch):
+    held = acquire(state, STORAGE, 'a')
+    os.unlink(held.path)
+    with acquire(state, STORAGE, 'b'), monkeypatch.context() as patch:
+        patch.setattr(lock, 'os', Os(rename=no_rename))
+        held.release()
+
+
+def test_releasing_never_removes_a_lock_that_was_taken_at_that_very_moment(state, monkeypatch):
+    held = acquire(state, STORAGE, 'a')
+    others = []
+
+    def rename(path, aside):
+        os.unlink(path)
+        others.append(acquire(state, STORAGE, 'b'))
+        os.rename(path, aside)
+
+    monkeypatch.setattr(lock, 'os', Os(rename=rename))
+    held.release()
+    assert others[0].lost() is None
+    assert len(os.listdir(os.path.join(state, 'locks'))) == 1
+    others[0].release()
+
+
+def test_a_second_lock_of_the_same_process_and_session_is_told_from_the_first(state):
+    first = acquire(state, STORAGE, 'a')
+    os.unlink(first.path)
+    second = acquire(state, STORAGE, 'a')
+    first.release()
+    assert second.lost() is None
+    second.release()
+
+
+def test_releasing_twice_does_no_harm(state):
+    held = acquire(state, STORAGE, 'a')
+    held.release()
+    with acquire(state, STORAGE, 'a') as again:
+        held.release()
+        assert again.lost() is None
+
+
+def test_a_state_directory_that_is_away_does_not_spoil_the_end_of_a_job(state, monkeypatch):
+    def rename(*_):
+        raise OSError(5, 'Input/output error')
+
+    held = acquire(state, STORAGE, 'a')
+    monkeypatch.setattr(lock, 'os', Os(rename=rename))
+    held.release()
+    assert [each.storage_system for each in list_locks(state)] == [STORAGE]
+
+
+# Cleaning
+
+
+def test_without_a_lock_directory_there_are_no_locks(state):
+    assert list_locks(state) == []
+
+
+def test_every_lock_is_listed_with_its_holder(state):
+    with acquire(state, 'a', 'one'), acquire(state, 'b', 'two'):
+        assert [(each.storage_system, each.holder.session) for each in list_locks(state)] == [
+            ('a', 'one'),
+            ('b', 'two'),
+        ]
+
+
+def test_a_stale_lock_of_this_user_is_removed(state, ended):
+    abandoned(state, ended)
+    assert [held.holder.session for held in break_stale(state)] == ['dead']
+    assert list_locks(state) == []
+
+
+def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
+    with_it = acquire(state, STORAGE, 'session-1')
+    now = time.time
+    monkeypatch.setattr(lock.time, 'time', lambda: now() + STALE_S + 60)
+    (held,) = list_locks(state)
+    assert not held.stale
+    with_it.release()
+
+
+def test_a_lock_that_is_not_stale_is_not_removed(state):
+    with acquire(state, STORAGE, 'a') as held:
+        assert break_stale(state) == []
+        assert held.lost() is None
+
+
+def test_a_lock_of_a_process_that_just_ended_is_not_even_moved(state, ended, monkeypatch):
+    aged(abandoned(state, ended), 3 * HEARTBEAT_S - 60)
+    monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
+    assert break_stale(state) == []
+
+
+def test_a_lock_whose_process_is_seen_to_have_ended_is_stale_after_three_missed_beats(state, ended):
+    aged(abandoned(state, ended), 3 * HEARTBEAT_S + 60)
+    assert [held.holder.session for held in break_stale(state)] == ['dead']
+
+
+def test_a_lock_of_a_process_that_runs_is_stale_only_after_the_longest_recovery(state):
+    with acquire(state, STORAGE, 'a') as held:
+        aged(held, 3 * HEARTBEAT_S + 60)
+        assert [each.stale for each in list_locks(state)] == [False]
+
+
+def test_a_stale_lock_whose_process_still_runs_is_not_removed(state):
+    with acquire(state, STORAGE, 'a') as held:
+        aged(held, STALE_S + 60)
+        assert break_stale(state) == []
+        assert held.lost() is None
+
+
+def test_a_stale_lock_of_another_user_is_not_removed(state, ended, monkeypatch):
+    abandoned(state, ended)
+    other = os.geteuid() + 1
+    monkeypatch.setattr(lock, 'os', Os(geteuid=lambda: other))
+    assert [bool(held.foreign) for held in list_locks(state)] == [True]
+    assert break_stale(state) == []
+
+
+def test_a_lock_that_came_back_to_life_while_it_was_looked_at_is_not_removed(state, ended, monkeypatch):
+    held = abandoned(state, ended)
+
+    def rename(path, aside):
+        os.utime(path)
+        os.rename(path, aside)
+
+    monkeypatch.setattr(lock, 'os', Os(rename=rename))
+    assert break_stale(state) == []
+    assert os.path.exists(held.path)
+
+
+def test_a_lock_that_cannot_be_looked_at_when_it_is_aside_is_put_back(state, ended, monkeypatch):
+    held = abandoned(state, ended)
+    before = Path(held.path).read_bytes()
+
+    def opened(path, *arguments):
+        if os.path.basename(path).startswith('.'):
+            raise OSError(5, 'Input/output error')
+        return os.open(path, *arguments)
+
+    monkeypatch.setattr(lock, 'os', Os(open=opened))
+    assert break_stale(state) == []
+    assert Path(held.path).read_bytes() == before
+
+
+def test_a_stale_lock_file_of_this_user_that_cannot_be_read_is_removed(state):
+    os.mkdir(os.path.join(state, 'locks'))
+    Path(path_in(state)).write_text('{')
+    os.utime(path_in(state), (0, 0))
+    assert [held.holder for held in break_stale(state)] == [None]
+    assert list_locks(state) == []
+
+
+# The file's name
+
+
+@pytest.mark.parametrize(
+    ('storage_system', 'name'),
+    [
+        ('lustre01', 'lustre01'),
+        ('a/b', 'a%2Fb'),
+        ('..', '%2E.'),
+        ('', '%'),
+        ('a b~c%', 'a%20b%7Ec%25'),
+        ('é\n', '%C3%A9%0A'),
+        ('x' * 300, 'x' * 135 + '~' + hashlib.sha256(b'x' * 300).hexdigest()),
+    ],
+)
+def test_a_storage_system_has_the_same_safe_file_name_everywhere(storage_system, name):
+    assert lock._file_name(storage_system) == name + '.json'
+
+
+@given(st.text(st.characters(), max_size=400))
+def test_any_text_is_a_file_name_that_is_safe_and_not_hidden(storage_system):
+    name = lock._file_name(storage_system)
+    assert '/' not in name
+    assert '\0' not in name
+    assert not name.startswith('.')
+    assert len(os.fsencode(name)) <= 255
+
+
+@given(st.text(st.characters(), max_size=400), st.text(st.characters(), max_size=400))
+def test_other_storage_systems_have_other_file_names(first, second):
+    assert (lock._file_name(first) == lock._file_name(second)) == (first == second)
+
+
+# The race
+
+RACER = """
+import sys, time
+from seatrial.job.directory.lock import LockHeld, acquire
+state, session = sys.argv[1:]
+for line in sys.stdin:
+    until = float(line)
+    while time.monotonic() < until:
+        pass
+    try:
+        held = acquire(state, 'race', session)
+    except LockHeld as error:
+        print('held by', error.held.holder.session, flush=True)
+        sys.stdin.readline()
+        continue
+    print('won', flush=True)
+    sys.stdin.readline()
+    held.release()
+    print('released', flush=True)
+"""
+
+
+def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state):
+    racers = {
+        session: subprocess.Popen(
+            [sys.executable, '-c', RACER, state, session], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for session in ('a', 'b')
+    }
+    answers = []
+    for _ in range(50):
+        start = time.monotonic() + 0.005
+        for racer in racers.values():
+            racer.stdin.write(f'{start}\n')
+            racer.stdin.flush()
+        said = {session: racer.stdout.readline().strip() for session, racer in racers.items()}
+        for session, racer in racers.items():
+            racer.stdin.write('go on\n')
+            racer.stdin.flush()
+            if said[session] == 'won':
+                assert racer.stdout.readline() == 'released\n'
+        answers.append(said)
+    for racer in racers.values():
+        racer.stdin.close()
+        racer.stdout.close()
+        assert racer.wait() == 0
+    assert [
+        said for said in answers if said not in ({'a': 'won', 'b': 'held by a'}, {'a': 'held by b', 'b': 'won'})
+    ] == []

@@ -1,0 +1,312 @@
+"""Run directories that nobody works in any more, and those of which that cannot be said."""
+
+import errno
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.directory import lock, orphans
+from seatrial.job.directory.lock import STALE_S
+from seatrial.job.directory.orphans import become_leader, find, heartbeat_of, leader_alive, leader_of, of_session
+from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
+
+SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
+
+
+@pytest.fixture
+def state(tmp_path):
+    (tmp_path / 'state').mkdir()
+    return str(tmp_path / 'state')
+
+
+@pytest.fixture
+def parent(tmp_path):
+    (tmp_path / 'parent').mkdir()
+    return str(tmp_path / 'parent')
+
+
+def made(parent, session=SESSION, **owner):
+    """A run directory with three files, of an owner who differs from this process."""
+    run = create(parent, session, CASE, ('data',))
+    run.make('data')
+    for number in range(3):
+        Path(run.path, 'data', str(number)).write_bytes(b'x' * 100)
+    data = json.loads(Path(run.path, MARKER).read_text())
+    data['maker'].update(owner)
+    Path(run.path, MARKER).write_text(json.dumps(data))
+    run.close()
+    return run.path
+
+
+def beat(state, seconds_ago, session=SESSION):
+    path = Path(heartbeat_of(state, session))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    os.utime(path, (time.time() - seconds_ago,) * 2)
+
+
+def ended_pid():
+    child = subprocess.Popen([sys.executable, '-c', ''])
+    child.wait()
+    return child.pid
+
+
+def the_one(parent, state):
+    (orphan,) = find([parent], state)
+    return orphan
+
+
+def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
+    path = made(parent, time=time.time() - 3600)
+    orphan = the_one(parent, state)
+    assert (orphan.path, orphan.session, orphan.case) == (path, SESSION, CASE)
+    assert (orphan.files, orphan.size_bytes, orphan.host) == (3, 300, os.uname().nodename)
+    assert 3600 <= orphan.age_s < 7200
+
+
+def test_what_was_found_can_be_removed_by_its_path_and_session(parent, state):
+    made(parent)
+    orphan = the_one(parent, state)
+    assert remove(orphan.path, orphan.session).left == ()
+    assert find([parent], state) == []
+
+
+def test_a_process_that_runs_on_this_host_is_alive(parent, state):
+    made(parent)
+    assert f'process {os.getpid()}' in (the_one(parent, state).alive or '')
+
+
+def test_a_process_that_ended_on_this_host_is_dead(parent, state):
+    made(parent, pid=ended_pid())
+    assert the_one(parent, state).alive is None
+
+
+def test_another_process_with_the_same_pid_does_not_keep_it_alive(parent, state):
+    made(parent, pid_start=1)
+    assert the_one(parent, state).alive is None
+
+
+@pytest.mark.parametrize('elsewhere', [{'host': 'nid00001'}, {'machine': 'an earlier boot'}])
+def test_a_session_of_another_machine_with_a_recent_heartbeat_is_alive(parent, state, elsewhere):
+    made(parent, **elsewhere)
+    beat(state, 30)
+    assert 'heard of 30 s ago' in (the_one(parent, state).alive or '')
+
+
+def test_a_session_of_another_machine_with_a_stale_heartbeat_is_dead(parent, state):
+    made(parent, host='nid00001')
+    beat(state, STALE_S + 60)
+    assert the_one(parent, state).alive is None
+
+
+def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(parent, state):
+    made(parent, host='nid00001')
+    assert 'cannot be asked' in (the_one(parent, state).alive or '')
+
+
+def test_a_run_directory_of_this_user_is_not_foreign(parent, state):
+    made(parent)
+    assert the_one(parent, state).foreign is None
+
+
+def test_a_run_directory_of_another_user_is_foreign(parent, state, monkeypatch):
+    made(parent)
+    owner = os.geteuid()
+
+    class Os:
+        geteuid = staticmethod(lambda: owner + 1)
+
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+    monkeypatch.setattr(orphans, 'os', Os())
+    assert 'who can remove it' in (the_one(parent, state).foreign or '')
+
+
+def test_what_has_no_valid_marker_is_not_listed(parent, state):
+    os.mkdir(os.path.join(parent, 'seatrial-x'))
+    Path(parent, 'seatrial-file').touch()
+    path = made(parent)
+    os.symlink(path, os.path.join(parent, 'seatrial-link'))
+    assert [orphan.path for orphan in find([parent], state)] == [path]
+
+
+def test_a_directory_with_a_marker_but_another_name_is_not_listed(parent, state):
+    os.rename(made(parent), os.path.join(parent, 'keep'))
+    assert find([parent], state) == []
+
+
+def test_what_is_not_named_like_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(orphans, 'found_at', looked_at.append)
+    os.mkdir(os.path.join(parent, 'home'))
+    assert find([parent], state) == []
+    assert looked_at == []
+
+
+def test_a_run_directory_deeper_in_the_tree_is_not_looked_for(parent, state):
+    os.mkdir(os.path.join(parent, 'seatrial-x'))
+    made(os.path.join(parent, 'seatrial-x'))
+    assert find([parent], state) == []
+
+
+def test_the_oldest_come_first(parent, state):
+    made(parent, 'young', time=time.time() - 10)
+    made(parent, 'old', time=time.time() - 1000)
+    assert [orphan.session for orphan in find([parent], state)] == ['old', 'young']
+
+
+def test_a_parent_that_is_configured_under_two_names_is_looked_at_once(parent, state, tmp_path):
+    made(parent)
+    os.symlink(parent, tmp_path / 'link')
+    assert len(find([parent, str(tmp_path / 'link')], state)) == 1
+
+
+def test_several_parents_are_looked_at(parent, state, tmp_path):
+    made(parent)
+    (tmp_path / 'other').mkdir()
+    made(str(tmp_path / 'other'))
+    assert len(find([parent, str(tmp_path / 'other')], state)) == 2
+
+
+def test_a_parent_that_cannot_be_listed_is_an_error_not_an_empty_list(parent, state):
+    with pytest.raises(RunDirectoryError, match='gone: No such file'):
+        find([os.path.join(parent, 'gone')], state)
+
+
+def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
+    own, other = made(parent), made(parent, session=f'{SESSION}0')
+    opened, found_at = [], orphans.found_at
+    monkeypatch.setattr(orphans, 'found_at', lambda path: (opened.append(path), found_at(path))[1])
+    assert [orphan.path for orphan in of_session(parent, state, '')] == []
+    opened.clear()
+    assert [orphan.path for orphan in of_session(parent, state, f'{SESSION}0')] == [other] == opened
+    assert [orphan.path for orphan in of_session(parent, state, SESSION)] == [own]
+
+
+def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
+    made(parent)
+
+    def denied(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr(orphans.os, 'listdir', denied)
+    assert of_session(parent, state, SESSION) == []
+    with pytest.raises(RunDirectoryError, match='Permission denied'):
+        find([parent], state)
+
+
+def test_a_parent_that_is_gone_is_an_error_for_a_session_too(parent, state):
+    with pytest.raises(RunDirectoryError, match='is the file system mounted'):
+        of_session(f'{parent}/gone', state, SESSION)
+
+
+def test_looking_changes_nothing(parent, state):
+    made(parent, pid=ended_pid())
+    before = sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*')))
+    find([parent], state)
+    assert sorted((path, os.lstat(path).st_mtime_ns) for path in map(str, Path(parent).rglob('*'))) == before
+
+
+def leading(state, seconds_ago=0.0, **owner):
+    """The leader of the session, who differs from this process."""
+    become_leader(state, SESSION).stop()
+    path = Path(leader_of(state, SESSION))
+    path.write_text(json.dumps({**json.loads(path.read_text()), **owner}))
+    os.utime(path, (time.time() - seconds_ago,) * 2)
+
+
+def test_a_session_whose_leader_runs_is_alive(state):
+    leading(state)
+    assert leader_alive(state, SESSION) == f'process {os.getpid()} on this host leads its session'
+
+
+def test_a_session_whose_leader_has_ended_is_dead_though_a_job_beats_for_it(state):
+    leading(state, pid=ended_pid())
+    Path(heartbeat_of(state, SESSION)).touch()
+    assert leader_alive(state, SESSION) is None
+
+
+def test_a_leader_on_another_host_is_alive_until_it_has_been_silent_for_long(state):
+    leading(state, host='n9')
+    assert 'on n9, which leads its session, was heard of ' in leader_alive(state, SESSION)
+    leading(state, STALE_S + 1, host='n9')
+    assert leader_alive(state, SESSION) is None
+
+
+ELSEWHERE = {'host': 'nid00001', 'job': '12'}
+
+
+def test_once_its_job_has_left_the_queue_and_its_leader_has_ended_it_is_dead(parent, state):
+    made(parent, **ELSEWHERE)
+    beat(state, 12)
+    leading(state, pid=ended_pid())
+    (orphan,) = find([parent], state, set())
+    assert (orphan.alive, orphan.over) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ('queued', 'owner', 'leader'),
+    [
+        (None, ELSEWHERE, {}),  # nobody could be asked
+        ({SESSION}, ELSEWHERE, {}),
+        (set(), {**ELSEWHERE, 'job': ''}, {}),
+        (set(), ELSEWHERE, {'pid': os.getpid()}),
+        (set(), ELSEWHERE, {'host': 'n9'}),
+    ],
+)
+def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, queued, owner, leader):
+    made(parent, **owner)
+    beat(state, 72)
+    leading(state, **{'pid': ended_pid(), **leader})
+    (orphan,) = find([parent], state, queued)
+    assert orphan.over is not bool(leader)
+    assert re.fullmatch(
+        r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
+    )
+
+
+@pytest.fixture
+def ahead(monkeypatch):
+    """This host's clock is ahead of that of the server of its files."""
+    monkeypatch.setattr(orphans.time, 'time', lambda now=time.time: now() + 2 * STALE_S)
+
+
+def test_a_clock_that_is_ahead_makes_no_leader_dead(state, ahead, monkeypatch):
+    leading(state, 2 * STALE_S, host='n9')
+    assert 'on n9, which leads its session, was heard of ' in leader_alive(state, SESSION)
+    leading(state, 4 * STALE_S, host='n9')
+    assert leader_alive(state, SESSION) is None
+    assert os.listdir(os.path.dirname(leader_of(state, SESSION))) == [os.path.basename(leader_of(state, SESSION))]
+
+
+def test_a_clock_that_is_ahead_makes_no_run_directory_removable(parent, state, ahead):
+    made(parent, host='nid00001')
+    beat(state, 2 * STALE_S)
+    assert 'its session was heard of ' in (the_one(parent, state).alive or '')
+
+
+def test_where_no_file_can_be_made_this_hosts_clock_counts(state, monkeypatch):
+    def refuse(**unused):
+        raise OSError(errno.EROFS, 'Read-only file system')
+
+    leading(state, STALE_S + 1, host='n9')
+    monkeypatch.setattr(lock.tempfile, 'TemporaryFile', refuse)
+    assert leader_alive(state, SESSION) is None
+
+
+def test_of_a_session_that_names_no_leader_nothing_is_known(state):
+    assert 'who leads its session is not known' in leader_alive(state, SESSION)
+
+
+@pytest.mark.parametrize('text', ['', '{', '[]', '{"pid": 1}', '\xff'])
+def test_a_damaged_leader_is_not_taken_for_dead(state, text):
+    leading(state)
+    Path(leader_of(state, SESSION)).write_text(text, encoding='latin-1')
+    assert 'who leads its session is not known' in leader_alive(state, SESSION)

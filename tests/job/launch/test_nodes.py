@@ -1,0 +1,83 @@
+"""The nodes of an allocation by their names, and those that were not tested."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.job.launch import nodes
+from seatrial.model.record import NotTested
+
+SINFO = 'n1|allocated|none\nn2.cluster|allocated|none\nn3|drained*|bad disk | and more\nn4|idle|none\n\ntorn'
+
+
+@pytest.mark.parametrize(
+    ('hostlist', 'expected'),
+    [
+        ('n1', 'n1'),
+        ('n[1-3]', 'n1 n2 n3'),
+        ('n[1-2,07-10],m4', 'n1 n2 n07 n08 n09 n10 m4'),
+        ('rack[0-1]n[01-03]', 'rack0n01 rack0n02 rack0n03 rack1n01 rack1n02 rack1n03'),
+        ('nid[000998-001001]', 'nid000998 nid000999 nid001000 nid001001'),
+        ('a,b[3]c,d', 'a b3c d'),
+        ('', ''),
+    ],
+)
+def test_slurms_notation_is_read(hostlist, expected):
+    assert nodes.expanded(hostlist) == tuple(expected.split())
+
+
+@pytest.mark.parametrize('wrong', ['n[1-3', 'n]1', 'n[a-b]', 'n[1-2-3]', 'n[]', 'n[1,]'])
+def test_what_is_no_list_of_nodes_is_refused(wrong):
+    with pytest.raises(ValueError, match='nodes'):
+        nodes.expanded(wrong)
+
+
+@given(st.lists(st.integers(0, 9999), min_size=1, max_size=30), st.integers(1, 5))
+def test_numbers_keep_their_leading_zeros(numbers, digits):
+    written = ','.join(f'{number:0{digits}d}' for number in numbers)
+    assert nodes.expanded(f'n[{written}]') == tuple(f'n{number:0{digits}d}' for number in numbers)
+
+
+def test_without_slurm_no_node_is_known():
+    assert nodes.allocated({}) == ()
+    assert nodes.allocated({'SLURM_JOB_NODELIST': 'n[3-4]'}) == ('n3', 'n4')
+
+
+def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
+    assert nodes.of_sinfo(SINFO) == (
+        NotTested('n1', 'allocated', ''),
+        NotTested('n2.cluster', 'allocated', ''),
+        NotTested('n3', 'drained*', 'bad disk | and more'),
+        NotTested('n4', 'idle', ''),
+    )
+
+
+def fake_sinfo(folder, monkeypatch, script):
+    program = folder / 'sinfo'
+    program.write_text(f'#!/bin/sh\n{script}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv('PATH', str(folder), prepend=':')
+
+
+def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
+    (tmp_path / 'said').write_text(SINFO)
+    fake_sinfo(tmp_path, monkeypatch, f'cat {tmp_path}/said')
+    found = nodes.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
+    assert [each.node for each in found] == ['n3', 'n4']
+    assert nodes.not_tested(('n1',), {}) == ()
+
+
+@pytest.mark.parametrize(
+    ('script', 'said'),
+    [
+        ('exec sleep 60', 'sinfo does not answer within'),
+        ('echo "sinfo: error: Unable to contact slurm controller" >&2; exit 1', 'Unable to contact slurm controller'),
+    ],
+)
+def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
+    if 'sleep' in script:
+        monkeypatch.setattr(nodes, 'ANSWER_S', 1.0)
+    fake_sinfo(tmp_path, monkeypatch, script)
+    (found,) = nodes.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
+    assert found.node == 'others of compute'
+    assert said in found.reason

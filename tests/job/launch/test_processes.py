@@ -1,0 +1,288 @@
+"""One launch: how it is started, timed, ended, and what is seen of it."""
+
+import contextlib
+import json
+import os
+import signal
+
+import pytest
+
+from seatrial.engine.base import Command
+from seatrial.job.launch import processes
+from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
+from seatrial.model.plan import Launcher
+from seatrial.model.workload import Point
+
+POINT = Point('64KiB', 2, 8, 4, 1 << 20, 1 << 16, 16)
+SIZE = 4 << 20  # bytes
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / 'data').mkdir()
+    return tmp_path
+
+
+def run(place, *scripts, outputs=(), inputs=None, limit_s=60.0, stopping=lambda: False):
+    """Launch these shell scripts, one process each, in place/data; their streams are in place."""
+    argvs = [['/bin/sh', '-c', script] for script in scripts]
+    command = Command('task', tuple(map(tuple, argvs)), inputs or {}, tuple(outputs))
+    return carry_out(
+        command, Processes(argvs, command.inputs), str(place / 'raw'), str(place / 'data'), limit_s, stopping
+    )
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    monkeypatch.setattr(processes, 'GRACE_S', 0.3)
+    monkeypatch.setattr(processes, 'WAKE_S', 0.02)
+
+
+def working_in(place):
+    """Processes whose working directory is place/data."""
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        with contextlib.suppress(OSError):
+            if os.readlink(f'/proc/{name}/cwd') == str(place / 'data'):
+                found.append(int(name))
+    return found
+
+
+def written(path):
+    """What a test waits for: whether there is a number in the file."""
+    return path.exists() and path.read_text().strip().isdigit()
+
+
+@pytest.mark.parametrize(('lines', 'kept'), [(3, [1, 2, 3]), (20, [1, 2, '[99 bytes are left out]', 19, 20])])
+def test_of_a_stream_without_end_its_two_ends_are_looked_at_in_whole_lines(place, monkeypatch, lines, kept):
+    # A line is 'line 00001', eleven bytes; one that is cut is left out.
+    monkeypatch.setattr(processes, 'STREAM_MOST', 60)
+    ran = run(place, f'for n in $(seq {lines}); do printf "line %05d\\n" $n; printf "line %05d\\n" $n >&2; done')
+    wanted = ''.join(f'line {each:05}\n' if isinstance(each, int) else f'{each}\n' for each in kept)
+    wanted = wanted.replace('99 bytes', f'{11 * lines - 60} bytes')
+    assert (ran.outcome.stdouts, ran.outcome.stderrs) == ((wanted,), (wanted,))
+    assert (place / 'raw.out').stat().st_size == 11 * lines
+
+
+# How it is started
+
+
+@pytest.mark.parametrize(
+    ('launcher', 'argv'),
+    [
+        (Launcher('srun'), 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 ior -w'),
+        (Launcher('hydra'), 'mpiexec -n 8 -ppn 4 ior -w'),
+        (Launcher('openmpi'), 'mpirun -n 8 --map-by ppr:4:node ior -w'),
+        (Launcher('local'), 'mpiexec -n 8 ior -w'),
+        (
+            Launcher('srun', ('--mpi=pmi2',)),
+            'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --mpi=pmi2 ior -w',
+        ),
+    ],
+)
+def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node(launcher, argv):
+    assert launch_argv(launcher, POINT, ('ior', '-w')) == argv.split()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'argv'),
+    [
+        ('srun', 'srun -N2 -n8 --ntasks-per-node=4 --kill-on-bad-exit=1 --nodelist=n3,n1 --mpi=pmi2 ior'),
+        ('hydra', 'mpiexec -n 8 -ppn 4 -hosts n3,n1 --mpi=pmi2 ior'),
+        ('openmpi', 'mpirun -n 8 --map-by ppr:4:node --host n3:4,n1:4 --mpi=pmi2 ior'),
+    ],
+)
+def test_a_launch_can_be_pinned_to_nodes(kind, argv):
+    assert launch_argv(Launcher(kind, ('--mpi=pmi2',)), POINT, ('ior',), ('n3', 'n1')) == argv.split()
+
+
+@pytest.mark.parametrize(
+    ('kind', 'head'),
+    [
+        ('srun', 'srun --cpu-bind=none --export=ALL -N1 -n1 --ntasks-per-node=1 --kill-on-bad-exit=1 --nodelist=n3'),
+        ('openmpi', 'mpirun --bind-to none -n 1 --map-by ppr:1:node --host n3:1'),
+        ('hydra', 'mpiexec -n 1 -ppn 1 -hosts n3'),
+    ],
+)
+def test_one_process_for_all_clients_of_another_node_goes_there_and_is_bound_to_no_core(kind, head):
+    alone = POINT._replace(nodes=1, tasks=4)
+    started = processes_of(Command('node', (('fio', 'job'),), {}, ()), Launcher(kind), alone, '/raw', ('n3',))
+    assert [argv[: len(head.split())] for argv in started.argvs] == [head.split()]
+    assert (started.meet, started.ranks, started.nodes) == (1, 1, 2)
+
+
+def test_only_a_program_of_mpi_is_put_under_the_launcher():
+    srun = Launcher('srun')
+    assert processes_of(Command('mpi', (('ior',),), {}, ()), srun, POINT, '/raw').argvs[0][0] == 'srun'
+    assert processes_of(Command('node', (('fio', 'job'),), {}, ()), srun, POINT, '/raw').argvs == [['fio', 'job']]
+    alone = POINT._replace(nodes=1, tasks=2, tasks_per_node=2)
+    two = Command('task', (('dd', 'a'), ('dd', 'b')), {}, ())
+    assert processes_of(two, srun, alone, '/raw') == Processes([['dd', 'a'], ['dd', 'b']], {})
+
+
+def test_clients_on_several_nodes_are_started_by_one_launcher_and_begin_together():
+    srun, spread = Launcher('srun', ('--mpi=pmi2',)), POINT._replace(nodes=2, tasks=2, tasks_per_node=1)
+    started = processes_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, spread, '/raw')
+    head = ['srun', '--export=ALL', '-N2', '-n2', '--ntasks-per-node=1', '--kill-on-bad-exit=1', '--mpi=pmi2']
+    assert [argv[: len(head)] for argv in started.argvs] == [head]
+    assert (started.meet, started.ranks, started.nodes) == (2, 2, 2)
+    argvs = json.loads(started.inputs['/raw.ranks.json'])
+    assert [argv[-4:] for argv in argvs] == [['0', '2', 'dd', 'a'], ['1', '2', 'dd', 'b']]
+
+
+def test_its_inputs_are_there_before_it_starts(place):
+    finished = run(place, 'cat ../job', inputs={str(place / 'job'): 'text'})
+    assert finished.outcome.stdouts == ('text',)
+
+
+def test_it_works_in_the_data_directory(place):
+    assert run(place, 'pwd -P').outcome.stdouts == (f'{place}/data\n',)
+
+
+def test_its_output_is_in_no_language_of_the_user(place, monkeypatch):
+    monkeypatch.setenv('LC_ALL', 'de_DE.UTF-8')
+    assert run(place, 'echo $LC_ALL').outcome.stdouts == ('C\n',)
+
+
+def test_it_gets_nothing_to_read(place):
+    assert run(place, 'cat').outcome.stdouts == ('',)
+
+
+def test_it_has_no_terminal_and_a_session_of_its_own(place):
+    fields = run(place, 'cat /proc/$$/stat').outcome.stdouts[0].rpartition(')')[2].split()
+    assert int(fields[3]) != os.getsid(0)
+    assert fields[4] == '0'
+
+
+# What is seen of it
+
+
+def test_each_process_has_its_streams_and_its_exit_status(place):
+    outcome = run(place, 'echo a', 'echo b >&2; exit 3').outcome
+    assert (outcome.stdouts, outcome.stderrs) == (('a\n', ''), ('', 'b\n'))
+    assert [process.exit_status for process in outcome.processes] == [0, 3]
+
+
+def test_a_process_that_a_signal_ended_has_its_number_negative(place):
+    assert run(place, 'kill -SEGV $$').outcome.exit_status == -signal.SIGSEGV
+
+
+def test_the_times_of_the_processes_count_from_the_first_start(place):
+    outcome = run(place, 'sleep 0.1', 'sleep 0.2').outcome
+    assert outcome.processes[0].start_s >= 0
+    for process, least in zip(outcome.processes, (0.1, 0.2), strict=True):
+        assert process.end_s - process.start_s >= least
+
+
+def test_an_output_that_was_not_written_is_none(place):
+    outcome = run(place, 'echo text > ../there', outputs=(str(place / 'there'), str(place / 'not'))).outcome
+    assert outcome.outputs == ('text\n', None)
+
+
+def test_bytes_that_are_no_text_do_not_stop_it(place):
+    assert run(place, r"printf '\377\376'").outcome.stdouts == ('\ufffd\ufffd',)
+
+
+def test_streams_are_kept_where_there_was_something_in_them(place):
+    run(place, 'echo a', 'echo b >&2')
+    assert sorted(path.name for path in place.glob('raw*')) == ['raw.0.out', 'raw.1.err']
+
+
+def test_bytes_that_storage_gave_to_its_children_are_counted(place):
+    if os.major(os.stat(place).st_dev) == 0:
+        pytest.skip('the temporary directory lies on no block device')
+    with open(place / 'data' / 'file', 'wb') as stream:
+        stream.write(os.urandom(SIZE))
+        os.fsync(stream.fileno())
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    assert run(place, 'cat file > /dev/null; true').read_bytes >= SIZE
+    assert run(place, 'cat file > /dev/null; true').read_bytes < SIZE
+
+
+# How it is ended
+
+
+def test_it_is_given_up_after_its_limit(place, soon):
+    with pytest.raises(LaunchGivenUp, match='it did not end within 0 s; it was ended$'):
+        run(place, 'exec sleep 60', limit_s=0.2)
+    assert working_in(place) == []
+
+
+def test_all_of_its_processes_are_ended_if_one_does_not_end(place, soon):
+    with pytest.raises(LaunchGivenUp):
+        run(place, 'true', 'exec sleep 60', 'exec sleep 60', limit_s=0.2)
+    assert working_in(place) == []
+
+
+def test_one_that_ignores_sigterm_is_killed(place, soon):
+    with pytest.raises(LaunchGivenUp, match='it was ended$'):
+        run(place, "trap '' TERM; while :; do sleep 1; done", limit_s=0.2)
+    assert working_in(place) == []
+
+
+def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_too(place, soon):
+    script = "setsid sh -c 'echo $$ > ../pid; exec sleep 60' & trap '' TERM; while :; do sleep 1; done"
+    with pytest.raises(LaunchGivenUp, match='it was ended$'):
+        run(place, script, stopping=lambda: written(place / 'pid'))
+    assert working_in(place) == []
+
+
+@pytest.mark.needs('fio')
+def test_the_clients_of_a_real_fio_that_was_killed_are_killed_too(place):
+    options = '--name=rank0 --numjobs=2 --rw=write --size=1m --rate=1m --time_based --runtime=60 --eta=never'
+    finished = run(place, f'fio {options} & sleep 1; kill -KILL $!; wait $!')
+    assert finished.outcome.exit_status == 128 + signal.SIGKILL
+    assert working_in(place) == []
+
+
+def test_processes_elsewhere_are_none_of_its_business(place, soon):
+    script = "cd ..; (setsid sh -c 'echo $$ > pid; exec sleep 60' &); cd data; exec sleep 60"
+    with pytest.raises(LaunchGivenUp):
+        run(place, script, stopping=lambda: written(place / 'pid'))
+    pid = int((place / 'pid').read_text())
+    assert os.readlink(f'/proc/{pid}/cwd') == str(place)
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_it_is_ended_when_the_job_is_told_to_stop(place, soon):
+    with pytest.raises(LaunchGivenUp, match='the job was told to stop; it was ended$'):
+        run(place, 'echo $$ > ../pid; exec sleep 60', stopping=lambda: written(place / 'pid'))
+    assert working_in(place) == []
+
+
+def test_it_is_not_begun_when_the_job_has_been_told_to_stop(place):
+    with pytest.raises(LaunchGivenUp, match='it was not begun'):
+        run(place, 'touch ../begun', stopping=lambda: True)
+    assert not (place / 'begun').exists()
+
+
+def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
+    # A process that waits for a dead file system ignores SIGKILL; here none is sent.
+    monkeypatch.setattr(os, 'killpg', lambda pid, number: None)
+    monkeypatch.setattr(processes, '_kill_all', lambda pids: None)
+    with pytest.raises(LaunchGivenUp, match='and process [0-9]+ survived SIGKILL$') as caught:
+        run(place, 'exec sleep 60', limit_s=0.2)
+    (pid,) = working_in(place)
+    assert f'process {pid} survived' in str(caught.value)
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
+    command = Command('node', (('/no/such/program',),), {}, ())
+    with pytest.raises(FileNotFoundError, match='/no/such/program'):
+        carry_out(
+            command,
+            Processes([['/no/such/program']], {}),
+            str(place / 'raw'),
+            str(place / 'data'),
+            1.0,
+            lambda: False,
+        )
+
+
+def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
+    argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
+    command = Command('task', tuple(map(tuple, argvs)), {}, ())
+    with pytest.raises(FileNotFoundError):
+        carry_out(command, Processes(argvs, {}), str(place / 'raw'), str(place / 'data'), 60.0, lambda: False)
+    assert working_in(place) == []

@@ -1,0 +1,126 @@
+"""The blocks of a run: in which order points are measured, how often, and what the time budget leaves of them.
+
+A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py).
+"""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.sequence import trial
+from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import StoppingRule
+from seatrial.model.workload import AccessPattern
+
+pytestmark = pytest.mark.usefixtures('short_launches')
+
+WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+UNTIL_SHORT = StoppingRule(0.10, least=4, most=8, extra=2, budget_s=600.0)
+NOISY = {'seconds': 0.04, 'runtime_ms': [10, 40]}
+
+
+class Clock:
+    """The module time, for the time budget alone: its clock jumps by an hour once so many launches have begun."""
+
+    def __init__(self, log, launches):
+        self._log, self._launches = Path(log), launches
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+    def monotonic(self):
+        begun = len(self._log.read_text().splitlines()) if self._log.exists() else 0
+        return time.monotonic() + (3600.0 if begun >= self._launches else 0.0)
+
+
+def blocks_of(ran):
+    """The points of each block in the order in which they were measured."""
+    blocks = {}
+    for sample in ran.measured:
+        labels = blocks.setdefault((sample.sizing, sample.block), [])
+        if sample.point not in labels:
+            labels.append(sample.point)
+    return list(blocks.values())
+
+
+# In which order
+
+
+def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
+    fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@4objects', NOISY))
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4, 8), stopping=UNTIL_SHORT))
+    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['2objects', '4objects', '8objects']] + 2 * [
+        ['4objects']
+    ]
+    assert all(len(each) == len(set(each)) for each in blocks_of(ran))
+
+
+def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
+    orders = []
+    for check, seed in (('A', 1), ('B', 1), ('C', 2)):
+        plan = lab.plan(stub_fio(), check=check, workload=WRITES, values=(1, 2, 4, 8, 16), seed=seed)
+        orders.append(blocks_of(lab.run(plan)))
+    assert orders[0] == orders[1] != orders[2]
+
+
+def test_the_order_differs_between_blocks(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(), workload=WRITES, values=(1, 2, 4, 8, 16)))
+    first, second = blocks_of(ran)
+    assert first != second
+
+
+def test_the_seed_is_in_the_record(lab, stub_fio):
+    assert lab.run(lab.plan(stub_fio(), seed=41)).records.start.seed == 41
+
+
+# How often
+
+
+def test_a_converged_point_gets_the_extra_repetitions_that_it_is_owed(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(), values=(2,), stopping=UNTIL_SHORT))
+    assert ran.counts == {'write@2objects': 6, 'read@2objects': 6}
+    assert ran.end.stopped == {'2objects': 'converged'}
+
+
+def test_a_point_is_repeated_until_both_of_its_operations_are_known(lab, stub_fio):
+    # Launches 3, 5, 7, ... are the measured writes: their figures are constant, those of the reads are not.
+    fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'runtime_ms': [10, 10, 40, 40]}))
+    ran = lab.run(lab.plan(fio, values=(2,), stopping=UNTIL_SHORT))
+    assert ran.counts == {'write@2objects': 8, 'read@2objects': 8}
+    assert ran.end.stopped == {'2objects': 'exhausted'}
+
+
+def test_a_point_that_never_converges_is_inconclusive_and_keeps_all_its_samples(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('', NOISY)), workload=WRITES, values=(2,), stopping=UNTIL_SHORT))
+    assert ran.result.verdict is Verdict.INCONCLUSIVE
+    assert len(ran.result.metrics[0].values) == UNTIL_SHORT.most
+
+
+def test_no_launch_begins_after_the_budget(lab, stub_fio, monkeypatch):
+    fio = stub_fio(('', NOISY))
+    monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT))
+    assert (len(ran.records.samples), ran.end.stopped) == (4, {'2objects': 'budget', '4objects': 'budget'})
+
+
+def test_points_that_the_budget_left_unfinished_are_inconclusive(lab, stub_fio, monkeypatch):
+    fio = stub_fio(('', NOISY))
+    monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))
+    result = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT)).result
+    assert [metric.verdict for metric in result.metrics] == [Verdict.INCONCLUSIVE] * 2
+    assert 'budget' in result.reasons[0]
+
+
+def test_points_that_the_budget_never_reached_are_incomplete(lab, stub_fio, monkeypatch):
+    fio = stub_fio(('', NOISY))
+    monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=2))
+    result = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT)).result
+    assert (result.verdict, result.reasons[0][:2]) == (Verdict.INCOMPLETE, 'T5')
+
+
+def test_a_profile_without_precision_measures_every_point_once_whatever_the_budget(lab, stub_fio):
+    plan = lab.plan(stub_fio())
+    ran = lab.run(plan._replace(stopping=plan.stopping._replace(budget_s=0.0)))
+    assert set(ran.counts.values()) == {1}
+    assert (ran.end.stopped, ran.result.verdict) == ({'2objects': 'budget', '4objects': 'budget'}, Verdict.PASS)

@@ -1,0 +1,116 @@
+"""What is measured again, and beside whom."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import plan_of
+from seatrial.job.sequence.confirm import LARGEST_GROUP, measured_again, regrouped, repetitions
+from seatrial.model.units import MIB
+from seatrial.model.workload import Geometry, expand, group_size, on_targets, over_osts
+from seatrial.rules.outliers import CONTROLS
+from sweeps import names, node_plan
+
+systems = st.integers(2, 300).flatmap(
+    lambda count: st.tuples(
+        st.just(names(count)),
+        st.sets(st.sampled_from(names(count)), min_size=1, max_size=max(1, count // 3)).map(sorted),
+        st.integers(0, 1000),
+    )
+)
+
+
+@given(systems)
+def test_every_suspect_is_once_in_a_group_with_at_least_as_many_others(drawn):
+    nodes, suspects, seed = drawn
+    groups = regrouped(suspects, nodes, random.Random(seed))
+    placed = [node for group in groups for node in group if node in suspects]
+    assert sorted(placed) == suspects
+    for group in groups:
+        slow = [node for node in group if node in suspects]
+        assert 2 <= len(group) <= LARGEST_GROUP or len(nodes) == 2
+        assert len(set(group)) == len(group)
+        assert 2 * len(slow) <= len(group)
+
+
+@given(systems)
+def test_there_are_controls_enough_or_all_there_are(drawn):
+    nodes, suspects, seed = drawn
+    groups = regrouped(suspects, nodes, random.Random(seed))
+    controls = {node for group in groups for node in group} - set(suspects)
+    assert len(controls) >= min(CONTROLS, len(nodes) - len(suspects))
+
+
+@given(systems)
+def test_the_same_seed_gives_the_same_groups(drawn):
+    nodes, suspects, seed = drawn
+    assert regrouped(suspects, nodes, random.Random(seed)) == regrouped(suspects, nodes, random.Random(seed))
+
+
+@given(st.integers(0, 1000))
+def test_the_others_are_of_other_groups_than_before(seed):
+    nodes = names(64)
+    group = next(each for each in regrouped(['n9'], nodes, random.Random(seed)) if 'n9' in each)
+    old = {node: place // group_size(64) for place, node in enumerate(nodes)}
+    assert [node for node in group if old[node] == old['n9']] == ['n9']
+
+
+def test_of_four_nodes_the_suspect_gets_a_partner_and_the_others_work_too():
+    groups = regrouped(['n3'], names(4), random.Random(1))
+    assert [len(group) for group in groups] == [2, 2]
+    assert groups[0][0] == 'n3'
+    assert sorted(node for group in groups for node in group) == list(names(4))
+
+
+def test_of_three_nodes_one_has_to_work_twice():
+    groups = regrouped(['n3'], names(3), random.Random(1))
+    assert [len(group) for group in groups] == [2, 2]
+    assert {node for group in groups for node in group} == set(names(3))
+
+
+def test_one_group_suffices_for_a_suspect_of_thousands():
+    groups = regrouped(['n77'], names(5000), random.Random(1))
+    assert [len(group) for group in groups] == [LARGEST_GROUP]
+
+
+def test_a_host_is_known_with_and_without_its_domain():
+    groups = regrouped(['n3'], tuple(f'{name}.cluster' for name in names(4)), random.Random(1))
+    assert groups[0][0] == 'n3.cluster'
+
+
+def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
+    plan = node_plan(6, 2)
+    again = measured_again(plan, ['n3'], names(6), random.Random(1))
+    for point in again.points:
+        assert (point.tasks, point.tasks_per_node) == (2 * point.nodes, 2)
+        assert point.label not in [each.label for each in plan.points]
+    placed = [again.nodes[point.first_node : point.first_node + point.nodes] for point in again.points]
+    assert tuple(node for group in placed for node in group) == again.nodes
+    assert 'n3' in placed[0]
+
+
+@pytest.mark.parametrize(('targets', 'expected'), [(4, 4), (64, 1 + CONTROLS)])
+def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, expected):
+    sweep = on_targets(over_osts(64 * MIB, MIB), range(targets))
+    plan = plan_of(sweep=sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    again = measured_again(plan, ['ost0002'], ('here',), random.Random(1))
+    labels = [point.label for point in again.points]
+    assert 'ost0002' in labels
+    assert len(set(labels)) == len(labels) == expected
+    assert again.nodes == ('here',)
+
+
+def test_it_is_repeated_as_often_as_a_verdict_needs():
+    assert repetitions(node_plan()) == 6
+
+
+@pytest.mark.parametrize('suspect', ['ost0002', 'ost0040'])
+def test_a_target_is_measured_again_beside_those_of_its_kind(suspect):
+    sweep = on_targets(over_osts(64 * MIB, MIB), range(60))
+    plan = plan_of(sweep=sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    kinds = {point.label: 'flash' if int(point.label[3:]) < 20 else 'not flash' for point in plan.points}
+    again = measured_again(plan, [suspect], (), random.Random(1), kinds)
+    assert {kinds[point.label] for point in again.points} == {kinds[suspect]}
+    assert len(again.points) == 1 + CONTROLS

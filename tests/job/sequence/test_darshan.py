@@ -1,0 +1,194 @@
+"""A launch under Darshan: how the engine is started, and what its launch leaves for others to read."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from builders import FLAT_TREE, plan_of
+from seatrial.engine.base import Command
+from seatrial.job.sequence import blocks
+from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, under_darshan, witness_point
+from seatrial.job.sequence.trial import DATA
+from seatrial.judge.verdict import Verdict
+from seatrial.model.namespace import TREE
+from seatrial.model.plan import StoppingRule
+from seatrial.model.units import MIB
+from seatrial.model.workload import AccessPattern, Sweep
+
+LIBRARY = '/opt/darshan/lib/libdarshan.so'
+SFWA = AccessPattern('single', 'whole', operations=('read',))
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """A directory that an engine works in, and the prefix of a launch's raw output."""
+    monkeypatch.delenv('LD_PRELOAD', raising=False)
+    (tmp_path / 'data').mkdir()
+    (tmp_path / 'raw').mkdir()
+    return str(tmp_path / 'data'), str(tmp_path / 'raw' / '0007-witness-read@2objects')
+
+
+def started(scope, places, argvs=(('engine', '-x'),)):
+    directory, raw = places
+    return under_darshan(Command(scope, argvs, {}, ()), LIBRARY, raw, directory).argvs
+
+
+def settings_of(argv):
+    return dict(each.split('=', 1) for each in argv if '=' in each)
+
+
+# How the engine is started
+
+
+def test_an_mpi_program_leaves_one_log_of_a_known_name(places):
+    (argv,) = started('mpi', places)
+    assert argv[0] == 'env' and argv[-2:] == ('engine', '-x')
+    settings = settings_of(argv)
+    assert settings['LD_PRELOAD'] == LIBRARY
+    assert settings['DARSHAN_LOGFILE'] == f'{places[1]}{FOLDER}/launch.darshan'
+    assert 'DARSHAN_ENABLE_NONMPI' not in settings
+
+
+@pytest.mark.parametrize('scope', ['node', 'task'])
+def test_every_process_of_another_program_leaves_its_own_log(places, scope):
+    argvs = started(scope, places, (('dd', 'if=a'), ('dd', 'if=b')))
+    assert [argv[-2:] for argv in argvs] == [('dd', 'if=a'), ('dd', 'if=b')]
+    for settings in map(settings_of, argvs):
+        assert settings['DARSHAN_ENABLE_NONMPI'] == '1'
+        assert settings['DARSHAN_LOGPATH'] == places[1] + FOLDER
+        assert 'DARSHAN_LOGFILE' not in settings
+
+
+def test_what_the_users_environment_says_of_darshan_does_not_count(places):
+    (mpi,), (other,) = started('mpi', places), started('node', places)
+    assert ('-u', 'DARSHAN_DISABLE') == mpi[1:3] == other[1:3]
+    assert 'DARSHAN_ENABLE_NONMPI' in mpi and 'DARSHAN_LOGFILE' in other
+
+
+def test_a_library_that_is_loaded_already_stays_loaded(places, monkeypatch):
+    monkeypatch.setenv('LD_PRELOAD', '/opt/other.so')
+    assert settings_of(started('mpi', places)[0])['LD_PRELOAD'] == f'{LIBRARY}:/opt/other.so'
+
+
+def test_the_folder_of_today_is_there_for_a_darshan_that_wants_one(places):
+    started('node', places)
+    now = time.localtime()
+    yesterday = time.localtime(time.time() - 24 * 3600)  # should midnight be now
+    days = [Path(places[1] + FOLDER, *(str(part) for part in day[:3])) for day in (now, yesterday)]
+    assert any(day.is_dir() for day in days)
+
+
+# What it leaves
+
+
+def test_links_are_noted_with_what_they_lead_to(places):
+    directory, raw = places
+    Path(directory, 'data').write_text('')
+    os.symlink('data', Path(directory, 'data.00000000'))
+    started('mpi', places)
+    left = left_by(raw)
+    assert (left.directory, left.links, left.logs) == (os.path.realpath(directory), {'data.00000000': 'data'}, ())
+
+
+def test_logs_are_found_in_the_folder_and_in_those_of_the_days(places):
+    started('node', places)
+    folder = Path(places[1] + FOLDER)
+    day = next(folder.glob('*/*/*'))
+    for file in (folder / 'a.darshan', day / 'b.darshan', folder / 'c.darshan_partial'):
+        file.write_text('')
+    assert left_by(places[1]).logs == (str(day / 'b.darshan'), str(folder / 'a.darshan'))
+
+
+@pytest.mark.parametrize('text', [None, '', '{"directory"'])
+def test_a_launch_without_a_note_of_its_place_was_not_made_under_darshan(places, text):
+    if text is not None:
+        Path(places[1] + FOLDER).mkdir()
+        Path(places[1] + FOLDER, PLACE).write_text(text)
+    assert left_by(places[1]) is None
+
+
+# Where it is made
+
+
+def test_the_point_with_most_clients_and_then_most_transfers_is_witnessed():
+    by_objects = plan_of(darshan=LIBRARY)
+    assert witness_point(by_objects, by_objects.points).label == '4objects'
+    by_clients = plan_of(sweep=Sweep('clients', (1, 2), 64 * MIB, objects=4), darshan=LIBRARY)
+    assert witness_point(by_clients, by_clients.points).label == '2clients'
+
+
+def test_without_a_library_or_a_pattern_nothing_is_witnessed():
+    plan = plan_of()
+    assert witness_point(plan, plan.points) is None
+    names = plan_of(TREE, FLAT_TREE, darshan=LIBRARY)
+    assert witness_point(names, names.points) is None
+
+
+# The runner
+
+
+def stages(ran):
+    return [sample.stage for sample in ran.records.samples]
+
+
+@pytest.mark.usefixtures('short_launches')
+class TestRunner:
+    """The stand-in for fio is run; a library that is not there is ignored by ld.so, which says so on stderr."""
+
+    def test_the_witness_comes_last_once_for_every_operation(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        assert stages(ran)[-2:] == ['witness', 'witness'] and stages(ran).count('witness') == 2
+        last = [(each.point, each.operation) for each in ran.records.samples[-2:]]
+        assert last == [('4objects', 'write'), ('4objects', 'read')]
+        assert ran.end.reason == 'finished'
+
+    def test_one_that_hangs_is_ended_and_the_figures_stand(self, lab, stub_fio):
+        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
+        assert stages(ran).count('witness') == 1
+        assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS)
+        assert any(label.startswith('P15a') for label in ran.result.labels)
+
+    def test_where_the_file_system_does_not_answer_any_more_it_ends_the_case(self, lab, stub_fio, monkeypatch):
+        monkeypatch.setattr(blocks, 'unresponsive', lambda path: 'it does not answer')
+        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
+        assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
+
+    def test_its_figures_count_nowhere(self, lab, stub_fio):
+        with_it = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        assert all(len(each.values) == 2 for each in with_it.result.metrics)
+        assert with_it.result.verdict == Verdict.PASS
+
+    def test_the_engine_is_started_by_env_with_the_library(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        commands = {each.stage: each.command[0] for each in ran.records.samples}
+        assert f'LD_PRELOAD={LIBRARY}' in commands['witness'] and 'env' not in commands['measured'].split()
+        assert json.loads(Path(ran.plan.records, 'raw', f'{ran.records.samples[-1].raw}{FOLDER}', PLACE).read_text())
+
+    def test_the_engine_is_given_the_job_that_can_be_witnessed(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        waits = {'startdelay=' in file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-witness-*.fio')}
+        others = [file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-measured-*.fio')]
+        assert waits == {True} and others and not any('startdelay=' in text for text in others)
+
+    def test_links_of_an_engine_stand_before_its_witness_is_started(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY))
+        assert stages(ran)[-1] == 'witness' and ran.records.samples[-1].measurement is not None
+
+    def test_nothing_is_left_of_its_files(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
+        assert os.listdir(Path(ran.records.start.run_directory, DATA)) == []
+
+    def test_a_site_without_darshan_has_no_witness(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio()))
+        assert 'witness' not in stages(ran)
+        assert not any(label.startswith('P15a') for label in ran.result.labels)
+
+    def test_after_the_time_budget_there_is_no_witness(self, lab, stub_fio):
+        budget = StoppingRule(0.10, least=2, most=2, extra=0, budget_s=0.0)
+        ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY, stopping=budget))
+        assert 'witness' not in stages(ran)

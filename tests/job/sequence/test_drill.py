@@ -1,0 +1,167 @@
+"""What a drill-down starts from, and how much it moves; the whole of it through the runner is in test_targets.py."""
+
+import random
+
+import pytest
+
+from builders import SIZE, plan_of, records_of
+from seatrial.filesystem.base import FileSystem
+from seatrial.job.sequence.drill import LAUNCH_S, begun, carry_out
+from seatrial.model.layout import Layout
+from seatrial.model.namespace import TREE
+from seatrial.model.record import TargetRow
+from seatrial.model.units import GIB, MIB
+
+FLOORS = {'write@2objects': 200.0}
+STEADY = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
+
+
+class Targets(FileSystem):
+    """A type with these targets."""
+
+    def __init__(self, *rows):
+        super().__init__('targets')
+        self.rows = rows
+
+    def targets(self, path):
+        return self.rows
+
+    def servers(self, path):
+        return {'ost0000': 'a', 'ost0001': 'b'}
+
+    def reach(self, path, layout, size):
+        self.asked = layout, size
+        return {'flash': (0, 1), 'gone': ()}.get(layout.pool) if not layout.osts else layout.osts
+
+
+def row(number, **changes):
+    return TargetRow(**{'kind': 'OST', 'number': number, 'name': 'x', 'active': True, **changes})
+
+
+TWO = Targets(row(0), row(1), row(7, kind='MDT'))
+
+
+def start(driver=TWO, figures=STEADY, floors=None, **changes):
+    plan = plan_of(floors=FLOORS if floors is None else floors, **changes)
+    return begun(plan, records_of(plan, figures), driver)
+
+
+def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_files():
+    found = start(Targets(row(0), row(1), row(2, active=False), row(3, takes_objects=False), row(4, fault='silent')))
+    assert found is not None
+    assert (found.breach.operation, found.breach.point, found.breach.bound) == ('write', '2objects', 200.0)
+    assert found.numbers == {'ost0000': 0, 'ost0001': 1}
+    assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
+
+
+FOUR = [row(n) for n in range(4)]
+
+
+@pytest.mark.parametrize(
+    ('layout', 'reached'),
+    [(Layout('f', pool='flash'), {0, 1}), (Layout('o', osts=(1, 3)), {1, 3}), (Layout(), {0, 1, 2, 3})],
+)
+def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
+    driver = Targets(*FOUR)
+    found = start(driver, target={'layout': layout})
+    assert set(found.numbers.values()) == reached
+    assert driver.asked == (layout, SIZE)
+
+
+def test_the_layout_of_the_point_counts_before_that_of_the_case():
+    plan = plan_of(floors=FLOORS, target={'layout': Layout('f', pool='flash')})
+    own = Layout('own', stripe_size=MIB, osts=(2, 3))
+    plan = plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
+    found = begun(plan, records_of(plan, STEADY), Targets(*FOUR))
+    assert set(found.numbers.values()) == {2, 3}
+    drill = carry_out(found, lambda point, _: 100.0, lambda: 1e6, random.Random(1))
+    assert {name for group in drill.rounds[0] for name in group.targets} == {'ost0002', 'ost0003'}
+
+
+def test_where_it_is_not_known_where_files_may_lie_nothing_is_searched():
+    assert start(Targets(*FOUR), target={'layout': Layout('g', pool='gone')}) is None
+
+
+def test_flash_and_disks_are_not_told_apart():
+    found = start(Targets(row(0, flags=('flash',)), row(1), row(2)))
+    drill = carry_out(found, lambda point, _: 1 / 0, lambda: 1e6, random.Random(1))
+    assert (drill.metric, drill.bound, drill.rounds) == ('write@2objects', 200.0, ())
+    assert drill.sentence.startswith('nothing can be told apart: its files lie on flash and on other targets')
+
+
+@pytest.mark.parametrize(
+    'changes',
+    [
+        {'floors': {}},
+        {'floors': {'write@2objects': 50.0}},
+        {'driver': Targets()},
+        {'driver': Targets(row(0))},
+        {'driver': Targets(row(0), row(1, kind='MDT'))},
+        {'driver': Targets(row(0), row(1, bytes_free=MIB))},
+        {'axis': 'layout'},
+        {'workload': TREE},
+    ],
+)
+def test_it_does_not_start_where_nothing_is_low_or_nothing_can_be_told_apart(changes):
+    assert start(**changes) is None
+
+
+def test_a_record_that_came_to_no_size_starts_none():
+    plan = plan_of(floors=FLOORS)
+    assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
+
+
+def test_a_client_moves_no_more_than_in_the_case():
+    assert start().per_client == SIZE
+
+
+def test_of_a_case_of_long_launches_only_a_part_is_moved():
+    # 2 clients with 64 MiB each at 0.2 MiB/s are 640 s.
+    found = start(figures=[each / 500 for each in STEADY], sizing=plan_of().sizing._replace(granule=MIB // 16))
+    seconds = found.per_client / (0.1 * MIB)
+    assert found.per_client % (MIB // 16) == 0 and 0.8 * LAUNCH_S < seconds < 1.1 * LAUNCH_S
+    assert (found.point.label, found.point.bytes_per_client) == ('2objects', found.per_client)
+
+
+def test_all_clients_together_leave_room_on_the_fullest_target():
+    roomy = Targets(row(0, bytes_free=GIB), row(1, bytes_free=100 * MIB))
+    found = start(roomy, sizing=plan_of().sizing._replace(granule=MIB))
+    assert found.per_client == 45 * MIB  # 2 of them are 90 %
+
+
+def test_groups_are_pinned_in_the_stripes_of_the_case():
+    found = start(target={'layout': Layout('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
+    asked = []
+
+    def measure(point, repetition):
+        asked.append(point)
+        return 100.0
+
+    drill = carry_out(found, measure, lambda: 1e6, random.Random(1))
+    assert {point.layout.canonical for point in asked} == {'S4M.o0', 'S4M.o1'}
+    assert {point.label for point in asked} == {'drill1a', 'drill1b'}
+    assert len(asked) == 8 and drill.rounds[0][0].figures == (100.0,) * 4
+
+
+def test_groups_are_measured_in_random_order_and_as_often_as_each_other():
+    orders = []
+    for seed in (1, 2, 3):
+        asked = []
+        carry_out(start(), lambda point, _, to=asked: to.append(point.label) or 1.0, lambda: 1e6, random.Random(seed))
+        assert asked.count('drill1a') == asked.count('drill1b') == 4
+        orders.append(tuple(asked))
+    assert len(set(orders)) > 1
+
+
+def test_what_cannot_be_measured_names_nothing():
+    drill = carry_out(start(), lambda point, repetition: None, lambda: 1e6, random.Random(1))
+    assert drill.sentence.startswith('the groups of targets could not be compared')
+    assert drill.rounds[0][0].figures == ()
+
+
+def test_a_round_that_the_time_does_not_suffice_for_is_not_begun_in_vain():
+    clock = iter(range(1000, -1000, -300))
+    asked = []
+    drill = carry_out(start(), lambda point, _: asked.append(1) or 1.0, lambda: next(clock), random.Random(1))
+    assert (drill.rounds, drill.sentence) == ((), 'the time budget ended before more could be told')
+    assert len(asked) < 8

@@ -1,0 +1,248 @@
+"""Layouts of the data directories: given while they are empty, kept, made anew for another, and proved."""
+
+import itertools
+import os
+
+import pytest
+
+from seatrial.engine.base import EngineError
+from seatrial.filesystem.base import AS_IT_IS, FileSystem
+from seatrial.job.directory import rundir
+from seatrial.job.sequence.layouts import Layouts
+from seatrial.model.layout import Layout
+from seatrial.model.record import TargetRow
+from seatrial.model.units import MIB
+from seatrial.model.workload import Point
+
+WIDE, ONE = Layout('wide', stripe_count=-1), Layout('one', stripe_count=1)
+POINT = Point('p', 1, 1, 1, MIB, MIB, 1)
+
+
+class Recording(FileSystem):
+    """A type with layouts that writes down what it is asked, and does as it is told."""
+
+    def __init__(self, refuses=None, differs=None):
+        super().__init__('recording')
+        self.given, self.refuses, self.differs, self.looked_at = [], refuses, differs, []
+        self.grants, self.made = itertools.repeat(''), []
+
+    def set_layout(self, directory, layout):
+        self.given.append((layout.name, os.stat(directory).st_ino))
+        return self.refuses
+
+    def layout_differs(self, file, layout):
+        self.looked_at.append((os.path.basename(file), layout.name))
+        return self.differs
+
+    def granted(self, file, layout):
+        return next(self.grants)
+
+    def make_file(self, file, layout, inside):
+        self.made.append((os.path.relpath(file, inside), layout.name))
+        open(file, 'x').close()
+
+
+@pytest.fixture
+def run(lab):
+    made = rundir.create(str(lab.target), '20261121T020638-9f3a1c', 'Check', ('data',))
+    made.make('data')
+    yield made
+    made.close()
+
+
+def layouts_of(lab, run, driver, layout=AS_IT_IS):
+    return Layouts(lab.plan('fio', target={'layout': layout}), driver, run)
+
+
+def test_the_default_asks_for_nothing(lab, run):
+    driver = Recording()
+    layouts_of(lab, run, driver).give('data', POINT)
+    assert driver.given == []
+
+
+def test_a_directory_gets_its_layout_once(lab, run):
+    driver = Recording()
+    layouts = layouts_of(lab, run, driver, WIDE)
+    layouts.give('data', POINT)
+    run.empty('data')
+    layouts.give('data', POINT)
+    assert [name for name, _ in driver.given] == ['wide']
+
+
+def test_for_another_layout_the_directory_is_made_anew(lab, run):
+    driver = Recording()
+    layouts = layouts_of(lab, run, driver, WIDE)
+    before = os.stat(run.path_of('data')).st_mtime_ns
+    layouts.give('data', POINT)
+    layouts.give('data', POINT._replace(layout=ONE))
+    assert [name for name, _ in driver.given] == ['wide', 'one']
+    assert os.stat(run.path_of('data')).st_mtime_ns > before
+    assert os.stat(run.path_of('data')).st_mode & 0o777 == 0o700
+
+
+def test_files_are_never_moved_to_another_layout(lab, run):
+    layouts = layouts_of(lab, run, Recording(), WIDE)
+    layouts.give('data', POINT)
+    (lab.target / run.path_of('data') / 'data.0').write_text('x')
+    with pytest.raises(rundir.RunDirectoryError, match='not empty'):
+        layouts.give('data', POINT._replace(layout=ONE))
+    assert os.path.exists(os.path.join(run.path_of('data'), 'data.0'))
+
+
+def test_what_is_refused_is_a_finding_and_is_asked_for_again(lab, run):
+    driver = Recording(refuses='no OST 7')
+    layouts = layouts_of(lab, run, driver, WIDE)
+    for _ in range(2):
+        with pytest.raises(EngineError, match="the layout 'wide' could not be set: no OST 7") as raised:
+            layouts.give('data', POINT)
+        assert raised.value.rule == 'P5a'
+    assert len(driver.given) == 2
+
+
+@pytest.mark.parametrize(
+    ('operation', 'looked'), [('write', True), ('create', True), ('read', False), ('stat', False)]
+)
+def test_a_file_that_was_made_is_looked_at(lab, run, operation, looked):
+    driver = Recording(differs='2 stripes, not 4')
+    layouts = layouts_of(lab, run, driver, WIDE)
+    os.mkdir(os.path.join(run.path_of('data'), 'below'))
+    (lab.target / run.path_of('data') / 'below' / 'f').write_text('x')
+    found = layouts.findings('data', POINT._replace(layout=ONE), operation)
+    assert driver.looked_at == ([('f', 'one')] if looked else [])
+    assert [(each.rule, each.effect) for each in found] == ([('P5a', 'invalid')] if looked else [])
+    assert not looked or 'asked is not got: 2 stripes, not 4' in found[0].sentence
+
+
+def test_what_is_as_asked_is_no_finding(lab, run):
+    layouts = layouts_of(lab, run, Recording(), WIDE)
+    assert layouts.findings('data', POINT, 'write') == []
+    (lab.target / run.path_of('data') / 'f').write_text('x')
+    assert layouts.findings('data', POINT, 'write') == []
+
+
+def written(run, number):
+    for each in range(number):
+        with open(os.path.join(run.path_of('data'), f'f{each:02}'), 'w'):
+            pass
+
+
+def test_of_many_files_some_are_proved_at_first_and_then_one_after_the_other(lab, run):
+    driver = Recording()
+    layouts = layouts_of(lab, run, driver, WIDE)
+    written(run, 20)
+    layouts.findings('data', POINT, 'write')
+    first = [name for name, _ in driver.looked_at]
+    assert first == ['f00', 'f02', 'f05', 'f07', 'f10', 'f12', 'f15', 'f17']
+    for _ in range(3):
+        layouts.findings('data', POINT, 'write')
+    assert [name for name, _ in driver.looked_at[8:]] == ['f08', 'f09', 'f10']
+
+
+def test_of_many_entries_that_were_created_one_is_proved(lab, run):
+    driver = Recording()
+    written(run, 20)
+    layouts_of(lab, run, driver, WIDE).findings('data', POINT, 'create')
+    assert len(driver.looked_at) == 1
+
+
+def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
+    driver = Recording()
+    driver.grants = itertools.repeat('all = 7 of 8 OSTs')
+    layouts = layouts_of(lab, run, driver, WIDE)
+    written(run, 2)
+    for operation in ('write', 'read'):
+        found = layouts.findings('data', POINT, operation)
+        assert [(each.rule, each.effect) for each in found] == [('P5c', 'label')]
+        assert 'c-1: all = 7 of 8 OSTs' in found[0].sentence
+    assert layouts.findings('data', POINT._replace(layout=ONE), 'read') == []
+
+
+@pytest.mark.parametrize('grants', [('', 'all = 7 of 8 OSTs'), ('all = 7 of 8 OSTs', '')])
+def test_all_targets_that_are_now_more_and_now_fewer_are_not_believed(lab, run, grants):
+    driver = Recording()
+    driver.grants = iter(grants)
+    written(run, 2)
+    found = layouts_of(lab, run, driver, WIDE).findings('data', POINT, 'write')
+    assert [each.rule for each in found] == ['P5a']
+    assert 'all = 7 of 8 OSTs' in found[0].sentence and 'all OSTs' in found[0].sentence
+
+
+def on_target(lab, run, driver):
+    plan = lab.plan('fio')._replace(axis='ost')
+    return Layouts(plan, driver, run), POINT._replace(label='ost0003', layout=Layout('ost0003', osts=(3,)))
+
+
+@pytest.mark.parametrize(
+    ('row', 'why'),
+    [
+        ({'active': False}, 'ost0003 cannot be tested: it is not active'),
+        ({'takes_objects': False, 'flags': ('full',)}, r'it takes no new files \(full\)'),
+        ({'takes_objects': False, 'fault': 'does not answer'}, r'it takes no new files \(does not answer\)'),
+        ({'takes_objects': False}, r'it takes no new files \(why is not told\)'),
+        ({'bytes_free': MIB}, '1 MiB are to be written, and it has 1 MiB free'),
+    ],
+)
+def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row, why):
+    driver = Recording()
+    driver.targets = lambda path: (TargetRow('OST', 3, 'x-OST0003', **{'active': True, **row}),)
+    layouts, point = on_target(lab, run, driver)
+    with pytest.raises(EngineError, match=why) as raised:
+        layouts.give('data', point)
+    assert (raised.value.rule, driver.given) == ('P5b', [])
+
+
+@pytest.mark.parametrize(
+    'rows', [(), (TargetRow('OST', 3, 'x', True, bytes_free=2 * MIB), TargetRow('OST', 2, 'x', False))]
+)
+def test_a_target_of_which_nothing_bad_is_known_is_tested(lab, run, rows):
+    driver = Recording()
+    driver.targets = lambda path: rows
+    layouts, point = on_target(lab, run, driver)
+    layouts.give('data', point)
+    assert [name for name, _ in driver.given] == ['ost0003']
+
+
+def test_the_targets_are_looked_at_once_and_only_for_a_sweep_over_them(lab, run):
+    driver, looks = Recording(), []
+    driver.targets = lambda path: looks.append(path) or ()
+    layouts_of(lab, run, driver, WIDE).give('data', POINT)
+    assert looks == []
+    run.renew('data')
+    layouts, point = on_target(lab, run, driver)
+    for _ in range(3):
+        layouts.give('data', point)
+    assert looks == [str(lab.target)]
+
+
+def test_a_target_that_refuses_is_not_tested(lab, run):
+    layouts, point = on_target(lab, run, Recording(refuses='only root may'))
+    with pytest.raises(EngineError, match='ost0003 cannot be tested: only root may') as raised:
+        layouts.give('data', point)
+    assert raised.value.rule == 'P5b'
+
+
+def test_a_target_on_which_no_file_can_be_made_is_not_tested_although_the_directory_takes_it(lab, run):
+    driver = Recording()
+    driver.make_file = lambda file, layout, inside: 'Invalid argument'
+    layouts, point = on_target(lab, run, driver)
+    with pytest.raises(EngineError, match='ost0003 cannot be tested: Invalid argument') as raised:
+        layouts.give('data', point)
+    assert raised.value.rule == 'P5b'
+
+
+def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
+    driver = Recording()
+    layouts, point = on_target(lab, run, driver)
+    for _ in range(2):
+        layouts.give('data', point)
+        layouts.give('data', point._replace(label='ost0001', layout=Layout('ost0001', osts=(1,))))
+        assert os.listdir(run.path_of('data')) == []
+    assert driver.made == [('tried', 'ost0003'), ('tried', 'ost0001')]
+
+
+def test_of_a_target_one_file_is_proved(lab, run):
+    driver = Recording()
+    layouts, point = on_target(lab, run, driver)
+    written(run, 20)
+    layouts.findings('data', point, 'write')
+    assert [name for name, _ in driver.looked_at] == ['f00']

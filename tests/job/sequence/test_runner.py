@@ -1,0 +1,153 @@
+"""The runner where nothing fails: what is launched, and what the command on the node does with a plan.
+
+A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.staging import write_runner
+from seatrial.job import __main__ as command
+from seatrial.job.sequence.recorder import AlreadyRecorded
+from seatrial.judge.verdict import Verdict
+from seatrial.model.record import SAMPLES
+from seatrial.model.units import KIB
+from seatrial.model.workload import AccessPattern
+
+pytestmark = pytest.mark.usefixtures('short_launches')
+
+WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+SFWA = AccessPattern('single', 'whole', operations=('read',))
+SIZE = 64 * KIB
+
+
+# What is launched
+
+
+def test_every_point_is_measured_as_often_as_the_plan_says(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio()))
+    assert ran.counts == {'write@2objects': 2, 'read@2objects': 2, 'write@4objects': 2, 'read@4objects': 2}
+    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS)
+
+
+def test_every_launch_is_one_line_of_the_record_in_its_order(lab, stub_fio):
+    fio = stub_fio()
+    ran = lab.run(lab.plan(fio))
+    launched = [line.split()[-1] for line in Path(f'{fio}.log').read_text().splitlines()]
+    assert [os.path.basename(path) for path in launched] == [f'{each.raw}.fio' for each in ran.records.samples]
+
+
+def test_a_record_begins_with_the_start_and_ends_with_the_end(lab, stub_fio):
+    plan = lab.plan(stub_fio())
+    lab.run(plan)
+    kinds = [json.loads(line)['record'] for line in Path(plan.records, SAMPLES).read_text().splitlines()]
+    assert (kinds[0], kinds[-1], kinds.count('start'), kinds.count('end')) == ('start', 'end', 1, 1)
+
+
+def test_the_first_launches_are_warm_ups_on_other_files_than_those_measured(lab, stub_fio):
+    fio = stub_fio()
+    ran = lab.run(lab.plan(fio))
+    stages = [sample.stage for sample in ran.records.samples]
+    where = [os.path.basename(line.split()[2]) for line in Path(f'{fio}.log').read_text().splitlines()]
+    assert stages[:2] == ['warmup', 'warmup']
+    assert [{'warmup': 'warmup', 'measured': 'data'}[stage] for stage in stages] == where
+
+
+def test_the_files_of_a_pattern_that_only_reads_are_prepared_once_and_never_measured(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(), workload=SFWA))
+    stages = [(sample.stage, sample.operation) for sample in ran.records.samples]
+    assert stages[:3] == [('prepare', 'write'), ('warmup', 'read'), ('prepare', 'write')]
+    assert stages[3:] == [('measured', 'read')] * 4
+
+
+def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('measured', {'seconds': 0.02})), tasks=2))
+    assert {sample.measurement.seconds for sample in ran.measured} == {0.02}
+    assert {sample.measurement.bytes_moved for sample in ran.measured} == {2 * SIZE}
+
+
+@pytest.mark.parametrize('workload', [WRITES, SFWA], ids=lambda workload: workload.name)
+def test_nothing_is_left_in_the_data_directories_when_the_run_has_ended(lab, stub_fio, workload):
+    ran = lab.run(lab.plan(stub_fio(), workload=workload))
+    assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
+    assert os.listdir(os.path.join(ran.records.start.run_directory, 'warmup')) == []
+
+
+# The command on the node
+
+
+def test_the_remove_step_leaves_nothing_of_a_finished_run(lab, stub_fio):
+    path, before = lab.write(lab.plan(stub_fio())), lab.surroundings()
+    assert command.main(['run', path]) == 0
+    assert len(lab.left()) == 1
+    assert command.main(['remove', path]) == 0
+    assert lab.left() == []
+    assert lab.surroundings() == before
+
+
+def test_the_removal_is_in_the_record(lab, stub_fio):
+    plan = lab.plan(stub_fio())
+    path = lab.write(plan)
+    command.main(['run', path])
+    command.main(['remove', path])
+    ran = lab.ran(plan)
+    assert (ran.records.removal.left, ran.records.removal.removed_directories) == ((), 3)
+    assert not any('not removed' in label for label in ran.result.labels)
+
+
+def test_a_record_is_never_overwritten(lab, stub_fio, capsys):
+    plan = lab.plan(stub_fio())
+    lab.run(plan)
+    before = Path(plan.records, SAMPLES).read_bytes()
+    with pytest.raises(AlreadyRecorded):
+        lab.run(plan)
+    assert command.main(['run', lab.write(plan)]) == 64
+    assert 'plan the case again' in capsys.readouterr().err
+    assert Path(plan.records, SAMPLES).read_bytes() == before
+
+
+@pytest.mark.parametrize('arguments', [[], ['run'], ['measure', 'plan.json'], ['run', 'a', 'b']])
+def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
+    assert command.main(arguments) == 64
+    assert 'usage: runner.pyz run|remove PLAN' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ('text', 'said'),
+    [
+        ('{', 'plan.json: Expecting'),
+        ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
+        ('{"schema": 99}', 'schema: 99 is not 1, the one that is read here'),
+        ('{"schema": 1}', 'missing from TrialPlan'),
+    ],
+)
+def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, said):
+    (tmp_path / 'plan.json').write_text(text)
+    assert command.main(['run', str(tmp_path / 'plan.json')]) == 64
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_a_plan_that_is_not_there_is_named(tmp_path, capsys):
+    assert command.main(['remove', str(tmp_path / 'plan.json')]) == 64
+    assert 'No such file' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('python', [sys.executable, 'python3.6'])
+def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stub_fio, tmp_path, python):
+    if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip(f'{python} is not installed')
+    plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), values=(2,), workload=WRITES)
+    zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
+    clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
+    done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
+    assert [each.returncode for each in done] == [0, 0]
+    assert lab.ran(plan).result.verdict is Verdict.PASS
+    assert lab.left() == []

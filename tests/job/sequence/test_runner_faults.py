@@ -1,0 +1,755 @@
+"""The runner where something fails: one clear message, the right verdict, nothing touched that is not its own.
+
+A stand-in for fio fails as it is told to (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
+of their own.
+"""
+
+import errno
+import json
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from seatrial.check.staging import write_runner
+from seatrial.engine.fio import Fio
+from seatrial.filesystem.posix import Posix
+from seatrial.job import __main__ as command
+from seatrial.job.directory import lock, orphans, rundir
+from seatrial.job.directory.owner import this_owner
+from seatrial.job.launch import processes as launching
+from seatrial.job.launch import stall
+from seatrial.job.sequence import start, survey
+from seatrial.job.sequence.recorder import Recorder
+from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import EngineChoice, Limits
+from seatrial.model.record import SAMPLES, Start, read_records
+from seatrial.model.units import GIB, KIB
+from seatrial.model.workload import AccessPattern
+
+pytestmark = pytest.mark.usefixtures('short_launches')
+
+SFWA = AccessPattern('single', 'whole', operations=('read',))
+WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
+NOBODY = 65534
+
+# The command on the node, for which launches of milliseconds count.
+RUNNER = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from seatrial.rules import launch
+launch.CLOCK_MIN_S = 0.0
+from seatrial.job.__main__ import main
+"""
+ONCE = RUNNER + 'sys.exit(main(sys.argv[2:]))'
+# Carries out the plan of each line that it reads, in a process of its own that needs no time to begin.
+OFTEN = (
+    RUNNER
+    + """
+quiet = os.open(os.devnull, os.O_WRONLY)
+for line in sys.stdin:
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(quiet, 1)
+        os._exit(main(['run', line.strip()]))
+    print(pid, flush=True)
+    status = os.waitpid(pid, 0)[1]
+    print(os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status), flush=True)
+"""
+)
+
+
+def runner_argv(repository, *arguments):
+    return [sys.executable, '-S', '-c', ONCE, str(repository / 'src'), *arguments]
+
+
+@pytest.fixture(scope='module')
+def begin(repository):
+    """Begin to carry a plan out; returns the pid, and what waits for it and returns its exit status."""
+    argv = [sys.executable, '-S', '-c', OFTEN, str(repository / 'src')]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+
+        def one(path):
+            server.stdin.write(f'{path}\n')
+            server.stdin.flush()
+            return int(server.stdout.readline()), lambda: int(server.stdout.readline())
+
+        yield one
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """A launch that was given up is killed sooner than on a real system."""
+    monkeypatch.setattr(launching, 'GRACE_S', 0.5)
+    monkeypatch.setattr(launching, 'WAKE_S', 0.02)
+
+
+def said(ran):
+    """What a person is told first."""
+    return ran.result.reasons[0]
+
+
+def assert_matches(expression, text):
+    assert re.search(expression, text), text
+
+
+def check_aftermath(lab, plan, before):
+    """After whatever went wrong: the end is recorded, nothing else was touched, and the run directory goes."""
+    assert lab.ran(plan).records.end is not None
+    assert lab.locks() == []
+    assert lab.surroundings() == before
+    assert command.main(['remove', lab.write(plan)]) == 0
+    assert lab.left() == []
+    assert lab.surroundings() == before
+
+
+def working_in(directory):
+    """Processes whose working directory lies in this one."""
+    found = []
+    for name in filter(str.isdigit, os.listdir('/proc')):
+        try:
+            if os.readlink(f'/proc/{name}/cwd').startswith(str(directory)):
+                found.append(name)
+        except OSError:
+            continue
+    return found
+
+
+# The engine fails in a measured launch
+
+BAD_LAUNCHES = {
+    'crash': ('E1: fio died of signal 11', 'see its raw output'),
+    'exit-1': ('E1: fio exited with 1', 'see its raw output'),
+    'error-lines': ('E1: fio exited with 0 after an error.*Input/output error', 'see its raw output'),
+    'half-json': ("E1: fio's JSON is cut short or damaged", 'see its raw output'),
+    'no-report': ('E1: fio left no JSON', 'see its raw output'),
+    'fewer-bytes': ('T18: client 1 moved 32768 bytes instead of 65536', 'see its raw output'),
+    'delete-file': (r'T17: after the write 1 of 2 files are missing \(data.00000001\)', 'something else works'),
+    'cut-file': ('T17: after the write data.00000001 has 65535 B, not 65536 B', 'something else works'),
+    'foreign-file': (r'T17: after the write 1 files are there that the plan does not know', 'something else works'),
+}
+
+
+class Bad:
+    """A case in which one launch was bad, and everything that can be asked of it afterwards."""
+
+    def __init__(self, fault, lab, fio):
+        self.fault, self.lab, self.fio = fault, lab, fio
+        self.plan = lab.plan(fio)
+        self.before = lab.surroundings()
+        self.ran = lab.run(self.plan)
+
+
+@pytest.fixture(scope='module', params=BAD_LAUNCHES)
+def bad(request, tmp_path_factory, laboratory, make_stub_fio, count_short_launches):
+    folder = tmp_path_factory.mktemp(request.param)
+    fio = make_stub_fio(folder / 'stubs', ('measured-write@2objects', {'fault': request.param}))
+    with count_short_launches():
+        return Bad(request.param, laboratory(folder), fio)
+
+
+def test_a_measurement_that_cannot_be_believed_is_invalid_and_says_why(bad):
+    what, mend = BAD_LAUNCHES[bad.fault]
+    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@2objects'))
+    assert (bad.ran.end.reason, bad.ran.result.verdict) == ('finished', Verdict.INVALID)
+    assert_matches(f'write@2objects: INVALID: {what}.*; {mend}', reason)
+
+
+def test_a_point_that_cannot_be_believed_is_not_repeated_until_it_can(bad):
+    assert [sample.valid for sample in bad.ran.measured if sample.point == '2objects'] == [False]
+    assert bad.ran.end.stopped == {'2objects': 'invalid', '4objects': 'fixed'}
+
+
+def test_the_points_beside_a_bad_one_are_measured_all_the_same(bad):
+    assert [each.verdict for each in bad.ran.result.metrics if each.point == '4objects'] == [Verdict.PASS] * 2
+
+
+def test_the_raw_output_of_a_bad_launch_is_kept(bad):
+    sample = next(sample for sample in bad.ran.measured if not sample.valid)
+    kept = {path.suffix for path in Path(bad.plan.records, 'raw').glob(f'{sample.raw}.*')}
+    wanted = {'crash': {'.fio'}, 'no-report': {'.fio'}, 'error-lines': {'.fio', '.json', '.err'}}
+    assert kept == wanted.get(bad.fault, {'.fio', '.json'})
+
+
+def test_a_bad_launch_leaves_everything_else_as_it_was(bad):
+    check_aftermath(bad.lab, bad.plan, bad.before)
+
+
+def test_what_a_bad_write_has_left_is_never_read(bad):
+    assert 'measured-read@2objects' not in Path(f'{bad.fio}.log').read_text()
+
+
+def test_a_file_that_vanishes_in_one_read_ends_its_point_before_the_next(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('0004-measured', {'fault': 'delete-file'})), workload=SFWA, values=(2,)))
+    assert_matches('T17: after the read 1 of 1 files are missing', said(ran))
+    assert len(ran.measured) == 1
+
+
+def test_a_file_that_vanishes_is_not_read_by_the_other_points_either(lab, stub_fio):
+    fio = stub_fio(('0004-measured', {'fault': 'delete-file'}))
+    ran = lab.run(lab.plan(fio, workload=SFWA))
+    assert [sample.findings[-1].rule for sample in ran.measured] == ['T17', 'T17']
+    assert len(Path(f'{fio}.log').read_text().splitlines()) == 4
+
+
+def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetition(lab, stub_fio, monkeypatch):
+    class Worm:
+        def __getattr__(self, name):
+            return getattr(os, name)
+
+        def unlink(self, path, dir_fd):
+            if os.readlink(f'/proc/self/fd/{dir_fd}').endswith('/data'):
+                raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+            os.unlink(path, dir_fd=dir_fd)
+
+    monkeypatch.setattr(rundir, 'os', Worm())
+    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', said(ran))
+    assert [(sample.operation, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
+
+
+# The engine fails before anything is measured
+
+
+@pytest.mark.parametrize('fault', ['crash', 'half-json', 'fewer-bytes', 'delete-file', 'foreign-file'])
+def test_a_warm_up_that_fails_ends_the_case_before_anything_is_measured(lab, stub_fio, fault):
+    plan, before = lab.plan(stub_fio(('warmup-write', {'fault': fault}))), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.measured, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
+    assert_matches(f'the warmup failed: {BAD_LAUNCHES[fault][0]}', said(ran))
+    check_aftermath(lab, plan, before)
+
+
+def test_a_preparation_that_fails_ends_the_case(lab, stub_fio):
+    plan, before = lab.plan(stub_fio(('0003-prepare', {'fault': 'crash'})), workload=SFWA), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.measured) == ('refused', [])
+    assert_matches('the prepare failed: E1: fio died of signal 11', said(ran))
+    check_aftermath(lab, plan, before)
+
+
+def test_an_engine_that_is_not_installed_refuses_the_run(lab):
+    plan, before = lab.plan(str(lab.base / 'no' / 'fio')), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert_matches('E0: no engine can measure MFWA here .*no/fio.*; install one of them or name another', said(ran))
+    check_aftermath(lab, plan, before)
+
+
+@pytest.mark.parametrize('version', ['fio-', 'dd (coreutils) 9.1', ''])
+def test_a_program_that_is_not_what_it_should_be_refuses_the_run(lab, stub_fio, version):
+    ran = lab.run(lab.plan(stub_fio(version=version)))
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert_matches(f"fio: '{re.escape(version)}' is not the version of fio", said(ran))
+
+
+def test_a_program_that_does_not_tell_its_version_in_time_is_passed_over(lab, tmp_path, monkeypatch):
+    monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
+    (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
+    (tmp_path / 'fio').chmod(0o755)
+    ran = lab.run(lab.plan(str(tmp_path / 'fio')))
+    assert_matches("no engine can measure MFWA here .*fio: '' is not the version of fio", said(ran))
+
+
+def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):
+    good, broken = stub_fio(), stub_fio(version='nonsense')
+    ran = lab.run(lab.plan(good, engines=(EngineChoice('fio', broken), EngineChoice('fio', good))))
+    assert (ran.end.reason, ran.records.start.program) == ('finished', good)
+    assert ran.result.passed_over == ("fio: 'nonsense' is not the version of fio",)
+
+
+def test_a_program_that_vanishes_during_the_run_ends_it(lab, stub_fio):
+    fio = stub_fio(('0002', {'fault': 'vanish'}))
+    plan, before = lab.plan(fio), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
+    assert_matches(f"the job could not go on: .*No such file or directory: '{fio}'", said(ran))
+    check_aftermath(lab, plan, before)
+
+
+def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr(Fio, 'measure', lambda *_: 1 / 0)
+    plan, before = lab.plan(stub_fio()), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
+    assert_matches('an error of Seatrial itself: ZeroDivisionError.*raw/runner-error.txt', said(ran))
+    assert 'Traceback' in Path(plan.records, 'raw', 'runner-error.txt').read_text()
+    check_aftermath(lab, plan, before)
+
+
+# A launch hangs
+
+
+@pytest.mark.parametrize('fault', ['hang', 'hang-hard', 'hang-with-client'])
+def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_fio, soon, fault):
+    # Each client of fio is a session of its own, which a signal to fio's process group does not reach (seen).
+    plan, before = lab.plan(stub_fio(('warmup-read', {'fault': fault})), launch_limit_s=1.0), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
+    assert_matches(
+        'a launch was given up: it did not end within [0-9]+ s; it was ended; is the file system', said(ran)
+    )
+    assert working_in(lab.target) == []
+    check_aftermath(lab, plan, before)
+
+
+def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab, stub_fio, soon):
+    ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
+    last = ran.records.samples[-1]
+    assert (last.operation, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
+    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
+
+
+def test_clients_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('measured-write@2objects', {'fault': 'crash-with-client'}))))
+    assert_matches('fio died of signal 9', ran.result.reasons[-2])
+    assert working_in(lab.target) == []
+
+
+# The ground is not what the plan says
+
+REFUSALS = {
+    'a target that is not there': ({'path': 'shared/gone'}, r'shared/gone: No such file or directory on .*mounted\?'),
+    'a target that is a file': ({'path': 'shared/target/precious'}, 'shared/target/precious.* directory'),
+    'another mount': ({'mount': '/proc'}, 'S1: .* does not lie under the mount point /proc.*; correct file_systems'),
+    'no mount': ({'mount': '/nowhere'}, 'S1: nothing is mounted at /nowhere; mount the file system first'),
+    'a limit of bytes': (
+        {'limits': Limits(128 * KIB, 1000)},
+        r'P9: the case needs 1.12 MiB \(1179648 B\) on .*, more than limits.bytes: 128 KiB \(131072 B\); free',
+    ),
+    'a limit of inodes': ({'limits': Limits(GIB, 9)}, 'P9: the case needs 10 inodes .*, more than limits.inodes: 9'),
+    'records on the target': (
+        {'records_on_target': False},
+        r'P18: records \(.*\) and target \(.*\) are on one file system; put state of trial.yaml on another',
+    ),
+    'records inside the target': ({'path': 'state'}, 'P11: the records .* lie inside the target .*; set state in'),
+}
+
+
+@pytest.mark.parametrize('case', REFUSALS)
+def test_nothing_is_written_where_a_rule_forbids_the_run(lab, stub_fio, case):
+    changes, expected = REFUSALS[case]
+    changes = {key: str(lab.base / value) if key == 'path' else value for key, value in changes.items()}
+    plan, before = lab.plan(stub_fio(), target=changes), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.records.samples, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
+    assert_matches(expected, said(ran))
+    assert lab.left() == []
+    check_aftermath(lab, plan, before)
+
+
+def test_a_storage_system_that_another_session_holds_is_left_alone(lab, stub_fio):
+    plan, before = lab.plan(stub_fio()), lab.surroundings()
+    with lock.acquire(str(lab.state), 'scratch', 'other-session'):
+        ran = lab.run(plan)
+        assert [held.holder.session for held in lock.list_locks(str(lab.state))] == ['other-session']
+    assert (ran.end.reason, ran.records.samples, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
+    owner = this_owner('').owner
+    assert_matches(f'P6: storage system scratch is held by session other-session of {owner}', said(ran))
+    check_aftermath(lab, plan, before)
+
+
+def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub_fio):
+    taken = str(lab.state / 'locks' / 'scratch.json')
+    plan, before = lab.plan(stub_fio(('0003', {'unlink': taken}))), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, {sample.block for sample in ran.measured}) == ('refused', {0})
+    assert_matches('the lock .* was removed or replaced by another session', said(ran))
+    check_aftermath(lab, plan, before)
+
+
+def test_a_state_directory_that_the_node_does_not_have_refuses_the_run(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio())._replace(state=str(lab.base / 'elsewhere')))
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert_matches('elsewhere: the state directory does not exist on .*; all nodes must share it', said(ran))
+
+
+def test_a_job_that_cannot_beat_does_not_leave_the_storage_system_locked(lab, stub_fio):
+    (lab.session.parent / 'a-file').touch()
+    ran = lab.run(lab.plan(stub_fio())._replace(session='a-file'))
+    assert (ran.end.reason, lab.locks()) == ('failed', [])
+    assert_matches('sessions/a-file', said(ran))
+
+
+def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(lab, stub_fio):
+    plan = lab.plan(stub_fio())
+    marker = os.path.join(rundir.path_of(str(lab.target), plan.session, plan.case.name), rundir.MARKER)
+    plan = plan._replace(engines=(EngineChoice('fio', stub_fio(('0003', {'unlink': marker}))),))
+    ran = lab.run(plan)
+    assert (ran.end.reason, len(ran.records.samples)) == ('refused', 3)
+    assert_matches(f'has no {rundir.MARKER}', said(ran))
+    command.main(['remove', lab.write(plan)])
+    assert len(lab.left()) == 1
+    assert_matches(f'left in .* has no {rundir.MARKER}', str(lab.ran(plan).result.labels))
+
+
+# File systems that are full, read-only, or somewhere else: mounts that nobody else sees
+
+
+@pytest.fixture
+def mounted(lab, repository):
+    """Run the command on the node, where shell lines have mounted something; afterwards what else is asked for."""
+    argv = ['unshare', '--mount', *(['--user', '--map-root-user'] if os.geteuid() else [])]
+    probe = [*argv, 'mount', '-t', 'tmpfs', 'none', str(lab.target)]
+    if subprocess.run(probe, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip('this host lets nobody mount in a namespace of their own')
+
+    def run(path, mounts, afterwards=':'):
+        script = f'set -e; {mounts}; cd /; "$@" || echo exit $?; {afterwards}'
+        words = [*argv, 'sh', '-c', script, 'sh', *runner_argv(repository, 'run', path)]
+        return subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+
+    return run
+
+
+def tmpfs(folder, options):
+    return f'mount -t tmpfs -o {options} none {folder}'
+
+
+def test_a_file_system_with_too_little_space_is_refused_with_the_arithmetic(lab, stub_fio, mounted):
+    plan = lab.plan(stub_fio())
+    output = mounted(lab.write(plan), tmpfs(lab.target, 'size=1m'), f'ls -A {lab.target}')
+    arithmetic = r'the case needs 1.12 MiB \(1179648 B\) on .*, more than free space: 1 MiB \(1048576 B\)'
+    assert_matches(f'P9: {arithmetic}', said(lab.ran(plan)))
+    assert output.splitlines()[1:] == ['exit 13']
+
+
+def test_a_file_system_with_too_few_inodes_is_refused(lab, stub_fio, mounted):
+    plan = lab.plan(stub_fio())
+    mounted(lab.write(plan), tmpfs(lab.target, 'size=4m,nr_inodes=8'))
+    assert_matches('P9: the case needs 10 inodes on .*, more than free inodes: 7', said(lab.ran(plan)))
+
+
+def test_a_file_system_that_is_mounted_read_only_is_refused(lab, stub_fio, mounted):
+    plan = lab.plan(stub_fio())
+    mounted(lab.write(plan), tmpfs(lab.target, 'size=4m,ro'))
+    ran = lab.ran(plan)
+    assert (ran.end.reason, ran.records.samples) == ('refused', [])
+    assert_matches(f'{lab.target}: its file system is mounted read-only; mount it for writing', said(ran))
+
+
+@pytest.fixture
+def filled(lab, stub_fio, mounted, repository):
+    """A run on a file system that another user fills in between, its removal, and what is there afterwards."""
+    fio = stub_fio(('measured-write', {'fill': str(lab.target / 'neighbour')}))
+    plan = lab.plan(fio, size=256 * KIB, values=(2,))
+    path = lab.write(plan)
+    remove = shlex.join(runner_argv(repository, 'remove', path))
+    output = mounted(path, tmpfs(lab.target, 'size=3m'), f'{remove}; ls -A {lab.target}')
+    return lab.ran(plan), output.splitlines()
+
+
+def test_a_file_system_that_others_fill_during_the_run_makes_the_point_invalid(filled):
+    ran, _ = filled
+    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INVALID)
+    assert_matches('E1: fio exited with 1.*No space left on device', ' '.join(ran.result.reasons))
+
+
+def test_a_full_file_system_is_given_back_what_the_run_took_and_no_more(filled):
+    ran, output = filled
+    assert (ran.records.removal.left, output[-1]) == ((), 'neighbour')
+
+
+def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fio, mounted, tmp_path):
+    plan = lab.plan(stub_fio())
+    fio = stub_fio(('0003', {'fill': f'{plan.records}/others'}))
+    elsewhere = Path(lab.write(plan._replace(engines=(EngineChoice('fio', fio),)))).rename(tmp_path / 'plan.json')
+    output = mounted(str(elsewhere), tmpfs(plan.records, 'size=64k'), f'ls -A {lab.state}/locks')
+    assert_matches(r'\Aseatrial: .*No space left on device', output)
+    assert output.splitlines()[1:] == ['exit 13']
+
+
+def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capsys):
+    def full(recorder, value):
+        if not isinstance(value, Start):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Recorder, 'write', full)
+    plan, before = lab.plan(stub_fio()), lab.surroundings()
+    assert command.main(['run', lab.write(plan)]) == 13
+    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capsys.readouterr().err)
+    assert (lab.locks(), lab.surroundings()) == ([], before)
+    assert lab.judged(plan).verdict is Verdict.INCOMPLETE
+
+
+@pytest.mark.parametrize('way', ['link', 'sub'])
+def test_a_path_that_leads_out_of_the_mount_is_refused(lab, stub_fio, mounted, way):
+    outside = lab.base / 'shared' / 'neighbour'
+    plan = lab.plan(stub_fio(), target={'path': str(lab.target / way), 'mount': str(lab.target)})
+    inner = {
+        'link': f'ln -s {outside} {lab.target}/link',
+        'sub': f'mkdir {lab.target}/sub; {tmpfs(lab.target / "sub", "size=9m")}',
+    }
+    before = lab.surroundings()
+    mounted(lab.write(plan), f'{tmpfs(lab.target, "size=4m")}; {inner[way]}')
+    why = {'link': f'a symbolic link leads from it to {outside}', 'sub': 'another file system is mounted in between'}
+    assert (lab.ran(plan).end.reason, lab.ran(plan).records.samples) == ('refused', [])
+    assert_matches(f'S1: .*{why[way]}', said(lab.ran(plan)))
+    assert lab.surroundings() == before
+
+
+# An ordinary user
+
+
+@pytest.fixture
+def nobodys(laboratory, make_stub_fio):
+    """A laboratory that an unprivileged user can reach, and a run of the command on the node as that user."""
+    if os.geteuid():
+        pytest.skip('this is an ordinary user already: the other tests show it')
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        base.chmod(0o755)
+        nobody = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
+        pythons = [sys.executable, '/usr/bin/python3']
+        python = next((p for p in pythons if Path(p).exists() and _runs(p, nobody)), None)
+        if python is None:
+            pytest.skip('no Python here that the user nobody may run')
+        lab = laboratory(base)
+        plan = lab.plan(make_stub_fio(base / 'stubs', python=python), target={'records_on_target': True})
+        path, zipapp = lab.write(plan), write_runner(base)
+        for file in (lab.state, *lab.state.rglob('*'), Path(plan.engines[0].program).parent):
+            os.chown(file, NOBODY, NOBODY)
+
+        def run(step):
+            return subprocess.run([python, '-sE', str(zipapp), step, path], cwd='/', **nobody).returncode
+
+        yield lab, plan, run
+
+
+def _runs(python, user):
+    try:
+        return subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL, cwd='/', **user).returncode == 0
+    except OSError:
+        return False
+
+
+def test_a_target_in_which_the_user_may_not_write_is_refused(nobodys):
+    lab, plan, run = nobodys
+    before = lab.surroundings()
+    assert run('run') == 13
+    ran = lab.ran(plan)
+    assert (ran.end.reason, ran.records.samples) == ('refused', [])
+    assert_matches('nobody may not write in it; give them a directory in which they may', said(ran))
+    assert lab.surroundings() == before
+
+
+def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys):
+    lab, _, run = nobodys
+    os.chown(lab.target, NOBODY, NOBODY)
+    before = lab.surroundings()
+    assert run('run') == 0
+    assert run('remove') == 0
+    assert lab.left() == []
+    assert lab.surroundings() == before
+
+
+def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repository):
+    plan = lab.plan(stub_fio())
+    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',))
+    first.make('data')
+    Path(first.path_of('data'), 'file').write_bytes(b'x')
+    file = lab.write(plan)
+    done = [
+        subprocess.run(runner_argv(repository, step, file), stdout=subprocess.PIPE, text=True, timeout=120)
+        for step in ('run', 'remove')
+    ]
+    assert (lab.ran(plan).end.reason, done[0].returncode != 0) == ('refused', True)
+    assert f'left in {first.path}: ' in done[1].stdout and f'process {os.getpid()} on ' in done[1].stdout
+    first.verify()
+    assert Path(first.path_of('data'), 'file').read_bytes() == b'x'
+    first.close()
+
+
+# The job is told to stop
+
+
+def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, capsys):
+    plan, before = lab.plan(stub_fio(('0004', {'fault': 'interrupt-runner'}))), lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('interrupted', Verdict.INCOMPLETE)
+    assert_matches('interrupted by SIGTERM; `seatrial clean` removes what it left', said(ran))
+    assert len(ran.records.samples) in (3, 4)
+    assert command.main(['remove', lab.write(plan)]) == 13
+    assert '`seatrial clean` shows and removes what it left' in capsys.readouterr().out
+    assert len(lab.left()) == 1
+    assert (lab.locks(), lab.surroundings()) == ([], before)
+
+
+def test_a_signal_ends_a_launch_that_would_last(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('0004', {'fault': 'interrupt-runner', 'seconds': 600.0}))))
+    assert (ran.end.reason, len(ran.records.samples)) == ('interrupted', 3)
+    assert working_in(lab.target) == []
+
+
+@pytest.mark.parametrize('first', ['kill -TERM $PPID $$', '{ sleep 0.2; kill -TERM $PPID; } & kill -TERM $$'])
+def test_a_signal_while_engines_are_asked_is_what_ended_the_job(lab, tmp_path, first):
+    fio = tmp_path / 'fio'
+    fio.write_text(f'#!/bin/sh\n[ -e "$0.asked" ] || {{ : >"$0.asked"; {first}; }}\nsleep 0.5; echo fio-3.33\n')
+    fio.chmod(0o755)
+    before = lab.surroundings()
+    ran = lab.run(lab.plan(str(fio)))
+    assert (ran.end.reason, ran.end.why.split(';')[0]) == ('interrupted', 'interrupted by SIGTERM')
+    assert (lab.left(), lab.surroundings()) == ([], before)
+
+
+def test_the_signal_handlers_of_the_caller_are_restored(lab, stub_fio):
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    lab.run(lab.plan(stub_fio()))
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def endless(lab, fio):
+    """A plan that goes on until it is stopped, in many short launches."""
+    plan = lab.plan(fio, values=(1, 2, 4, 8))
+    return plan._replace(stopping=plan.stopping._replace(least=10**6, most=10**6))
+
+
+@pytest.mark.parametrize('seed', range(INTERRUPTIONS))
+def test_no_launch_starts_after_a_signal_at_any_instant(lab, stub_fio, begin, seed):
+    dice = random.Random(f'interruption {seed}')
+    number = dice.choice([signal.SIGTERM, signal.SIGINT])
+    fio = stub_fio()
+    plan, before = endless(lab, fio), lab.surroundings()
+    pid, ended = begin(lab.write(plan))
+    latest = time.monotonic() + 60.0
+    while lab.records(plan).start is None:
+        assert time.monotonic() < latest, 'the runner has not begun'
+        time.sleep(0.001)
+    time.sleep(dice.uniform(0.0, 0.4))
+    os.kill(pid, number)
+    sent = time.time()
+    assert ended() == 13
+    ran = lab.ran(plan)
+    assert (ran.end.reason, ran.end.why.split(';')[0]) == ('interrupted', f'interrupted by {number.name}')
+    assert all(sample.started <= sent for sample in ran.records.samples)
+    begun = len(Path(f'{fio}.log').read_text().splitlines()) if Path(f'{fio}.log').exists() else 0
+    assert 0 <= begun - len(ran.records.samples) <= 1
+    assert (lab.locks(), lab.surroundings()) == ([], before)
+    assert working_in(lab.target) == []
+
+
+# The job is killed
+
+
+@pytest.mark.parametrize('batch', range(KILLS // BATCH))
+def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
+    tmp_path, laboratory, make_stub_fio, begin, batch
+):
+    for number in range(batch * BATCH, (batch + 1) * BATCH):
+        instant = random.Random(f'kill {number}').uniform(0.0, 0.4)
+        lab = laboratory(tmp_path / str(number))
+        plan = endless(lab, make_stub_fio(tmp_path / 'stubs'))
+        before = lab.surroundings()
+        pid, ended = begin(lab.write(plan))
+        time.sleep(instant)
+        os.kill(pid, signal.SIGKILL)
+        assert ended() == -signal.SIGKILL
+        while working_in(lab.target):
+            time.sleep(0.001)  # the launch in hand ends by itself
+        check_whole_lines(plan)
+        assert lab.surroundings() == before, instant
+        check_clean(lab, instant)
+        assert lab.surroundings() == before, instant
+
+
+def check_whole_lines(plan):
+    """Every line that has its end is a record; only the last one can be torn."""
+    path = Path(plan.records, SAMPLES)
+    text = path.read_text() if path.exists() else ''
+    whole = text[: text.rfind('\n') + 1].splitlines()
+    records = read_records(whole)
+    assert records.torn == 0
+    assert records.end is None
+    assert [json.loads(line)['record'] for line in whole][:1] in ([], ['start'])
+
+
+def check_clean(lab, instant):
+    """What `seatrial clean` does removes all but a directory that died before it was marked."""
+    for orphan in orphans.find([str(lab.target)], str(lab.state)):
+        assert (orphan.alive, orphan.foreign) == (None, None), instant
+        assert rundir.remove(orphan.path, orphan.session).left == (), instant
+    for name in lab.left():
+        assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
+
+
+def test_a_killed_job_is_incomplete_and_says_so(lab, stub_fio, repository):
+    plan = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
+    done = subprocess.run(runner_argv(repository, 'run', lab.write(plan)))
+    records = lab.records(plan)
+    assert (done.returncode, len(records.samples)) == (-signal.SIGKILL, 3)
+    result = lab.judged(plan)
+    assert result.verdict is Verdict.INCOMPLETE
+    assert_matches('T15: the job died: it left no end record; see', result.reasons[0])
+
+
+def test_a_killed_job_holds_its_storage_system_until_its_lock_is_stale(lab, stub_fio, repository):
+    killed = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
+    subprocess.run(runner_argv(repository, 'run', lab.write(killed)))
+    (lab.state / 'sessions' / 'next').mkdir()
+    following = lab.plan(stub_fio(), check='Next')._replace(session='next')
+    assert_matches('P6: storage system scratch is held by session', said(lab.run(following)))
+    (held,) = lock.list_locks(str(lab.state))
+    os.utime(held.path, (time.time() - lock.STALE_S - 1,) * 2)
+    assert [each.path for each in lock.break_stale(str(lab.state))] == [held.path]
+    assert lab.run(lab.plan(stub_fio(), check='After')._replace(session='next')).end.reason == 'finished'
+
+
+def test_the_removal_of_a_killed_job_is_left_to_seatrial_clean(lab, stub_fio, repository):
+    plan = lab.plan(stub_fio(('0004', {'fault': 'kill-runner'})))
+    subprocess.run(runner_argv(repository, 'run', lab.write(plan)))
+    assert command.main(['remove', lab.write(plan)]) == 13
+    assert len(lab.left()) == 1
+
+
+def stalls(monkeypatch, looks):
+    """The file system is silent at these of the looks between launches (0 is the first)."""
+    seen = iter(range(10**6))
+    monkeypatch.setattr(stall, 'unresponsive', lambda path: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
+
+
+def test_a_stall_between_launches_is_waited_for_and_told(lab, stub_fio, monkeypatch):
+    stalls(monkeypatch, range(5, 9))
+    ran = lab.run(lab.plan(stub_fio()))
+    labelled = [sample for sample in ran.records.samples if any(each.rule == 'P17b' for each in sample.findings)]
+    assert ran.end.reason == 'finished' and len(labelled) == 1
+    assert labelled[0].valid and 'it was waited for' in labelled[0].findings[-1].sentence
+
+
+def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):
+    stalls(monkeypatch, range(5, 10**6))
+    monkeypatch.setattr(stall, 'PATIENCE_S', 0.05)
+    ran = lab.run(lab.plan(stub_fio()))
+    assert ran.end.reason == 'refused' and ran.end.why.startswith(f'{lab.target} has not answered for')
+    assert ran.result.verdict is Verdict.INCOMPLETE
+    assert lab.left() and not lab.locks()
+
+
+def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
+    looks = iter(range(10**6))
+    monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
+    monkeypatch.setattr(Posix, 'lost', lambda self, before, after: 'OST0003 was EVICTED' if before == 9 else '')
+    ran = lab.run(lab.plan(stub_fio()))
+    broken = [sample for sample in ran.measured if not sample.valid]
+    assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
+    assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
+
+
+def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, stub_fio, monkeypatch, tmp_path):
+    monkeypatch.setattr(start, 'misplaced', lambda launcher, points: f'{len(points)} geometries are wrong')
+    before = lab.surroundings()
+    plan = lab.plan(stub_fio())
+    ran = lab.run(plan._replace(points=tuple(point._replace(nodes=2, tasks_per_node=1) for point in plan.points)))
+    assert (ran.end.reason, ran.records.samples) == ('refused', [])
+    assert ran.end.why.startswith('2 geometries are wrong')
+    assert lab.surroundings() == before and lab.left() == []

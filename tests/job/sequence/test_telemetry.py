@@ -1,0 +1,347 @@
+"""The sampler: it looks about once a second, and whatever happens to it, the run goes on as if it were not there."""
+
+import json
+import os
+import sys
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from builders import plan_of
+from seatrial.filesystem.base import FileSystem, Meter, no_meter
+from seatrial.filesystem.posix import Posix
+from seatrial.job.sequence import telemetry
+from seatrial.job.sequence.telemetry import Log, Watching, observed, telemetry_in
+from seatrial.model.ask import ask
+from seatrial.model.telemetry import (
+    AFTER,
+    BEFORE,
+    READ,
+    WRITTEN,
+    Ended,
+    Gap,
+    Look,
+    Pace,
+    Served,
+    Watch,
+)
+
+WAIT_S = 60.0  # at most, for what comes at once on a machine that has time
+READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})
+
+
+class Kept(Log):
+    """Lines that are kept in memory."""
+
+    def __init__(self):
+        self.lines = []
+
+    def write(self, value):
+        self.lines.append(value)
+
+    def of(self, kind):
+        return [line for line in self.lines if isinstance(line, kind)]
+
+    def wait_for(self, kind, number):
+        end = time.monotonic() + WAIT_S
+        while len(self.of(kind)) < number and time.monotonic() < end:
+            time.sleep(0.005)
+        assert len(self.of(kind)) >= number, self.lines
+        return self.of(kind)
+
+
+class Counting(FileSystem):
+    """A type with this meter; it notes what it was asked."""
+
+    def __init__(self, meter=READY):
+        super().__init__('counting')
+        self._meter = meter
+
+    def meter(self, path):
+        if isinstance(self._meter, Exception):
+            raise self._meter
+        return self._meter
+
+    def served(self, text, job):
+        return (Served('OST0', 'write_bytes', 1, len(text), job),), ''
+
+
+@pytest.fixture
+def often(monkeypatch):
+    monkeypatch.setattr(telemetry, 'INTERVAL_S', 0.01)
+
+
+@pytest.fixture
+def target():
+    return plan_of().target
+
+
+@pytest.fixture
+def records(tmp_path):
+    (tmp_path / 'raw').mkdir()
+    return str(tmp_path)
+
+
+def counting(*answers):
+    """A meter whose answers come one after the other, the last for ever."""
+    left = list(answers)
+
+    def look(deadline_s):
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        return answer() if callable(answer) else answer
+
+    return Meter('a counter of the test', '', look)
+
+
+def test_it_looks_at_once_and_once_more_when_it_is_stopped():
+    log = Kept()
+    watching = Watching(READY, log, 3600.0)
+    log.wait_for(Look, 1)
+    assert watching.stop()
+    assert [type(line) for line in log.lines] == [Watch, Look, Look, Ended]
+    assert log.of(Look)[0].counters == {READ: 1, WRITTEN: 2}
+
+
+def test_the_looks_follow_each_other_in_time():
+    log = Kept()
+    watching = Watching(READY, log, 0.01)
+    looks = log.wait_for(Look, 4)
+    watching.stop()
+    assert all(one.clock_s < other.clock_s and one.time <= other.time for one, other in pairwise(looks))
+
+
+def test_a_look_without_an_answer_is_a_gap_and_the_next_one_is_no_gap_any_more():
+    log = Kept()
+    watching = Watching(counting({READ: 1}, {}, {READ: 3}), log, 0.01)
+    log.wait_for(Look, 2)
+    watching.stop()
+    assert [type(line) for line in log.lines[:4]] == [Watch, Look, Gap, Look]
+    assert 'did not answer' in log.of(Gap)[0].why
+
+
+def test_a_look_that_fails_is_a_gap_that_says_how():
+    def fail():
+        raise LookupError('a fault')
+
+    log = Kept()
+    watching = Watching(counting(fail, {READ: 1}), log, 0.01)
+    log.wait_for(Look, 1)
+    watching.stop()
+    assert "LookupError('a fault')" in log.of(Gap)[0].why
+
+
+def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_time(monkeypatch):
+    monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.02)
+    running, most = [], []
+
+    def look(deadline_s):
+        running.append(1)
+        most.append(len(running))
+        answer = ask([sys.executable, '-c', 'import time; time.sleep(3600)'], deadline_s)
+        running.pop()
+        return {} if answer is None or answer.exit_status is None else {READ: 1}
+
+    log = Kept()
+    watching = Watching(Meter('what hangs', '', look), log, 0.02)
+    gaps = log.wait_for(Gap, 4)
+    watching.stop()
+    assert not log.of(Look) and max(most) == 1
+    # From the end of one to the begin of the next the pause doubles; a busy machine makes it longer, never shorter.
+    ends, begins = ([gap.clock_s + side * gap.cost_s / 2 for gap in gaps] for side in (1, -1))
+    apart = [begin - end for end, begin in zip(ends, begins[1:], strict=False)]
+    assert all(seconds >= 0.02 * 2 ** (i + 1) - 1e-6 for i, seconds in enumerate(apart))
+
+
+def test_the_pause_after_gaps_has_an_end(monkeypatch):
+    monkeypatch.setattr(telemetry, 'MOST_PAUSE_S', 0.03)
+    log = Kept()
+    watching = Watching(counting({}), log, 0.01)
+    log.wait_for(Gap, 8)
+    assert watching._pause_s == 0.03
+    watching.stop()
+
+
+def test_an_answer_that_comes_late_is_a_gap(monkeypatch):
+    monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.001)
+    log = Kept()
+    watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
+    log.wait_for(Gap, 1)
+    watching.stop()
+    assert not log.of(Look) and 'answered after' in log.of(Gap)[0].why
+
+
+def test_dear_looks_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
+    monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
+    log = Kept()
+    watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
+    (pace,) = log.wait_for(Pace, 1)
+    watching.stop()
+    assert pace.interval_s >= 10.0 and 'a look takes ' in pace.why
+    assert len(log.of(Look)) == telemetry.COSTS + 1
+
+
+def test_one_dear_look_among_cheap_ones_changes_nothing(monkeypatch):
+    monkeypatch.setattr(telemetry, 'DEAR_S', 30.0)
+    log = Kept()
+    watching = Watching(READY, log, 1.0)
+    for cost_s in (0.1, 100.0, 0.1, 0.2, 100.0, 100.0, 0.1):
+        watching._keep_pace(cost_s)
+    assert not log.of(Pace)
+    watching._keep_pace(100.0), watching._keep_pace(90.0), watching._keep_pace(100.0)
+    assert [pace.interval_s for pace in log.of(Pace)] == [3.0]
+    watching.stop()
+
+
+def test_where_nothing_can_be_counted_no_thread_is_started_and_the_reason_is_kept():
+    log = Kept()
+    before = threading.active_count()
+    watching = Watching(no_meter('tmpfs keeps its files in memory'), log, 1.0)
+    assert threading.active_count() == before and watching.stop()
+    assert [line.why_not for line in log.lines] == ['tmpfs keeps its files in memory']
+
+
+def test_a_user_who_may_have_no_more_threads_has_no_telemetry(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, 'start', refuse)
+    log = Kept()
+    assert Watching(READY, log, 1.0).stop()
+    assert [type(line) for line in log.lines] == [Watch]
+
+
+def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, records):
+    monkeypatch.setattr(telemetry, 'LAST_S', 0.05)
+    for_ever = threading.Event()
+    threading.Timer(WAIT_S / 2, for_ever.set).start()  # a run that waits for it would see it end
+    ran = []
+    with observed(target, records, Counting(counting(lambda: for_ever.wait() and {}))):
+        ran.append(1)
+    found = telemetry_in(records)
+    for_ever.set()
+    assert ran and (found.looks, found.gaps, found.ended) == ([], [], None)
+    assert [each.when for each in found.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
+
+
+def test_a_type_whose_meter_fails_has_none(target, records):
+    with observed(target, records, Counting(ValueError('a fault'))):
+        pass
+    assert "ValueError('a fault')" in telemetry_in(records).watch.why_not
+
+
+def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
+    ran = []
+    with observed(target, str(tmp_path / 'none'), Counting()):
+        ran.append(1)
+    assert ran and telemetry_in(str(tmp_path / 'none')) is None
+
+
+def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target, records):
+    with (
+        pytest.raises(KeyError, match='the run'),
+        observed(target._replace(telemetry=('true',)), records, Counting()),
+    ):
+        raise KeyError('the run')
+    found = telemetry_in(records)
+    assert found.ended is not None
+    assert [each.when for each in (*found.rpc_sizes, *found.servers)] == [BEFORE, BEFORE]
+
+
+class TestTheCommandToTheServers:
+    def run(self, target, records, *command):
+        with observed(target._replace(telemetry=command), records, Counting()):
+            pass
+        return telemetry_in(records).servers
+
+    def test_it_runs_before_and_after_and_its_output_is_kept_as_it_came(self, target, records):
+        before, after = self.run(target, records, 'sh', '-c', 'echo counted; echo said >&2')
+        assert [(each.when, each.exit_status, each.why_not) for each in (before, after)] == [
+            (BEFORE, 0, ''),
+            (AFTER, 0, ''),
+        ]
+        for each in (before, after):
+            assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'counted\n'
+            assert Path(records, 'raw', f'{each.raw}.err').read_text() == 'said\n'
+
+    def test_without_one_nothing_is_run(self, target, records):
+        with observed(target, records, Counting()):
+            pass
+        assert telemetry_in(records).servers == [] and os.listdir(Path(records, 'raw')) == []
+
+    @pytest.mark.parametrize(
+        ('command', 'status', 'why'),
+        [
+            (['/no/such/program'], None, '/no/such/program is not installed on this node'),
+            (['sh', '-c', 'echo part; exit 7'], 7, 'it ended with 7'),
+            (['sh', '-c', 'echo part; sleep 3600'], None, 'it did not end within'),
+        ],
+    )
+    def test_one_that_fails_says_how_and_fails_no_run(self, target, records, monkeypatch, command, status, why):
+        if 'sleep' in command[-1]:
+            monkeypatch.setattr(telemetry, 'SERVERS_S', 0.5)
+        for each in self.run(target, records, *command):
+            assert each.exit_status == status and why in each.why_not
+            if status:  # one that is ended may not have come to it on a busy machine
+                assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'part\n'
+
+    def test_what_is_of_the_jobs_own_is_asked_of_the_type(self, target, records, monkeypatch):
+        monkeypatch.setenv('SLURM_JOB_ID', '4242')
+        for each in self.run(target, records, 'echo', 'abc'):
+            assert (each.job, each.own) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
+
+    def test_outside_of_a_job_nothing_is(self, target, records, monkeypatch):
+        monkeypatch.delenv('SLURM_JOB_ID', raising=False)
+        assert [(each.job, each.own) for each in self.run(target, records, 'echo')] == [('', ()), ('', ())]
+
+
+class TestInARun:
+    @pytest.fixture(autouse=True)
+    def whole(self, short_launches):
+        """Launches of milliseconds count."""
+
+    def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, often, monkeypatch):
+        monkeypatch.setattr(Posix, 'meter', lambda self, path: READY)
+        ran = lab.run(lab.plan(stub_fio()))
+        found = telemetry_in(ran.plan.records)
+        launches = ran.records.samples
+        assert ran.end.reason == 'finished' and found.torn == 0
+        assert found.watch.time <= min(sample.started for sample in launches)
+        assert found.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
+        assert found.looks[-1].clock_s > found.looks[0].clock_s
+
+    def test_a_probe_that_hangs_changes_nothing_of_the_run(self, lab, stub_fio, often, monkeypatch):
+        monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.05)
+        argv = [sys.executable, '-c', 'import time; time.sleep(3600)']
+
+        def look(deadline_s):
+            assert ask(argv, deadline_s).exit_status is None
+            return {}
+
+        fio = stub_fio()
+        alone = lab.run(lab.plan(fio, check='Alone'))
+        monkeypatch.setattr(Posix, 'meter', lambda self, path: Meter('what hangs', '', look))
+        ran = lab.run(lab.plan(fio))
+        assert [ran.end.reason, ran.result.verdict] == ['finished', alone.result.verdict]
+        assert len(ran.records.samples) == len(alone.records.samples)
+        found = telemetry_in(ran.plan.records)
+        assert found.gaps and not found.looks
+
+    def test_telemetry_is_no_part_of_the_record(self, lab, stub_fio):
+        ran = lab.run(lab.plan(stub_fio()))
+        lines = Path(ran.plan.records, 'samples.jsonl').read_text().splitlines()
+        kinds = {json.loads(line)['record'] for line in lines}
+        assert not kinds & {'watch', 'look', 'gap'} and ran.records.torn == 0
+        assert ran.plan.target.path not in str(Path(ran.plan.records, 'telemetry.jsonl').resolve())
+
+
+def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
+    with observed(target, records, Counting()):
+        pass
+    path = Path(records, 'telemetry.jsonl')
+    whole = telemetry_in(records)
+    path.write_bytes(path.read_bytes()[:-9] + b'\xff\xfe')
+    torn = telemetry_in(records)
+    assert (torn.torn, torn.looks, torn.watch) == (1, whole.looks, whole.watch)

@@ -1,0 +1,61 @@
+"""Probes: what they print is had in full, and what hangs is left behind with what it had printed."""
+
+import os
+import time
+
+from seatrial.model.ask import ask, unresponsive
+
+
+def test_a_probe_that_hangs_is_left_at_its_deadline():
+    answer = ask(['sleep', '60'], 0.05)
+    assert answer is not None and answer.exit_status is None
+
+
+def test_what_a_probe_had_printed_before_it_hung_is_used():
+    answer = ask(['sh', '-c', 'echo one target; echo and a fault >&2; exec sleep 60'], 1.0)
+    assert answer == ('one target\n', None, 'and a fault\n')
+
+
+def test_the_children_of_a_probe_that_hangs_end_with_it():
+    answer = ask(['sh', '-c', 'sleep 60 & echo $!; wait'], 1.0)
+    assert answer is not None
+    child = int(answer.stdout)
+    for _ in range(1000):
+        try:
+            with open(f'/proc/{child}/stat') as stream:
+                if stream.read().rpartition(')')[2].split()[0] in 'ZX':
+                    return
+        except FileNotFoundError:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f'{child} still runs')
+
+
+def test_a_probe_that_is_not_installed_is_none_and_another_answers():
+    assert ask(['no-such-program-here'], 1.0) is None
+    assert ask(['printf', 'yes'], 5.0) == ('yes', 0, '')
+
+
+def test_an_exit_status_and_an_error_are_told_apart_from_the_answer():
+    assert ask(['sh', '-c', 'echo out; echo err >&2; exit 3'], 5.0) == ('out\n', 3, 'err\n')
+
+
+def test_more_than_a_pipe_holds_is_read_in_full():
+    answer = ask(['sh', '-c', 'yes 0123456 | head -c 1000000'], 30.0)
+    assert answer is not None and (len(answer.stdout), answer.exit_status) == (1000000, 0)
+
+
+def test_a_background_child_that_keeps_the_pipe_is_not_waited_for():
+    answer = ask(['sh', '-c', 'sleep 60 & echo $!'], 30.0)
+    assert answer is not None and answer.exit_status == 0
+    os.kill(int(answer.stdout), 9)
+
+
+def test_messages_are_in_english(monkeypatch):
+    monkeypatch.setenv('LC_ALL', 'de_DE.UTF-8')
+    answer = ask(['sh', '-c', 'printf %s "$LC_ALL"'], 5.0)
+    assert answer is not None and answer.stdout == 'C'
+
+
+def test_a_file_system_that_answers_is_not_mute_even_where_the_path_is_missing(tmp_path):
+    assert unresponsive(str(tmp_path)) is None and unresponsive(str(tmp_path / 'missing')) is None
