@@ -1,4 +1,4 @@
-"""Sizes in bytes, as people write them and as reports print them. Binary units only: KiB is 1024 B."""
+"""Sizes in bytes and durations in seconds, as people write and read them. Binary units only: KiB is 1024 B."""
 
 import re
 
@@ -47,3 +47,12 @@ def approximate_size(size: float) -> str:
         if size >= factor > 1:
             return f'{size / factor:.3g} {unit}'
     return f'{size:.0f} B'
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h."""
+    if seconds < 120:
+        return f'{seconds:.0f} s'
+    if seconds < 7200:
+        return f'{seconds / 60:.0f} min'
+    return f'{seconds / 3600:.1f} h'
