@@ -37,7 +37,7 @@ class SharedFileContiguousTransferSizes(Check):
             of='SharedFileStridedTransferSizes',
             max_at=64 * MIB,  # from the source's 32 objects of 2 GiB on
             id='L09-05b',
-            words='contiguous access to a shared file is no slower than strided access in transfers of at most 64 MiB',
+            words='contiguous access to a shared file is no slower than strided access up to transfers of 64 MiB',
             source=BOITO_2009,
         ),
         Between(

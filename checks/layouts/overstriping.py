@@ -16,7 +16,7 @@ LAYOUTS = (
 
 @trial
 class OverstripingSharedFile(Check):
-    """SFSA contiguous (single shared file) over numbers of stripes, more than there are OSTs: every task its segment of one file."""
+    """SFSA contiguous over numbers of stripes, more than there are OSTs: a segment a task of a single shared file."""
 
     workload = data_access(files='single', extent='segment')
     sweep = Sweep('layout', LAYOUTS)

@@ -29,7 +29,7 @@ class ProgressiveMultipleFiles(Check):
 
 @trial
 class ProgressiveSharedFile(Check):
-    """SFSA contiguous (single shared file) in a progressive layout and in plain ones: every task its segment of one file."""
+    """SFSA contiguous in a progressive layout and in plain ones: a segment a task of a single shared file."""
 
     workload = data_access(files='single', extent='segment')
     sweep = Sweep('layout', LAYOUTS)

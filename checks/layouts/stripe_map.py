@@ -30,7 +30,7 @@ class StripeMapMultipleFiles(Check):
 
 @trial
 class StripeMapSharedFile(Check):
-    """SFSA contiguous (single shared file) over stripe counts and stripe sizes: every task its segment of one file."""
+    """SFSA contiguous over stripe counts and stripe sizes: a segment a task of a single shared file."""
 
     workload = data_access(files='single', extent='segment')
     sweep = Sweep('layout', MAP)

@@ -53,7 +53,7 @@ class StripingMultipleFiles(Check):
 
 @trial
 class StripingSharedFile(Check):
-    """SFSA contiguous (single shared file) in the layouts of the sources: every task its segment of one file (Fermilab 2011)."""
+    """SFSA contiguous in the layouts of the sources: a segment a task of a single shared file (Fermilab 2011)."""
 
     workload = data_access(files='single', extent='segment')
     sweep = Sweep('layout', SOURCES)

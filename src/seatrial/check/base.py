@@ -15,20 +15,20 @@ from reframe.core.meta import make_test
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import Declared, declare, declared
-from seatrial.check.fate import SLURM, Patience, ask_fate
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
-from seatrial.check.staging import claim_records, comment_option, job_lines, write_plan
+from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict, judge_case
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.plan import Case
 from seatrial.model.units import in_unit, unit_for
+from seatrial.scheduler.job_end import Patience, ask_job_state, job_limit_s
+from seatrial.scheduler.partitions import SLURM
+from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
 from seatrial.site.references import REFERENCES_FILE
-
-REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
 
 
 class Check(rfm.RunOnlyRegressionTest):
@@ -108,7 +108,7 @@ class Check(rfm.RunOnlyRegressionTest):
             known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {limit_s:.0f} s'
         output = Path(self.stagedir) / self.job.stderr
         patience = Patience(limit_s, job_limit_s(self.trial_plan))
-        ask_fate(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
+        ask_job_state(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
 
     @sanity_function
     def judge(self) -> Any:
@@ -154,11 +154,6 @@ def trial(cls: type[Any]) -> type[Any]:
     body = {'case': parameter(cases, fmt=lambda case: case.name, loggable=True)}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
-
-
-def job_limit_s(plan: TrialPlan) -> float:
-    """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
-    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
 
 
 def _placeholder(session: Session, check: Declared) -> list[Case]:

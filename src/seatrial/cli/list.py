@@ -9,14 +9,14 @@ from rich.table import Table
 
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
-from seatrial.cli.partitions import missing_options
-from seatrial.cli.terminal import console, duration
+from seatrial.cli.terminal import console
 from seatrial.engine.catalogue import choose
 from seatrial.job.sequence.survey import least_per_client, memory_bytes
 from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
-from seatrial.model.units import approximate_size
+from seatrial.model.units import approximate_size, duration
 from seatrial.rules.before import peak
+from seatrial.scheduler.partitions import missing_options
 
 
 @click.command('list')

@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.cli.terminal import MARKS, duration
+from seatrial.cli.terminal import MARKS
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.verdict import CaseResult, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
+from seatrial.model.units import duration
 from seatrial.model.work import unit
 from seatrial.rules.case import measured
 from seatrial.rules.places import CONFIRM

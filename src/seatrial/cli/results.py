@@ -13,13 +13,13 @@ from rich.text import Text
 
 from seatrial.check.session import Session
 from seatrial.cli.files import write_whole
-from seatrial.cli.terminal import MARKS, duration
+from seatrial.cli.terminal import MARKS
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
-from seatrial.model.units import approximate_size
+from seatrial.model.units import approximate_size, duration
 from seatrial.model.work import MIB_S
 from seatrial.report.words import figure
 

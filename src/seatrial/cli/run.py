@@ -20,12 +20,10 @@ from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
-from seatrial.cli.fates import OUTPUT, REFRAME, REPORT, complete_fates
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
-from seatrial.cli.sweep import LONGEST_S, submits_to_slurm, sweep
-from seatrial.cli.terminal import console, duration
+from seatrial.cli.terminal import console
 from seatrial.cli.told import Told, told_to_stop
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
@@ -35,6 +33,9 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, judge_case
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.units import duration
+from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
+from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import TRIAL_FILE
 
@@ -65,13 +66,13 @@ def run(
                 try:
                     _reframe(session, checks, plans, criteria, screen, told)
                 finally:
-                    sweep(screen, session)
+                    cancel_all(screen, session.site, session.id)
         except lock.LockError as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
         for each in heartbeats:
             each.stop()
         told.answer = 'all that was measured is being judged and reported'
-        tried(screen, session, 'why jobs ended is not on record', lambda: complete_fates(session, plans))
+        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
         for plan in plans:
             tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_testimony, plan))
         results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]

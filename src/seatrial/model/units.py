@@ -1,4 +1,4 @@
-"""Quantities: sizes in bytes, and metrics in the base units B/s, op/s and s, as people write them and read them.
+"""Quantities as people write and read them: sizes in bytes, durations, metrics in the base units B/s, op/s and s.
 
 KiB is 1024 B and kB is 1000 B (IEC 80000-13).
 """
@@ -131,3 +131,12 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
 
 EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')
 """Units as a message names them."""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h."""
+    if seconds < 120:
+        return f'{seconds:.0f} s'
+    if seconds < 7200:
+        return f'{seconds / 60:.0f} min'
+    return f'{seconds / 3600:.1f} h'

@@ -539,6 +539,10 @@ class Site:
         """The system of the units that it shows."""
         return self.trial_file.units
 
+    def session_folder(self, session: str) -> Path:
+        """The folder of a session in the state directory."""
+        return Path(self.state) / 'sessions' / session
+
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
         """Every case that the trials ask of this check, each once, in the order of the file."""
         wanted = [case for trial in self._trials(check, family, profile) for case in trial.cases(check)]

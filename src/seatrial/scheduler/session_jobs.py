@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from rich.console import Console
 
-from seatrial.check.fate import SLURM
-from seatrial.check.session import Session, folder_of
-from seatrial.check.staging import COMMENT
-from seatrial.cli.queue import DEADLINE_S, QueueError, asked
 from seatrial.job.directory.orphans import leader_alive
+from seatrial.scheduler.partitions import SLURM
+from seatrial.scheduler.queue import DEADLINE_S, QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
+
+COMMENT = 'seatrial:'
+"""What the comment of a job of Slurm begins with; the session's id follows."""
 
 ASK_S = 60.0
 """How long a Slurm is asked that does not answer: as long as slurmctld takes to start again."""
@@ -51,6 +52,16 @@ class SessionJob(NamedTuple):
         return f'job {self.id} of session {self.session}, {self.state.lower()}{where}'
 
 
+def comment_option(session: str) -> str:
+    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
+    return f'--comment={COMMENT}{session}'
+
+
+def has_queue(site: Site) -> bool:
+    """Whether the site's jobs are Slurm's, and Slurm can be asked from here."""
+    return shutil.which('squeue') is not None and submits_to_slurm(site)
+
+
 def submits_to_slurm(site: Site) -> bool:
     """Whether one of the partitions that the site's trials name has jobs of Slurm."""
     partitions = partitions_in(site.folder / SETTINGS_FILE)
@@ -68,7 +79,7 @@ def jobs_of_sessions(site: Site) -> list[SessionJob]:
     """This user's jobs that bear the mark of a session of this site and have not ended. Raises QueueError."""
     text = asked('squeue', '--noheader', f'--user={os.geteuid()}', f'--format={_FORMAT}')
     jobs = read_jobs(text, os.geteuid(), lambda session: leader_alive(site.state, session))
-    return [job for job in jobs if folder_of(site, job.session).is_dir()]
+    return [job for job in jobs if site.session_folder(job.session).is_dir()]
 
 
 def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[SessionJob]:
@@ -112,12 +123,12 @@ def cancel(
     return left
 
 
-def sweep(screen: Console, session: Session) -> None:
+def cancel_all(screen: Console, site: Site, session: str) -> None:
     """Cancel what the session still has in the queue, and wait for its end: nothing of it works on unseen.
 
     There is something where ReFrame has lost sight of a job or was killed, or the session was told to stop.
     """
-    if not submits_to_slurm(session.site) or shutil.which('squeue') is None:
+    if not has_queue(site):
         return
     end = time.monotonic() + ASK_S
     said: set[str] = set()
@@ -130,8 +141,8 @@ def sweep(screen: Console, session: Session) -> None:
 
     while True:
         try:
-            jobs = [job for job in jobs_of_sessions(session.site) if job.session == session.id]
-            cancel(screen, session.site, jobs, say)
+            jobs = [job for job in jobs_of_sessions(site) if job.session == session]
+            cancel(screen, site, jobs, say)
             return
         except QueueError as error:
             if time.monotonic() >= end:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from seatrial.cli.queue import QueueError, crontab, jobs_named
+from seatrial.scheduler.queue import QueueError, crontab, jobs_named
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class State(str, Enum):
     REFUSED = 'refused'
 
 
-class Fate(NamedTuple):
+class JobState(NamedTuple):
     """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
 
     elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts
@@ -73,7 +73,7 @@ class Fate(NamedTuple):
     seven_bits: bool = False
 
 
-UNREADABLE = Fate(State.UNKNOWN)
+UNREADABLE = JobState(State.UNKNOWN)
 NO_ANSWER = (State.UNKNOWN, State.NO_SUCH_JOB, State.SILENT)
 """In these Slurm has said nothing of the job; their sentences are about Slurm."""
 Names = Callable[[int], str]
@@ -87,22 +87,22 @@ def name_of(uid: int) -> str:
         return f'uid {uid}'
 
 
-def fate_of(job: str, output: str = '') -> Fate:
+def job_state_of(job: str, output: str = '') -> JobState:
     """Ask Slurm what happened to a job; output is what the job has printed. Waits SETTLE_S for news at most."""
     end = time.monotonic() + SETTLE_S
     while True:
-        fate = _asked(job)
-        if fate.state not in _ABOUT_TO_END or time.monotonic() >= end:
-            return with_output(fate, output)
+        known = _asked(job)
+        if known.state not in _ABOUT_TO_END or time.monotonic() >= end:
+            return with_output(known, output)
         time.sleep(1.0)
 
 
-def may_go_on(fate: Fate) -> bool:
+def may_go_on(known: JobState) -> bool:
     """Whether a job may still run or begin, as far as this says: Slurm says so, or is away and may come back."""
-    return fate.state in _GOING_ON or (fate.state is State.SILENT and fate.reason != _MISSING)
+    return known.state in _GOING_ON or (known.state is State.SILENT and known.reason != _MISSING)
 
 
-def of_scontrol(text: str) -> Fate:
+def of_scontrol(text: str) -> JobState:
     """What `scontrol show job` says; UNKNOWN if it is cut short before all that is read was said."""
     found = _pairs(text)
     state = _state(found.get('JobState', ''))
@@ -110,7 +110,7 @@ def of_scontrol(text: str) -> Fate:
     if state is State.UNKNOWN or code is None or not found.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
     nodes, restarts = found['NodeList'], found['Restarts']
-    return Fate(
+    return JobState(
         state,
         *code,
         reason=_reason(found['Reason']),
@@ -121,7 +121,7 @@ def of_scontrol(text: str) -> Fate:
     )
 
 
-def of_sacct(text: str, job: str, names: Names = name_of) -> Fate:
+def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
     """What `sacct -P` says of this job itself, its columns in any order; NO_SUCH_JOB if it has no line of it."""
     lines = _whole_lines(text)
     columns = lines[0].split('|') if lines else []
@@ -130,14 +130,14 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> Fate:
     rows = [dict(zip(columns, line.split('|'), strict=False)) for line in lines[1:]]
     row = next((each for each in reversed(rows) if each['JobID'] == job), None)
     if row is None:
-        return Fate(State.NO_SUCH_JOB)
+        return JobState(State.NO_SUCH_JOB)
     state = _state(row.get('State', ''))
     code = _code(row.get('ExitCode', ''))
     if state is State.UNKNOWN or code is None or len(row) < len(columns):
         return UNREADABLE
     by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
     limit = row['TimelimitRaw']
-    return Fate(
+    return JobState(
         state,
         *code,
         by=names(int(by.group(1))) if by else '',
@@ -149,40 +149,40 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> Fate:
     )
 
 
-def of_sbatch(text: str) -> Fate | None:
+def of_sbatch(text: str) -> JobState | None:
     """What sbatch said when it did not take a job, or None if sbatch said nothing here."""
     said = [match.group(1).strip() for match in re.finditer(r'^sbatch: (?:error: )?(.+)$', text, re.MULTILINE)]
     if not said:
         return None
     failure = said[-1].removeprefix('Batch job submission failed: ')
     if failure.startswith(_NO_CONTACT):
-        return Fate(State.SILENT, reason=_munge(said) or failure)
-    return Fate(State.REFUSED, reason=failure)
+        return JobState(State.SILENT, reason=_munge(said) or failure)
+    return JobState(State.REFUSED, reason=failure)
 
 
-def of_silence(text: str) -> Fate:
+def of_silence(text: str) -> JobState:
     """Of a program of Slurm that ended with an error and said this."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
-        return Fate(State.NO_SUCH_JOB)
+        return JobState(State.NO_SUCH_JOB)
     said = lines[-1] if lines else 'it said nothing'
-    return Fate(State.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+    return JobState(State.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
 
 
-def with_output(fate: Fate, output: str) -> Fate:
+def with_output(known: JobState, output: str) -> JobState:
     """With what Slurm's own programs have told the job: that its memory was exceeded, which node failed.
 
     Where Slurm polls the memory, and has no cgroups, a job that exceeds it is FAILED by signal 9 (seen).
     """
-    if fate.state is State.FAILED and _MEMORY.search(output):
-        return fate._replace(state=State.OUT_OF_MEMORY)
+    if known.state is State.FAILED and _MEMORY.search(output):
+        return known._replace(state=State.OUT_OF_MEMORY)
     node = _NODE_FAILURE.search(output)
-    if fate.state is State.NODE_FAIL and not fate.node and node:
-        return fate._replace(node=node.group(1))
-    return fate
+    if known.state is State.NODE_FAIL and not known.node and node:
+        return known._replace(node=node.group(1))
+    return known
 
 
-def merged(young: Fate, accounted: Fate) -> Fate:
+def merged(young: JobState, accounted: JobState) -> JobState:
     """What scontrol says, and of sacct what only accounting knows. If scontrol knows nothing, what sacct says."""
     if accounted.state in NO_ANSWER:
         return young
@@ -195,14 +195,14 @@ def merged(young: Fate, accounted: Fate) -> Fate:
     return young._replace(by=accounted.by)
 
 
-def sentence(fate: Fate) -> str:
+def sentence(known: JobState) -> str:
     """What happened, in a sentence without its full stop; nothing in it is guessed."""
-    said = _WORDS[fate.state] + _after(fate) if fate.state in _WORDS else _SENTENCES[fate.state](fate)
-    started_again = fate.restarts and fate.nodes and fate.state not in (State.PENDING, State.REQUEUED)
-    return f'{said}, after {fate.restarts} requeue{"s" if fate.restarts != 1 else ""}' if started_again else said
+    said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
+    started_again = known.restarts and known.nodes and known.state not in (State.PENDING, State.REQUEUED)
+    return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
 
 
-def _asked(job: str) -> Fate:
+def _asked(job: str) -> JobState:
     young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
     if young.state in (State.COMPLETED, State.FAILED, State.TIMEOUT, State.OUT_OF_MEMORY, State.PENDING):
         return young  # accounting has nothing to add
@@ -215,19 +215,19 @@ def _asked(job: str) -> Fate:
     return merged(young, accounted)
 
 
-def _accounted(job: str) -> Fate:
+def _accounted(job: str) -> JobState:
     argv = ['sacct', '-P', f'--jobs={job}', f'--format={",".join(SACCT_FIELDS)}']
     return _answer(argv, lambda text: of_sacct(text, job))
 
 
-def _answer(argv: list[str], read: Callable[[str], Fate]) -> Fate:
+def _answer(argv: list[str], read: Callable[[str], JobState]) -> JobState:
     answer = ask(argv, DEADLINE_S)
     if answer is None:
-        return Fate(State.SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
+        return JobState(State.SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
     if answer.exit_status is None:
         # Without munge scontrol says why and tries again for minutes.
         reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
-        return Fate(State.SILENT, reason=reason)
+        return JobState(State.SILENT, reason=reason)
     if answer.exit_status != 0:
         return of_silence(answer.stderr + answer.stdout)
     return read(answer.stdout)
@@ -294,24 +294,24 @@ def _seconds(text: str) -> int | None:
     return 86400 * days + 3600 * hours + 60 * minutes + seconds
 
 
-def _after(fate: Fate) -> str:
-    return '' if fate.elapsed_s is None else f' after {_span(fate.elapsed_s)}'
+def _after(known: JobState) -> str:
+    return '' if known.elapsed_s is None else f' after {_span(known.elapsed_s)}'
 
 
 def _span(seconds: int) -> str:
     return f'{seconds} s' if seconds < 600 else f'{seconds // 60} min'
 
 
-def _failed(fate: Fate) -> str:
-    if fate.signal == _NO_OUTPUT and fate.nodes:
+def _failed(known: JobState) -> str:
+    if known.signal == _NO_OUTPUT and known.nodes:
         return f'failed to launch (0:{_NO_OUTPUT}), as a job does whose output file or folder cannot be opened'
-    if fate.signal:
-        return f'died of signal {fate.signal}{_signal_name(fate.signal)}{_after(fate)}'
-    code = fate.exit_code or 0
-    if fate.seven_bits:
-        return f'failed with exit code {code} or {code + 128} (sacct keeps seven bits of it){_after(fate)}'
+    if known.signal:
+        return f'died of signal {known.signal}{_signal_name(known.signal)}{_after(known)}'
+    code = known.exit_code or 0
+    if known.seven_bits:
+        return f'failed with exit code {code} or {code + 128} (sacct keeps seven bits of it){_after(known)}'
     died = f', as after signal {code - 128}{_signal_name(code - 128)}' if code > 128 else ''
-    return f'failed with exit code {code}{died}{_after(fate)}'
+    return f'failed with exit code {code}{died}{_after(known)}'
 
 
 _NO_OUTPUT = 53  # seen with an output file and with a working folder that cannot be had
@@ -324,50 +324,50 @@ def _signal_name(number: int) -> str:
         return ''
 
 
-def _cancelled(fate: Fate) -> str:
-    by = f'cancelled by {fate.by}' if fate.by else 'cancelled, accounting does not say by whom,'
-    if fate.nodes:
-        return f'{by}{_after(fate)}'.removesuffix(',')
-    waited = _why_waiting(fate)
-    if fate.restarts is None:
+def _cancelled(known: JobState) -> str:
+    by = f'cancelled by {known.by}' if known.by else 'cancelled, accounting does not say by whom,'
+    if known.nodes:
+        return f'{by}{_after(known)}'.removesuffix(',')
+    waited = _why_waiting(known)
+    if known.restarts is None:
         return f'{by} while it waited: {waited}'
-    return f'{_not_started(fate)}: {waited}; {by.removesuffix(",")}'
+    return f'{_not_started(known)}: {waited}; {by.removesuffix(",")}'
 
 
-def _pending(fate: Fate) -> str:
-    return f'{_not_started(fate)}: {_why_waiting(fate)}; it still waits'
+def _pending(known: JobState) -> str:
+    return f'{_not_started(known)}: {_why_waiting(known)}; it still waits'
 
 
-def _not_started(fate: Fate) -> str:
-    if fate.restarts:
-        return f'requeued{" " + str(fate.restarts) + " times" if fate.restarts > 1 else ""} and not started again'
-    return 'never started' if fate.restarts == 0 else 'not running'
+def _not_started(known: JobState) -> str:
+    if known.restarts:
+        return f'requeued{" " + str(known.restarts) + " times" if known.restarts > 1 else ""} and not started again'
+    return 'never started' if known.restarts == 0 else 'not running'
 
 
-def _timed_out(fate: Fate) -> str:
-    limit = f', its time limit was {_span(fate.limit_s)}' if fate.limit_s is not None else ''
-    return f'timed out{_after(fate)}{limit}'
+def _timed_out(known: JobState) -> str:
+    limit = f', its time limit was {_span(known.limit_s)}' if known.limit_s is not None else ''
+    return f'timed out{_after(known)}{limit}'
 
 
-def _node_failed(fate: Fate) -> str:
-    if fate.node:
-        return f'node {fate.node} failed{_after(fate)}'
+def _node_failed(known: JobState) -> str:
+    if known.node:
+        return f'node {known.node} failed{_after(known)}'
     which = (
-        f': it is {fate.nodes}'
-        if re.fullmatch(r'[^\[,]+', fate.nodes)
-        else f', which one of {fate.nodes} is not said'
+        f': it is {known.nodes}'
+        if re.fullmatch(r'[^\[,]+', known.nodes)
+        else f', which one of {known.nodes} is not said'
     )
-    return f'a node failed{_after(fate)}{which if fate.nodes else ""}'
+    return f'a node failed{_after(known)}{which if known.nodes else ""}'
 
 
-def _refused(fate: Fate) -> str:
-    meaning = next((words for said, words in _REFUSALS.items() if fate.reason.startswith(said)), '')
-    return f'never started: sbatch refused it: {fate.reason}{f" ({meaning})" if meaning else ""}'
+def _refused(known: JobState) -> str:
+    meaning = next((words for said, words in _REFUSALS.items() if known.reason.startswith(said)), '')
+    return f'never started: sbatch refused it: {known.reason}{f" ({meaning})" if meaning else ""}'
 
 
-def _why_waiting(fate: Fate) -> str:
+def _why_waiting(known: JobState) -> str:
     """Slurm's reason in words; Slurm's own word where there are none."""
-    word, _, rest = fate.reason.partition(',_UnavailableNodes:')
+    word, _, rest = known.reason.partition(',_UnavailableNodes:')
     words = _REASONS.get(word)
     if words is None and word.startswith(('QOS', 'Assoc')):
         words = f'a limit of its {"QOS" if word.startswith("QOS") else "account"} ({word})'
@@ -387,7 +387,7 @@ _WORDS: Mapping[State, str] = {
     State.SUSPENDED: 'it is suspended',
     State.COMPLETING: 'it is ending, and how is not said yet',
 }
-_SENTENCES: Mapping[State, Callable[[Fate], str]] = {
+_SENTENCES: Mapping[State, Callable[[JobState], str]] = {
     State.FAILED: _failed,
     State.CANCELLED: _cancelled,
     State.TIMEOUT: _timed_out,
@@ -395,9 +395,9 @@ _SENTENCES: Mapping[State, Callable[[Fate], str]] = {
     State.PENDING: _pending,
     State.REQUEUED: _pending,
     State.REFUSED: _refused,
-    State.UNKNOWN: lambda fate: 'what Slurm says of the job cannot be read',
-    State.NO_SUCH_JOB: lambda fate: 'Slurm does not know the job',
-    State.SILENT: lambda fate: f'Slurm does not answer: {fate.reason}',
+    State.UNKNOWN: lambda known: 'what Slurm says of the job cannot be read',
+    State.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
+    State.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seatrial.check.fate import SLURM, said_by_slurm, tail
-from seatrial.check.session import Session
-from seatrial.job.sequence.recorder import records_in, write_fate
+from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.plan import TrialPlan
 from seatrial.rules.case import cut_off
-from seatrial.site.slurm_job import State, fate_of, of_sbatch
+from seatrial.scheduler.job_end import said_by_slurm, tail
+from seatrial.scheduler.job_state import State, job_state_of, of_sbatch
+from seatrial.scheduler.partitions import SLURM
 
 REFRAME, REPORT = 'reframe', 'report.json'
 """The folder of ReFrame in that of the session, and its report in it."""
@@ -22,13 +22,14 @@ OUTPUT = 'reframe.out'
 _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
 
 
-def complete_fates(session: Session, plans: Sequence[TrialPlan]) -> None:
-    """Write the fate of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
+def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
+    """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
 
     Once Slurm does not answer it is not asked again: every question would last until its deadline.
+    folder: of the session
     """
-    tests = _tests(session.folder / REFRAME / REPORT)
-    stopped = _stopped(session.folder / OUTPUT)
+    tests = _tests(folder / REFRAME / REPORT)
+    stopped = _stopped(folder / OUTPUT)
     silence = ''
     for plan in plans:
         records = records_in(plan.records)
@@ -40,12 +41,12 @@ def complete_fates(session: Session, plans: Sequence[TrialPlan]) -> None:
         job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
         if job and (not test or test.get('scheduler') in SLURM):
             if not silence:
-                fate = fate_of(job, _output(test))
-                silence = said_by_slurm(fate) if fate.state is State.SILENT else ''
-            said.append(silence or said_by_slurm(fate))
+                job_state = job_state_of(job, _output(test))
+                silence = said_by_slurm(job_state) if job_state.state is State.SILENT else ''
+            said.append(silence or said_by_slurm(job_state))
         whole = '; '.join(each for each in said if each)
         if whole:
-            write_fate(plan.records, whole, job)
+            write_job_state(plan.records, whole, job)
 
 
 def _tests(file: Path) -> dict[str, Mapping[str, Any]]:

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from seatrial.check.staging import comment_option
-from seatrial.cli import sweep
-from seatrial.cli.queue import QueueError
-from seatrial.cli.sweep import SessionJob, has_one_queue, read_jobs, submits_to_slurm
 from seatrial.job.directory.orphans import become_leader
+from seatrial.scheduler import session_jobs
+from seatrial.scheduler.queue import QueueError
+from seatrial.scheduler.session_jobs import SessionJob, comment_option, has_one_queue, read_jobs, submits_to_slurm
 from seatrial.site.load import load
 
 SESSION = '20261121T020638-9f3a1c'
@@ -89,10 +88,10 @@ class Queue:
 
     def __init__(self, monkeypatch):
         self.answers, self.cancelled = [], []
-        monkeypatch.setattr(sweep, 'asked', self.asked)
-        monkeypatch.setattr(sweep.time, 'sleep', lambda seconds: None)
-        monkeypatch.setattr(sweep.shutil, 'which', lambda program: program)
-        monkeypatch.setattr(sweep, 'submits_to_slurm', lambda site: True)
+        monkeypatch.setattr(session_jobs, 'asked', self.asked)
+        monkeypatch.setattr(session_jobs.time, 'sleep', lambda seconds: None)
+        monkeypatch.setattr(session_jobs.shutil, 'which', lambda program: program)
+        monkeypatch.setattr(session_jobs, 'submits_to_slurm', lambda site: True)
 
     def asked(self, program, *arguments):
         if program == 'scancel':
@@ -114,7 +113,9 @@ def queue(monkeypatch):
 @pytest.fixture
 def session(tmp_path):
     become_leader(str(tmp_path), SESSION).stop()
-    return SimpleNamespace(id=SESSION, site=SimpleNamespace(state=str(tmp_path)))
+    return SimpleNamespace(
+        id=SESSION, site=SimpleNamespace(state=str(tmp_path), session_folder=(tmp_path / 'sessions').joinpath)
+    )
 
 
 @pytest.fixture
@@ -128,7 +129,7 @@ def running(*numbers, state='RUNNING', session=SESSION):
 
 def test_where_nothing_is_left_nothing_is_done_or_said(queue, session, screen):
     queue.answers = ['']
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert (queue.cancelled, screen.export_text()) == ([], '')
 
 
@@ -137,7 +138,7 @@ def test_what_is_left_is_cancelled_said_and_waited_for(queue, session, screen, t
     become_leader(str(tmp_path), other).stop()
     others = running(5, session=other) + running(6, session='20261121T020638-ffffff')
     queue.answers = [running(3, 4) + others, running(4, state='COMPLETING') + others, others]
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert (queue.cancelled, queue.answers) == (['3', '4'], [])
     said = screen.export_text().splitlines()
     assert said == [f'cancelled at the end of its session: job {n} of session {SESSION}, running on n1' for n in '34']
@@ -150,32 +151,32 @@ def test_what_is_left_is_cancelled_before_anything_is_said(queue, session):
 
     queue.answers = [running(3)]
     with pytest.raises(BrokenPipeError):
-        sweep.sweep(Gone(), session)
+        session_jobs.cancel_all(Gone(), session.site, session.id)
     assert queue.cancelled == ['3']
 
 
 def test_a_job_that_is_ending_is_waited_for_and_not_cancelled(queue, session, screen):
     queue.answers = [running(3, state='COMPLETING'), running(3, state='COMPLETING'), '']
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert (queue.cancelled, queue.answers, screen.export_text()) == ([], [], '')
 
 
 def test_a_slurm_that_is_away_is_asked_again(queue, session, screen):
     queue.answers = [QueueError('it sleeps'), QueueError('it sleeps'), running(3), '']
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert queue.cancelled == ['3']
 
 
 def test_a_slurm_that_stays_away_is_said(queue, session, screen, monkeypatch):
-    monkeypatch.setattr(sweep, 'ASK_S', 0.0)
+    monkeypatch.setattr(session_jobs, 'ASK_S', 0.0)
     queue.answers = [QueueError('it sleeps')]
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert screen.export_text() == 'whether jobs are left is not known: it sleeps; later `seatrial clean`\n'
 
 
 def test_a_job_that_does_not_end_is_named(queue, session, screen, monkeypatch):
-    monkeypatch.setattr(sweep, 'END_S', 1.5)
-    monkeypatch.setattr(sweep.time, 'monotonic', iter(range(100)).__next__)
+    monkeypatch.setattr(session_jobs, 'END_S', 1.5)
+    monkeypatch.setattr(session_jobs.time, 'monotonic', iter(range(100)).__next__)
     queue.answers = [running(3)] * 9
-    sweep.sweep(screen, session)
+    session_jobs.cancel_all(screen, session.site, session.id)
     assert f'\njob 3 of session {SESSION}, running on n1, does not end; ' in screen.export_text()

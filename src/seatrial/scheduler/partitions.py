@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from seatrial.check.fate import SLURM
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
+
+SLURM = ('slurm', 'squeue')
+"""ReFrame's schedulers that submit to Slurm."""
 
 ON_THE_SPOT = ('local', 'ssh')
 """ReFrame's schedulers that submit nothing."""

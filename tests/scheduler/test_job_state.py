@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from seatrial.model.ask import Answer
-from seatrial.site import slurm_job
-from seatrial.site.slurm_job import (
-    Fate,
+from seatrial.scheduler import job_state
+from seatrial.scheduler.job_state import (
+    JobState,
     State,
-    fate_of,
+    job_state_of,
     may_go_on,
     merged,
     name_of,
@@ -44,9 +44,9 @@ def number(name):
     return said(f'{name}-sacct', 'cmd').split()[3]
 
 
-def untimed(fate):
+def untimed(known):
     """The sentence without its seconds, which are others each time the transcripts are made."""
-    return re.sub(r'after \d+ s', 'after N s', sentence(fate))
+    return re.sub(r'after \d+ s', 'after N s', sentence(known))
 
 
 def output(name):
@@ -149,8 +149,8 @@ SACCT = sorted(FOLDER.glob('*-sacct.out'))
 
 @pytest.mark.parametrize('name', ENDED)
 def test_the_end_of_a_job_has_its_sentence(name):
-    fate = with_output(merged(scontrol(name), sacct(name)), output(name))
-    assert untimed(fate) == ENDED[name]
+    known = with_output(merged(scontrol(name), sacct(name)), output(name))
+    assert untimed(known) == ENDED[name]
 
 
 @pytest.mark.parametrize('name', STILL)
@@ -165,9 +165,9 @@ def test_accounting_alone_has_its_sentence(name):
 
 @pytest.mark.parametrize('name', REFUSED)
 def test_what_sbatch_refuses_is_said(name):
-    fate = of_sbatch(said(f'{name}-sbatch', 'err'))
-    assert fate.state is State.REFUSED
-    assert sentence(fate) == f'never started: sbatch refused it: {REFUSED[name]}'
+    known = of_sbatch(said(f'{name}-sbatch', 'err'))
+    assert known.state is State.REFUSED
+    assert sentence(known) == f'never started: sbatch refused it: {REFUSED[name]}'
 
 
 @pytest.mark.parametrize(
@@ -225,23 +225,23 @@ def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(file):
     lines = file.read_text().splitlines(keepends=True)
     whole = of_sacct(''.join(lines), job, str)
     for count in range(len(lines)):
-        fate = of_sacct(''.join(lines[:count]), job, str)
-        assert fate == whole or fate.state in (State.UNKNOWN, State.NO_SUCH_JOB)
+        known = of_sacct(''.join(lines[:count]), job, str)
+        assert known == whole or known.state in (State.UNKNOWN, State.NO_SUCH_JOB)
 
 
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
 def test_cut_short_inside_a_line_nothing_false_is_read(name):
     text = said(f'{name}-scontrol')
-    assert {of_scontrol(text[:count]) for count in range(len(text))} <= {slurm_job.UNREADABLE, of_scontrol(text)}
+    assert {of_scontrol(text[:count]) for count in range(len(text))} <= {job_state.UNREADABLE, of_scontrol(text)}
     text, job = said(f'{name}-sacct'), number(name)
-    nothing = {slurm_job.UNREADABLE, Fate(State.NO_SUCH_JOB)}
+    nothing = {job_state.UNREADABLE, JobState(State.NO_SUCH_JOB)}
     found = {of_sacct(text[:count], job, str) for count in range(len(text))}
     assert found <= {*nothing, of_sacct(text, job, str)}
 
 
 @pytest.mark.parametrize('text', ['', '\n', 'a\n', '|\n|\n', 'JobId=1\n JobState=SOMETHING_NEW\n', '\0\n'])
 def test_anything_else_is_unknown(text):
-    assert of_scontrol(text) == of_sacct(text, '1') == slurm_job.UNREADABLE
+    assert of_scontrol(text) == of_sacct(text, '1') == job_state.UNREADABLE
     assert sentence(of_scontrol(text)) == 'what Slurm says of the job cannot be read'
 
 
@@ -259,28 +259,31 @@ def test_a_state_that_slurm_may_add_is_unknown():
 def test_every_state_has_a_sentence(state):
     for nodes in ('', 'n1', 'n[1-2]'):
         for restarts in (None, 0, 2):
-            assert sentence(Fate(state, 1, 0, nodes=nodes, restarts=restarts)).strip()
+            assert sentence(JobState(state, 1, 0, nodes=nodes, restarts=restarts)).strip()
 
 
 @pytest.mark.parametrize(
-    ('fate', 'expected'),
+    ('known', 'expected'),
     [
-        (Fate(State.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
-        (Fate(State.TIMEOUT, elapsed_s=7230, limit_s=7200), 'timed out after 120 min, its time limit was 120 min'),
-        (Fate(State.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
-        (Fate(State.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
+        (JobState(State.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
         (
-            Fate(State.PENDING, reason='Strange', restarts=0),
+            JobState(State.TIMEOUT, elapsed_s=7230, limit_s=7200),
+            'timed out after 120 min, its time limit was 120 min',
+        ),
+        (JobState(State.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
+        (JobState(State.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
+        (
+            JobState(State.PENDING, reason='Strange', restarts=0),
             "never started: Slurm's reason is Strange; it still waits",
         ),
     ],
 )
-def test_the_sentence_of(fate, expected):
-    assert sentence(fate) == expected
+def test_the_sentence_of(known, expected):
+    assert sentence(known) == expected
 
 
 def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
-    failed = Fate(State.FAILED, 0, 9)
+    failed = JobState(State.FAILED, 0, 9)
     slurms = 'slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have'
     assert with_output(failed, slurms).state is State.OUT_OF_MEMORY
     assert with_output(failed, f'my program: {slurms}') == failed
@@ -290,9 +293,9 @@ def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
     ('restarts', 'end'), [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')]
 )
 def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
-    fate = Fate(State.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
-    assert sentence(fate) == f'failed with exit code 3 after 5 s{end}'
-    cancelled = Fate(State.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
+    known = JobState(State.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
+    assert sentence(known) == f'failed with exit code 3 after 5 s{end}'
+    cancelled = JobState(State.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
     assert sentence(cancelled) == f'cancelled by root after 5 s{end}'
 
 
@@ -316,9 +319,9 @@ def slurm(monkeypatch):
             asked.append(argv)
             return answers.get(argv[0])
 
-        monkeypatch.setattr(slurm_job, 'ask', ask)
-        monkeypatch.setattr(slurm_job, 'SETTLE_S', 0.0)
-        monkeypatch.setattr(slurm_job.time, 'sleep', lambda seconds: None)
+        monkeypatch.setattr(job_state, 'ask', ask)
+        monkeypatch.setattr(job_state, 'SETTLE_S', 0.0)
+        monkeypatch.setattr(job_state.time, 'sleep', lambda seconds: None)
         return asked
 
     return play
@@ -326,45 +329,45 @@ def slurm(monkeypatch):
 
 def test_without_slurm_it_is_said_that_nobody_answers(slurm):
     assert len(slurm()) == 0
-    assert sentence(fate_of('1')) == 'Slurm does not answer: scontrol is not on the PATH'
+    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol is not on the PATH'
 
 
 def test_without_sacct_scontrol_is_enough(slurm):
     slurm(scontrol=Answer(said('scancel-end-scontrol'), 0))
-    assert untimed(fate_of('10')) == 'cancelled, accounting does not say by whom, after N s'
+    assert untimed(job_state_of('10')) == 'cancelled, accounting does not say by whom, after N s'
 
 
 def test_a_program_that_hangs_is_said_to_be_silent(slurm):
     slurm(scontrol=Answer('', None), sacct=Answer('', None))
-    assert sentence(fate_of('1')) == 'Slurm does not answer: scontrol has not answered for 20 s'
+    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol has not answered for 20 s'
 
 
 def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
     said_so = Answer('', None, said('munge-dead-scontrol', 'err'))
     slurm(scontrol=said_so, sacct=said_so)
-    assert sentence(fate_of('1')).startswith(
+    assert sentence(job_state_of('1')).startswith(
         'Slurm does not answer: munge does not serve this host: Failed to connect'
     )
 
 
 def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
     going_on = {'PENDING', 'REQUEUED', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'SILENT'}
-    assert {state.name for state in State if may_go_on(Fate(state))} == going_on
+    assert {state.name for state in State if may_go_on(JobState(state))} == going_on
     slurm()
-    assert not may_go_on(fate_of('1'))
+    assert not may_go_on(job_state_of('1'))
 
 
 def test_accounting_is_asked_where_scontrol_has_forgotten_the_job(slurm):
     slurm(scontrol=Answer('', 1, said('unknown-scontrol', 'err')), sacct=Answer(said('scancel-end-sacct'), 0))
-    assert fate_of(number('scancel-end')).state is State.CANCELLED
+    assert job_state_of(number('scancel-end')).state is State.CANCELLED
 
 
 def test_accounting_is_not_asked_for_what_scontrol_says_itself(slurm):
     asked = slurm(scontrol=Answer(said('exit-3-end-scontrol'), 0))
-    assert fate_of('2').exit_code == 3
+    assert job_state_of('2').exit_code == 3
     assert [argv[0] for argv in asked] == ['scontrol']
 
 
 def test_signals_have_their_names_where_they_have_one():
-    assert sentence(Fate(State.FAILED, 0, int(signal.SIGBUS))) == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
-    assert sentence(Fate(State.FAILED, 0, 60)) == 'died of signal 60'
+    assert sentence(JobState(State.FAILED, 0, int(signal.SIGBUS))) == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
+    assert sentence(JobState(State.FAILED, 0, 60)) == 'died of signal 60'
