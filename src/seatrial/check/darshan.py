@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.check import darshan_log
-from seatrial.job.sequence.darshan import left_by
+from seatrial.job.sequence.darshan import DARSHAN, left_by
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
 from seatrial.model.codec import to_json
