@@ -35,7 +35,7 @@ class SharedFileContiguousTransferSizes(Check):
         ),
         AtLeast(
             of='SharedFileStridedTransferSizes',
-            max_at=64 * MIB,  # from the source's 32 objects of 2 GiB on
+            maximum=64 * MIB,  # from the source's 32 objects of 2 GiB on
             id='L09-05b',
             words='contiguous access to a shared file is no slower than strided access up to transfers of 64 MiB',
             source=BOITO_2009,
@@ -62,7 +62,7 @@ class SharedFileContiguousTasks(Check):
     expectations = (
         AtLeast(
             of='SharedFileStridedTasks',
-            min_at=2,
+            minimum=2,
             id='L09-07a',
             words='contiguous access to a shared file is faster than strided access with any number of tasks',
             source=BOITO_2009,

@@ -20,8 +20,9 @@ from seatrial.check.session import Session, current
 from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
-from seatrial.judge.verdict import CaseResult, Verdict, judge_case
+from seatrial.judge.verdict import CaseResult, Verdict
 from seatrial.model.plan import Case
 from seatrial.model.units import in_unit, unit_for
 from seatrial.scheduler.job_end import Patience, ask_job_state, job_limit_s

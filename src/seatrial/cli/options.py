@@ -14,7 +14,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
-from seatrial.engine.catalogue import NAMES
+from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.report.words import by_place
 from seatrial.scheduler.partitions import named

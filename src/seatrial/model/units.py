@@ -123,6 +123,12 @@ def unit_for(value: float, base: str, system: str = BINARY) -> str:
     return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), base if value else ladder[2])
 
 
+def quantity(value: float, base: str, system: str = BINARY) -> str:
+    """A value of a base unit to three digits, in the unit in which it is read best: '1.95 GiB/s'."""
+    unit = unit_for(value, base, system)
+    return f'{in_unit(value, unit):.3g} {unit}'.strip()
+
+
 def _unit(unit: str) -> Tuple[str, Fraction]:
     if unit not in UNITS:
         raise ValueError(f"'{unit}' is not a unit of a metric; it can be {', '.join(EXAMPLES)}")

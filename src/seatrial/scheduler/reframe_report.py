@@ -33,7 +33,7 @@ def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
     silence = ''
     for plan in plans:
         records = records_in(plan.records)
-        if not cut_off(records) or records.fate:
+        if not cut_off(records) or records.job_state:
             continue
         test = tests.get(plan.case.name, {})
         said = [_said_by_reframe(test) or stopped]

@@ -156,6 +156,10 @@ class Kind:
         """The most that these points have on disk at once."""
         raise NotImplementedError
 
+    def bytes_of(self, point: Point) -> int:
+        """Bytes that one phase moves, all tasks together; of metadata those that its files hold."""
+        return point.bytes_moved
+
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries."""
         raise NotImplementedError
