@@ -173,7 +173,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         state=str(site.state),
         stopping=_stopping(session, found),
         sizing=found.sizing,
-        launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * found.sizing.target_s),
+        launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found)),
         left_out=found.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
@@ -198,8 +198,13 @@ def _stopping(session: Session, found: ResolvedCase) -> StoppingRule:
     if not found.declared.axis.equals or budget_s is not None or rule.fixed:
         return rule
     launches = len(points) * len(points[0].phases) * (rule.minimum + rule.extra)
-    needed_s = ISOLATION_FACTOR * launches * (found.sizing.target_s + ISOLATION_OVERHEAD_S)
+    needed_s = ISOLATION_FACTOR * launches * (_launch_s(found) + ISOLATION_OVERHEAD_S)
     return rule._replace(budget_s=max(rule.budget_s, needed_s))
+
+
+def _launch_s(found: ResolvedCase) -> float:
+    """Seconds that the shortest launch is meant to last."""
+    return max(found.sizing.target_s, *(point.duration_s for point in found.points))
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:

@@ -172,6 +172,18 @@ class Kind:
         """Whether what the phase asks for may come from a cache."""
         raise NotImplementedError
 
+    def writes(self, phase: str) -> bool:
+        """Whether it writes data that must have reached the storage when its time ends (P1)."""
+        return False
+
+    def needs_files(self, phase: str) -> bool:
+        """Whether all files of the point must be there in full before it (T17); else none may be there."""
+        return self.reads(phase)
+
+    def exact_bytes(self, point: Point) -> Optional[int]:
+        """Bytes that each task moves in one phase; None where its time ends it."""
+        return point.bytes_per_task
+
     def makes(self, phase: str) -> bool:
         """Whether files lie there after it that it has made."""
         raise NotImplementedError
