@@ -2,7 +2,6 @@
 
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -22,14 +21,16 @@ from seatrial.scheduler.job_state import (
     sentence,
     with_output,
 )
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parent.parent / 'transcripts' / 'slurm'
-FOLDER = TRANSCRIPTS / 'accounting'
+TRANSCRIPTS = transcripts('slurm')
+WITHOUT_ACCOUNTING = TRANSCRIPTS.pop('without_accounting')
+SAID = {name: text for steps in TRANSCRIPTS.values() for name, text in steps.items()}
 USERS = {0: 'root', 1001: 'alice'}
 
 
 def said(name, end='out'):
-    return (FOLDER / f'{name}.{end}').read_text()
+    return SAID[f'{name}.{end}']
 
 
 def scontrol(name):
@@ -50,8 +51,7 @@ def untimed(known):
 
 
 def output(name):
-    file = FOLDER / f'{name}-job.out'
-    return file.read_text() if file.exists() else ''
+    return SAID.get(f'{name}-job.out', '')
 
 
 ENDED = {
@@ -143,8 +143,8 @@ REFUSED = {
         'Requested node configuration is not available (no nodes are as it asks, or there are fewer of them)'
     ),
 }
-SCONTROL = sorted(FOLDER.glob('*-scontrol.out'))
-SACCT = sorted(FOLDER.glob('*-sacct.out'))
+SCONTROL = sorted(name.removesuffix('-scontrol.out') for name in SAID if name.endswith('-scontrol.out'))
+SACCT = sorted(name.removesuffix('-sacct.out') for name in SAID if name.endswith('-sacct.out'))
 
 
 @pytest.mark.parametrize('name', ENDED)
@@ -156,6 +156,11 @@ def test_the_end_of_a_job_has_its_sentence(name):
 @pytest.mark.parametrize('name', STILL)
 def test_a_job_that_waits_is_said_with_its_reason(name):
     assert sentence(merged(scontrol(name), sacct(name))) == STILL[name]
+
+
+def test_a_job_that_is_held_after_its_launch_failed_says_so():
+    fate = of_scontrol(WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out'])
+    assert sentence(fate) == 'requeued and not started again: held after its launch failed; it still waits'
 
 
 @pytest.mark.parametrize('name', ACCOUNTED)
@@ -210,19 +215,18 @@ def test_who_cancelled_a_job_is_not_guessed_without_accounting():
     assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled, accounting does not say by whom')
 
 
-@pytest.mark.parametrize('file', SCONTROL, ids=lambda file: file.stem)
-def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(file):
-    lines = file.read_text().splitlines(keepends=True)
+@pytest.mark.parametrize('name', SCONTROL)
+def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
+    lines = said(f'{name}-scontrol').splitlines(keepends=True)
     whole = of_scontrol(''.join(lines))
     cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
     assert {each for each in cut if each.state is not State.UNKNOWN} <= {whole}
     assert not cut or cut[0].state is State.UNKNOWN
 
 
-@pytest.mark.parametrize('file', SACCT, ids=lambda file: file.stem)
-def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(file):
-    job = file.with_suffix('.cmd').read_text().split()[3]
-    lines = file.read_text().splitlines(keepends=True)
+@pytest.mark.parametrize('name', SACCT)
+def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(name):
+    job, lines = number(name), said(f'{name}-sacct').splitlines(keepends=True)
     whole = of_sacct(''.join(lines), job, str)
     for count in range(len(lines)):
         known = of_sacct(''.join(lines[:count]), job, str)
