@@ -20,18 +20,18 @@ def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
 
     stopped: is filled with the reason why each point was repeated no more
     """
-    dice = random.Random(trial.plan.seed)
+    rng = random.Random(trial.plan.seed)
     trial.ground.run.make(DATA)
     current: Optional[Sized] = first
     while current is not None:
         trial.recorder.write(current)
         points = [sized(each, trial.plan.axis, current.per_client) for each in trial.plan.points]
-        current = _measure_sized(trial, current, points, dice, stopped)
+        current = _measure_sized(trial, current, points, rng, stopped)
         trial.ground.run.empty(DATA)
 
 
 def _measure_sized(
-    trial: Trial, current: Sized, points: List[Place], dice: random.Random, stopped: Dict[str, str]
+    trial: Trial, current: Sized, points: List[Place], rng: random.Random, stopped: Dict[str, str]
 ) -> Optional[Sized]:
     """Every point that is not done yet once, in random order, until all are done.
 
@@ -52,7 +52,7 @@ def _measure_sized(
         lost = trial.held.lost()
         if lost:
             raise Refused(lost)
-        dice.shuffle(order)
+        rng.shuffle(order)
         for point in order:
             # A profile that asks for no precision has every point measured once, however slow the system.
             if trial.left_s() < 0 and not (plan.stopping.fixed and block == 0):

@@ -28,7 +28,7 @@ def measured_again(
     plan: TrialPlan,
     suspects: Sequence[str],
     nodes: Sequence[str],
-    dice: random.Random,
+    rng: random.Random,
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
@@ -37,13 +37,13 @@ def measured_again(
     there are several; the equals are those of one kind
     """
     if plan.axis == 'group':
-        return _groups(plan, suspects, nodes, dice)
+        return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
     for kind in sorted({kinds.get(name, '') for name in suspects}):
         own = [name for name in suspects if kinds.get(name, '') == kind]
         labels = [point.label for point in plan.points]
         equals = [label for label in labels if label not in suspects and kinds.get(label, '') == kind]
-        chosen.update(dice.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
+        chosen.update(rng.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
     return Again(tuple(nodes), tuple(point for point in plan.points if point.label in chosen))
 
 
@@ -52,7 +52,7 @@ def repetitions(plan: TrialPlan) -> int:
     return plan.stopping.least + plan.stopping.extra
 
 
-def regrouped(suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> List[List[str]]:
+def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:
     """The nodes of each new group: suspects with nodes of other groups first, then controls by themselves.
 
     At most half of a group are suspects. Groups without any are added until there are CONTROLS, or no nodes.
@@ -61,7 +61,7 @@ def regrouped(suspects: Sequence[str], nodes: Sequence[str], dice: random.Random
     old = {node: place // group_size(len(nodes)) for place, node in enumerate(nodes)}
     slow = [node for node in nodes if short(node) in set(suspects)]
     healthy = [node for node in nodes if node not in set(slow)]
-    dice.shuffle(healthy)
+    rng.shuffle(healthy)
     spare, groups = list(healthy), []
     for at in range(0, len(slow), size // 2):
         own = slow[at : at + size // 2]
@@ -84,12 +84,12 @@ def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
     return own + more[: count - len(own)]
 
 
-def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> Again:
+def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> Again:
     like = plan.points[0]
     assert isinstance(like, Point)
     order: List[str] = []
     points: List[Place] = []
-    for number, group in enumerate(regrouped(suspects, nodes, dice), 1):
+    for number, group in enumerate(regrouped(suspects, nodes, rng), 1):
         placed = Geometry(len(group), like.tasks_per_node)
         points.append(
             like._replace(

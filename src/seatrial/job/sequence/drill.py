@@ -90,7 +90,7 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     return Begun(plan, worst, at, per_client, numbers, driver.servers(plan.target.path), mixed)
 
 
-def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], dice: random.Random) -> Drill:
+def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
     """Search until nothing can be divided any more, or the time is used up."""
     targets = list(begun.numbers)
     about = metric(begun.breach.operation, begun.breach.point), begun.breach.bound
@@ -103,7 +103,7 @@ def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], dice:
         asked = groups(search)
         if not asked:
             break
-        figures = _round(begun, search, asked, measure, left_s, dice)
+        figures = _round(begun, search, asked, measure, left_s, rng)
         if figures is None:
             out_of_time = True
             break
@@ -118,13 +118,13 @@ def _round(
     asked: Sequence[Group],
     measure: Measure,
     left_s: Callable[[], float],
-    dice: random.Random,
+    rng: random.Random,
 ) -> Optional[Dict[str, List[float]]]:
     """The figures of each group, interleaved in random order; None where the time does not suffice for all."""
     figures: Dict[str, List[float]] = {each.label: [] for each in asked}
     began_with = left_s()
     for repetition in range(REPETITIONS):
-        for group in dice.sample(list(asked), len(asked)):
+        for group in rng.sample(list(asked), len(asked)):
             if left_s() <= 0:
                 return None
             figure = measure(_pinned(begun, group, search.rounds + 1), repetition)

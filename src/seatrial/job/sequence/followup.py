@@ -20,10 +20,10 @@ def measure_again(trial: Trial) -> None:
     suspects = places.all_of(places.suspected(plan, records))
     if not suspects or records.sized is None:
         return
-    dice = random.Random(plan.seed + 1)
-    again = measured_again(plan, suspects, trial.nodes, dice, places.kinds(plan, records))
+    rng = random.Random(plan.seed + 1)
+    again = measured_again(plan, suspects, trial.nodes, rng, places.kinds(plan, records))
     for repetition in range(repetitions(plan)):
-        for point in dice.sample(again.points, len(again.points)):
+        for point in rng.sample(again.points, len(again.points)):
             if trial.left_s() < 0:
                 return
             _repeat_again(trial, again, sized(point, plan.axis, records.sized.per_client), repetition, records.sized)

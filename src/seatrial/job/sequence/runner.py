@@ -90,7 +90,7 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
 
 def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
     seen = start.look(plan, None)
-    signals.heed()
+    signals.check()
     trial = _begun(plan, recorder, signals, held, seen)
     driver = trial.ground.driver
     with observed(plan.target, recorder.directory, driver):

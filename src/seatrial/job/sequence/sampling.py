@@ -49,7 +49,7 @@ def take(
     if stalled_s:
         attempt.findings.append(finding('P17b', f'it was waited for {stalled_s:.0f} s before this launch'))
     if attempt.measurement is None:
-        trial.signals.heed()  # Slurm ends the engine and the runner together
+        trial.signals.check()  # Slurm ends the engine and the runner together
     sample = Sample(
         stage=stage,
         point=launch.point.label,
@@ -162,10 +162,10 @@ class _Attempt:
 
 def _stalled_s(trial: Trial) -> float:
     """Wait for a file system that does not answer; the seconds that it took."""
-    trial.signals.heed()
+    trial.signals.check()
     target = trial.plan.target
     stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping)
-    trial.signals.heed()
+    trial.signals.check()
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
