@@ -361,7 +361,7 @@ SHOWN = [
     Shown('205', ior.complaints, same, ()),
     Shown('206', ior.complaints, lambda v: v[0].line, "ERROR: Unable to open '/mnt/lustre/ior/p3': File exists"),
     Shown('207', parse_getstripe, same, refused('pattern is missing'), 'lmm', ''),
-    Shown('209', lambda text: ior.parse_summary(text, ''), lambda v: v.version, '4.0.0', r'\{', ''),
+    Shown('209', ior.parse_summary, lambda v: v.version, '4.0.0', r'\{', ''),
     Shown('210', ior.complaints, len, 2),
     Shown('212', ior.complaints, same, ()),
     Shown('220', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
