@@ -63,7 +63,7 @@ def rare(count: int) -> None:
     for share, times in ((0.05, 10), (0.10, 10), (0.20, 10), (0.05, 3), (0.10, 3), (0.20, 3)):
         mean = 100 * (1 - share + share / times)
         for least in (4, 8, 18):
-            rule = RULE._replace(least=least, most=max(RULE.most, least + 2))
+            rule = RULE._replace(minimum=least, maximum=max(RULE.maximum, least + 2))
             found = [series(slow_sometimes(share, times), rule) for _ in range(count)]
             passed = [
                 sum(precise(*one, rule) and judged(one[0], above * mean, 0.0) == INSIDE for one in found) / count
