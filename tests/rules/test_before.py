@@ -95,9 +95,7 @@ def test_connections_that_are_not_seen_are_a_label(environment):
 
 
 @pytest.mark.parametrize(('unseen', 'told'), [(None, False), ('', True)])
-def test_of_several_nodes_the_connections_of_one_are_seen_and_that_is_said_alike_in_every_case(
-    environment, unseen, told
-):
+def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, told):
     def on(nodes):
         plan = environment.plan
         return labels(environment._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))

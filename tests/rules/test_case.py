@@ -11,7 +11,7 @@ from seatrial.rules.registry import CASE, findings
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import HOLDING, posix_semantics
-from seatrial.workload.sweep import AXES, Sweep
+from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
 
