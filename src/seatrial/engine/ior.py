@@ -84,21 +84,18 @@ class Setup(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One row of the results: seconds, MiB/s; Decimals are exactly as printed, None where IOR says nothing.
-
-    A 'remove' row has only its total.
-    """
+    """One row of the results: seconds, MiB/s; Decimals are exactly as printed."""
 
     access: str
     total_s: Decimal
-    bandwidth: Optional[Decimal]
-    iops: Optional[Decimal]
-    latency_s: Optional[Decimal]
-    block_kib: Optional[Decimal]
-    transfer_kib: Optional[Decimal]
-    open_s: Optional[Decimal]
-    transfer_s: Optional[Decimal]
-    close_s: Optional[Decimal]
+    bandwidth: Decimal
+    iops: Decimal
+    latency_s: Decimal
+    block_kib: Decimal
+    transfer_kib: Decimal
+    open_s: Decimal
+    transfer_s: Decimal
+    close_s: Decimal
 
 
 class Run(NamedTuple):
@@ -124,8 +121,6 @@ class Total(NamedTuple):
     deviation: Decimal
     mean_s: Decimal
     moved_mib: Decimal
-    stonewall_s: Optional[Decimal]
-    stonewall_bandwidth: Optional[Decimal]
 
 
 class Complaint(NamedTuple):
@@ -145,7 +140,6 @@ class Summary(NamedTuple):
     machine: str
     tests: Tuple[Run, ...]
     totals: Tuple[Total, ...]
-    complaints: Tuple[Complaint, ...]
 
 
 class RankTime(NamedTuple):
@@ -272,8 +266,7 @@ class Ior(AccessEngine):
         if summary_text is None or ranks_text is None:
             missing = command.outputs[0 if summary_text is None else 1]
             raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
-        summary = parse_summary(summary_text, '\n'.join(outcome.stdouts))
-        _refuse_old(summary.version)
+        summary = parse_summary(summary_text)
         result, total = _only_run(summary, operation)
         _check_placement(summary.tests[0], point)
         _check_setup(summary.tests[0].setup, setup_of(pattern, operation, point))
@@ -347,10 +340,11 @@ def distrusted(version: str, figure: str) -> Optional[str]:
     return None
 
 
-def parse_summary(json_text: str, stdout: str) -> Summary:
-    """What the JSON summary says, in the forms of 3.3.0 and of 4, and what the standard output complains of.
+def parse_summary(json_text: str) -> Summary:
+    """What the JSON summary says.
 
-    Raises EngineError: T8 if the summary is not whole, T13 if something is not where it should be.
+    Raises EngineError: T8 if the summary is not whole, T7 if the version is too old, T13 if something is not where it
+    should be.
     """
     try:
         data = json.loads(json_text, parse_float=Decimal)
@@ -358,15 +352,16 @@ def parse_summary(json_text: str, stdout: str) -> Summary:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
+    version = _take(data, 'Version', str)
+    _refuse_old(version)
     return Summary(
-        version=_take(data, 'Version', str),
+        version=version,
         began=_take(data, 'Began', str),
         finished=_take(data, 'Finished', str),
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
         tests=tuple(_run(test) for test in _take(data, 'tests', list)),
         totals=tuple(_total(total) for total in _take(data, 'summary', list)),
-        complaints=complaints(stdout),
     )
 
 
@@ -504,25 +499,16 @@ def _run(data: Any) -> Run:
         nodes=_take(options, 'nodes', int),
         tasks=_take(options, 'tasks', int),
         tasks_per_node=_take(options, 'clients per node', int),
-        results=tuple(_result(row) for row in _rows(_take(data, 'Results', list))),
+        results=tuple(_result(row) for row in _take(data, 'Results', list)),
     )
 
 
-def _rows(results: List[Any]) -> List[Any]:
-    """3.3.0 has a list for each repetition, 4 has all rows in one."""
-    return [row for item in results for row in (item if isinstance(item, list) else [item])]
-
-
 def _result(row: Any) -> Result:
-    access = _take(row, 'access', str)
-    others = ('bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
-    if access == 'remove':
-        return Result(access, _decimal(row, 'totalTime'), *[None] * len(others))
-    return Result(access, _decimal(row, 'totalTime'), *[_decimal(row, key) for key in others])
+    keys = ('totalTime', 'bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
+    return Result(_take(row, 'access', str), *[_decimal(row, key) for key in keys])
 
 
 def _total(row: Any) -> Total:
-    stonewalled = isinstance(row, dict) and 'StoneWallTime' in row
     return Total(
         operation=_take(row, 'operation', str),
         api=_take(row, 'API', str),
@@ -534,8 +520,6 @@ def _total(row: Any) -> Total:
         deviation=_decimal(row, 'bwStdMIB'),
         mean_s=_decimal(row, 'MeanTime'),
         moved_mib=_decimal(row, 'xsizeMiB'),
-        stonewall_s=_decimal(row, 'StoneWallTime') if stonewalled else None,
-        stonewall_bandwidth=_decimal(row, 'StoneWallbwMeanMIB') if stonewalled else None,
     )
 
 
@@ -589,7 +573,7 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     planned_mib = Decimal(point.bytes_moved) / MIB
     if abs(total.moved_mib - planned_mib) > half:
         raise EngineError('T1', f'IOR moved {total.moved_mib} MiB where {planned_mib} MiB were planned')
-    bandwidth, time_s = result.bandwidth or Decimal(0), result.total_s
+    bandwidth, time_s = result.bandwidth, result.total_s
     if total.mean_bandwidth != bandwidth:
         raise EngineError(
             'T1', f'IOR reports {bandwidth} MiB/s and, of this one value, a mean of {total.mean_bandwidth}'

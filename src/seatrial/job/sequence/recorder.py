@@ -44,20 +44,20 @@ class Recorder:
 
 
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory, empty ones where it left none, with its fate."""
+    """The records that a job left in its directory, empty ones where it left none, with the state of its job."""
     try:
         with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace') as stream:
             records = read_records(stream)
     except FileNotFoundError:
         records = read_records(())
-    return records._replace(fate=_fate_in(directory), issued=_issued_in(directory))
+    return records._replace(fate=_job_state_in(directory), issued=_issued_in(directory))
 
 
-def write_fate(directory: str, fate: str, job: str) -> None:
+def write_job_state(directory: str, job_state: str, job: str) -> None:
     """Keep what was said of the end of a job, and the job's number, empty if it had none."""
     path = os.path.join(directory, JOB)
     with open(path + '~', 'w', encoding='utf-8') as stream:
-        json.dump({'job': job, 'fate': fate}, stream)
+        json.dump({'job': job, 'fate': job_state}, stream)
     os.replace(path + '~', path)
 
 
@@ -71,7 +71,7 @@ def append(directory: str, value: Any) -> None:
         stream.write(line_of(value).encode('utf-8'))
 
 
-def _fate_in(directory: str) -> str:
+def _job_state_in(directory: str) -> str:
     try:
         with open(os.path.join(directory, JOB), encoding='utf-8') as stream:
             return str(json.load(stream)['fate'])
