@@ -19,7 +19,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from seatrial.job.directory.owner import Owner, on_this_machine, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.record import Removal
-from seatrial.rules.names import FileCount
+from seatrial.rules.launch import FileCount
 
 MARKER = '.seatrial-run.json'
 PREFIX = 'seatrial-'
