@@ -8,10 +8,10 @@ import random
 from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.model.work import Place
-from seatrial.model.workload import Geometry, Point, group_size
+from seatrial.model.point import Point
 from seatrial.rules.outliers import CONTROLS
 from seatrial.rules.places import NO_KINDS, short
+from seatrial.workload.sweep import group_size
 
 LARGEST_GROUP = 32
 """Nodes. A suspect and 31 others show what is usual, and are cheap."""
@@ -21,7 +21,7 @@ class Again(NamedTuple):
     """What is measured again. nodes: in the order that Point.first_node counts in, some perhaps twice."""
 
     nodes: Tuple[str, ...]
-    points: Tuple[Place, ...]
+    points: Tuple[Point, ...]
 
 
 def measured_again(
@@ -36,7 +36,7 @@ def measured_again(
     nodes: of the allocation; for a sweep over targets it stays as it is. kinds: of targets, by their names, where
     there are several; the equals are those of one kind
     """
-    if plan.axis == 'group':
+    if plan.axis.equals == 'node':
         return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
     for kind in sorted({kinds.get(name, '') for name in suspects}):
@@ -49,7 +49,7 @@ def measured_again(
 
 def repetitions(plan: TrialPlan) -> int:
     """How often, suspects and controls alike: as few as a verdict is made of."""
-    return plan.stopping.least + plan.stopping.extra
+    return plan.stopping.minimum + plan.stopping.extra
 
 
 def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:
@@ -86,18 +86,10 @@ def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
 
 def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> Again:
     like = plan.points[0]
-    assert isinstance(like, Point)
     order: List[str] = []
-    points: List[Place] = []
+    points: List[Point] = []
     for number, group in enumerate(regrouped(suspects, nodes, rng), 1):
-        placed = Geometry(len(group), like.tasks_per_node)
-        points.append(
-            like._replace(
-                label=f'again{number:02d}',
-                nodes=placed.nodes,
-                tasks=placed.nodes * placed.tasks_per_node,
-                first_node=len(order),
-            )
-        )
+        tasks = len(group) * like.tasks_per_node
+        points.append(like._replace(label=f'again{number:02d}', nodes=len(group), tasks=tasks, first_node=len(order)))
         order += group
     return Again(tuple(order), tuple(points))

@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 
 class Interrupted(Exception):
-    """A signal told the job to stop."""
+    """A signal has asked the job to stop."""
 
 
 class Signals:
