@@ -138,16 +138,6 @@ def places(tmp_path):
     return tmp_path / 'data', tmp_path / 'raw'
 
 
-@pytest.fixture
-def direct_places(places):
-    """The same, on a file system that has O_DIRECT."""
-    try:
-        os.close(os.open(places[0], os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
-    except OSError as error:
-        pytest.skip(f'{places[0]} has no O_DIRECT: {error.strerror}')
-    return places
-
-
 @pytest.mark.needs('fio')
 @pytest.mark.needs('strace')
 @pytest.mark.parametrize('tasks', [2, 3])
@@ -169,12 +159,13 @@ class TestFio:
         processes, _ = issued(Fio(), 'read', at, *places)
         assert sorted(processes) == sorted(rule('read', at))
 
+    @pytest.mark.usefixtures('o_direct')
     @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct(self, direct_places, phase, tasks):
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct(self, places, phase, tasks):
         at = point(MFWA, tasks, direct=True)
         if phase == 'read':
-            prepared(direct_places[0], at)
-        processes, measurement = issued(Fio(), phase, at, *direct_places)
+            prepared(places[0], at)
+        processes, measurement = issued(Fio(), phase, at, *places)
         assert [events[0].call for events in processes] == ['direct'] * tasks
         assert sorted(data_events(processes)) == sorted(rule(phase, at))
         assert measurement.direct
@@ -246,12 +237,13 @@ class TestDd:
         assert sorted(processes) == sorted(expected)
         assert measurement.fsync
 
+    @pytest.mark.usefixtures('o_direct')
     @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, direct_places, phase, tasks):
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, phase, tasks):
         at = point(MFWA, tasks, direct=True)
         if phase == 'read':
-            prepared(direct_places[0], at)
-        processes, measurement = issued(Dd(), phase, at, *direct_places)
+            prepared(places[0], at)
+        processes, measurement = issued(Dd(), phase, at, *places)
         assert [[event.call for event in events].count('direct') for events in processes] == [1] * tasks
         assert sorted(data_events(processes)) == sorted(rule(phase, at))
         assert measurement.direct
