@@ -53,7 +53,7 @@ START = Start(
 )
 TASKS = (TaskTime(0, 'h', MIB, 0.0, 1.0), TaskTime(1, 'h', MIB, 0.5, 2.0))
 POINT = data_access('multiple', bytes_per_task=MIB)._replace(
-    label='c2', layout=Layout('c2', 2), tasks=2, tasks_per_node=2
+    label='c2', layout=Layout('c2'), tasks=2, tasks_per_node=2
 )
 MEASUREMENT = Measurement((bandwidth('write', 2 * MIB, 2.0, '1.0'),), 2, ('h',), 0.001, 2 * MIB, TASKS, fsync=True)
 SAMPLE = Sample(

@@ -52,7 +52,13 @@ def test_a_formatted_size_reads_back_exactly(size):
 
 @pytest.mark.parametrize(
     ('size', 'text'),
-    [(2 * GIB, '2 GiB'), (1536 * MIB, '1.5 GiB'), (1023, '1023 B'), (1000 * MIB, '1000 MiB'), (1023 * KIB, '1023 KiB')],
+    [
+        (2 * GIB, '2 GiB'),
+        (1536 * MIB, '1.5 GiB'),
+        (1023, '1023 B'),
+        (1000 * MIB, '1000 MiB'),
+        (1023 * KIB, '1023 KiB'),
+    ],
 )
 def test_people_see_three_figures_and_never_a_power_of_ten(size, text):
     assert approximate_size(size) == text

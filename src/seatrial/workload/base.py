@@ -76,6 +76,7 @@ class Kind:
 
     name:      as points and records have it
     words:     as people read it, after 'no engine can measure'
+    parameters: the fields of a point that it has, beside those that every kind has; a sweep can vary no other
     moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
                are asked of it; else of entries (T4, T17a, P16a)
     by_darshan: whether a Darshan log shows what was meant (P15)
@@ -85,6 +86,7 @@ class Kind:
 
     name = ''
     words = ''
+    parameters: Tuple[str, ...] = ()
     moves_data = False
     by_darshan = False
     compares_in_launch = False
