@@ -26,11 +26,11 @@ CREATE = rate('file_create', 4686, 2.0, '2343.000', (1.0, 1.5), {'p99': 0.001})
 
 
 def test_a_bandwidth_is_bytes_over_first_start_to_last_end_in_b_s():
-    assert WRITE == Metric('write', 4.0 * MIB, 'B/s', HIGHER, 2.0, 0, '4.00')
+    assert Metric('write', 4.0 * MIB, 'B/s', HIGHER, 2.0, 0, '4.00') == WRITE
 
 
 def test_a_rate_counts_the_operations_of_all_tasks():
-    assert CREATE == Metric('file_create', 2343.0, 'op/s', HIGHER, 2.0, 4686, '2343.000', {'p99': 0.001}, (1.0, 1.5))
+    assert Metric('file_create', 2343.0, 'op/s', HIGHER, 2.0, 4686, '2343.000', {'p99': 0.001}, (1.0, 1.5)) == CREATE
 
 
 @pytest.mark.parametrize('make', [bandwidth, rate])

@@ -107,7 +107,7 @@ DECIMALS = st.decimals(min_value='0.0001', max_value='999999', places=4, allow_n
 
 
 def test_every_dimension_has_all_its_units():
-    assert UNITS == {unit: (base, factor) for base, units in FACTORS.items() for unit, factor in units.items()}
+    assert {unit: (base, factor) for base, units in FACTORS.items() for unit, factor in units.items()} == UNITS
 
 
 @given(DECIMALS, st.sampled_from(sorted(UNITS)))
