@@ -1,7 +1,7 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
@@ -150,12 +150,12 @@ def ending(status: int) -> str:
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
 
 
-def percentiles_of(counts: Dict[int, int]) -> Dict[str, float]:
-    """Seconds that PERCENTILES of the operations did not exceed, by nearest rank.
+def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
+    """Seconds that these shares of the operations did not exceed, ascending, by nearest rank.
 
     counts: how many operations took so many nanoseconds; none gives none
     """
-    found, left = {}, list(PERCENTILES) if counts else []
+    found, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):
         seen += counts[nanoseconds]
