@@ -1,16 +1,19 @@
 """Transcripts of real tools, by their sections; the form is in tests/transcripts/README.md.
 
 What is not UTF-8 stands in a text as Python's surrogates, so that writing what was read gives the same bytes. The
-stand-ins for real programs import this at every call: no pathlib, which takes longer to import than they run.
+stand-ins for real programs import this at every call: no pathlib, whose import takes 5 ms.
 """
 
 import functools
 import os
 import re
+from collections import namedtuple
 from types import MappingProxyType
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'transcripts')
 TORN = b'\n\\ No newline at end of file\n'
+
+Step = namedtuple('Step', ['stdout', 'stderr'])
 
 
 @functools.cache
@@ -27,6 +30,15 @@ def transcripts(tool: str) -> dict[str, MappingProxyType[str, str]]:
     folder = os.path.join(FOLDER, tool)
     names = sorted(name for name in os.listdir(folder) if name.endswith('.txt'))
     return {name.removesuffix('.txt'): sections(os.path.join(folder, name)) for name in names}
+
+
+def lustre_step(name: str) -> Step:
+    """What a step of tests/transcripts/lustre printed; its name may lack its end."""
+    folder = os.path.join(FOLDER, 'lustre')
+    file = next(file for file in os.listdir(folder) if file.startswith(name[:2]))
+    texts = sections(os.path.join(folder, file)).items()
+    said = {section.rpartition('.')[2]: text for section, text in texts if section.startswith(name)}
+    return Step(said['out'], said.get('err', ''))
 
 
 def write(path: str | os.PathLike[str], texts: dict[str, str]) -> None:
