@@ -1,7 +1,5 @@
 """The dd engine: its commands, and what it makes of genuine outputs of dd of coreutils 9.1."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +8,9 @@ from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import AccessPattern, Point, files_of
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'dd'
+TRANSCRIPTS = transcripts('dd')
 
 FILES = AccessPattern('multiple', 'whole', operations=('read',))
 SEGMENTS = AccessPattern('single', 'segment', operations=('read',))
@@ -32,12 +31,12 @@ GOOD = {
 
 
 def processes(name):
-    rows = [line.split() for line in (TRANSCRIPTS / f'{name}.times').read_text().splitlines()]
+    rows = [line.split() for line in TRANSCRIPTS[name]['times'].splitlines()]
     return tuple(ProcessTime('node1', float(start), float(end), int(status)) for start, end, status in rows)
 
 
 def said(name):
-    return tuple((TRANSCRIPTS / f'{name}.{rank}.err').read_text() for rank in range(2))
+    return tuple(TRANSCRIPTS[name][f'{rank}.err'] for rank in range(2))
 
 
 def measure(name, stderrs=None, times=None, how=None):
@@ -123,7 +122,7 @@ class TestWhatItCannot:
 
 class TestVersion:
     def test_it_is_read_from_the_genuine_text(self):
-        assert Dd().parse_version((TRANSCRIPTS / 'version.out').read_text()) == '9.1'
+        assert Dd().parse_version(TRANSCRIPTS['version']['out']) == '9.1'
 
     @pytest.mark.parametrize('text', ['', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35.0\n'])
     def test_another_dd_is_refused(self, text):

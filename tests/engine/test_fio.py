@@ -2,7 +2,6 @@
 
 import configparser
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,9 @@ from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio import CLOCK_S, LEAD_S, Fio
 from seatrial.model.units import GIB, KIB
 from seatrial.model.workload import AccessPattern, Point, files_of
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'fio'
+TRANSCRIPTS = transcripts('fio')
 
 MFWA = AccessPattern('multiple', 'whole')
 MFWA_RANDOM = AccessPattern('multiple', 'whole', 'random')
@@ -39,9 +39,8 @@ GOOD = {
 }
 
 
-def text(name, extension):
-    path = TRANSCRIPTS / f'{name}.{extension}'
-    return path.read_text() if path.exists() else ''
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
 
 
 def outcome(name, report=None):
@@ -482,9 +481,9 @@ def outcome_on_two(name):
     """What the runner saw of this transcript: of two processes at the same time, as if on two nodes."""
     return Outcome(
         tuple(processes_on_two(name)),
-        tuple(text(f'{name}.{rank}', 'out') for rank in range(2)),
-        tuple(text(f'{name}.{rank}', 'err') for rank in range(2)),
-        tuple(text(f'{name}.{rank}', 'json') or None for rank in range(2)),
+        ('', ''),
+        tuple(text(name, f'{rank}.err') for rank in range(2)),
+        tuple(text(name, f'{rank}.json') or None for rank in range(2)),
     )
 
 
@@ -507,7 +506,7 @@ def with_report(name, rank, report):
 
 def with_change(name, rank, change):
     """The transcript's outcome after a change of the data of one client's report."""
-    data = json.loads(text(f'{name}.{rank}', 'json'))
+    data = json.loads(text(name, f'{rank}.json'))
     change(data)
     return with_report(name, rank, json.dumps(data, indent=2))
 
@@ -526,7 +525,7 @@ def with_times(*spans, runtimes_ms=(1000, 1000)):
 
 def runtimes_of(name):
     operation = GOOD_ON_TWO[name][1]
-    return [json.loads(text(f'{name}.{n}', 'json'))['jobs'][0][operation]['runtime'] / 1000 for n in range(2)]
+    return [json.loads(text(name, f'{n}.json'))['jobs'][0][operation]['runtime'] / 1000 for n in range(2)]
 
 
 @pytest.mark.parametrize('name', GOOD_ON_TWO)
@@ -566,7 +565,7 @@ class TestEveryGoodRunOnTwoNodes:
 
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
         operation = GOOD_ON_TWO[name][1]
-        reports = [json.loads(text(f'{name}.{n}', 'json')) for n in range(2)]
+        reports = [json.loads(text(name, f'{n}.json')) for n in range(2)]
         figures = [str(report['jobs'][0][operation]['bw_bytes']) for report in reports]
         assert measure_on_two(name).tool_figure == 'bw_bytes ' + ' '.join(figures)
 
@@ -575,7 +574,7 @@ class TestEveryGoodRunOnTwoNodes:
 
     @pytest.mark.parametrize('rank', [0, 1])
     def test_a_report_that_is_cut_short_after_any_line_is_refused(self, name, rank):
-        lines = text(f'{name}.{rank}', 'json').splitlines(keepends=True)
+        lines = text(name, f'{rank}.json').splitlines(keepends=True)
         for count in range(len(lines)):
             error = refusal_on_two(name, with_report(name, rank, ''.join(lines[:count])))
             assert error.rule == 'E1'

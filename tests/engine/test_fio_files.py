@@ -20,8 +20,9 @@ from seatrial.engine.fio_files import TOGETHER_S, FioFiles
 from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, Namespace
 from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint
 from seatrial.model.units import GIB, KIB
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'fio'
+TRANSCRIPTS = transcripts('fio')
 WITHOUT_READ = ('create', 'stat', 'remove')
 
 EMPTY = MetadataTree(files_per_directory=10, phases=WITHOUT_READ)
@@ -54,9 +55,8 @@ REFUSED = {
 }
 
 
-def text(name, extension):
-    path = TRANSCRIPTS / f'{name}.{extension}'
-    return path.read_text() if path.exists() else ''
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
 
 
 def outcome(name, report=None, **instead):

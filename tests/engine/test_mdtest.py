@@ -25,8 +25,9 @@ from seatrial.model import tree as tree_model
 from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE
 from seatrial.model.tree import LEAST_DIRECTORIES, PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'mdtest'
+TRANSCRIPTS = transcripts('mdtest')
 
 PRIVATE = MetadataTree(2, 3, files_per_directory=2, bytes_per_file=40 * KIB, subtrees='private')
 SHARED = MetadataTree(files_per_directory=20, empties_per_directory=20)
@@ -108,7 +109,7 @@ OTHERS = {
     ),
     *('fail-w-noparse', 'main-P', 'phase-C', 'phase-T', 'phase-r', 't-timing', 'v', 'vv', 'werr-ok', 'y'),
 }
-NAMES = sorted(path.name[: -len('.out')] for path in TRANSCRIPTS.glob('*.out'))
+NAMES = sorted(name for name, said in TRANSCRIPTS.items() if 'out' in said)
 UNFINISHED = {name for name, (rule, _) in REFUSED.items() if rule == 'E1'} | {'v33-refuses'}
 WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
 
@@ -121,9 +122,8 @@ def trees_of_few_directories_count():
         yield
 
 
-def text(name, extension='out'):
-    path = TRANSCRIPTS / f'{name}.{extension}'
-    return path.read_text() if path.exists() else None
+def text(name, section='out'):
+    return TRANSCRIPTS[name].get(section)
 
 
 def outcome(name, stdout=None, ranks=None, status=None):
@@ -154,9 +154,9 @@ def cuts(whole):
     return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // 200)]
 
 
-def changed(name, old, new, extension='out'):
+def changed(name, old, new, section='out'):
     """The text of a transcript with one thing in it changed."""
-    whole = text(name, extension)
+    whole = text(name, section)
     assert old in whole
     return whole.replace(old, new)
 

@@ -12,23 +12,21 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
 from seatrial.check.session import FILE, Session, began, left_out_of, not_applicable_of
 from seatrial.cli.results import RESULTS
-from seatrial.engine.base import EngineError
-from seatrial.engine.catalogue import by_name
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.job.sequence.trial import DATA
+from seatrial.judge.case import judge_case
 from seatrial.judge.session import SessionResult, judge_session
-from seatrial.judge.verdict import CaseResult, Criteria, judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import PLAN, Records, Sample
-from seatrial.model.tree import TreePoint
-from seatrial.model.work import Launch, preparations, sized
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.words import by_place
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
+from seatrial.workload.registry import kind_of, metrics_of
 
 RAW = 'raw'
 
@@ -81,7 +79,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     gone = sorted({plan.case.check for plan in plans} - set(checks))
     notices = [
         *_changed(folder, result),
-        *(f'{check} is no check any more; it is held against nothing' for check in gone),
+        *(f'{check} is no check any more; it is compared with nothing' for check in gone),
     ]
     return evidence_of(session, plans, result, notices)
 
@@ -165,9 +163,10 @@ def _steps(
     """The first repetition of every point that has one, with the preparation that it needed."""
     steps: dict[str, list[Step]] = {}
     for point in plan.points:
-        names = [plan.measures(operation, point)[0] for operation in plan.workload.operations]
+        names = [metrics_of(point, phase)[0].name for phase in plan.phases]
         first = [samples.get(metric(name, point.label), ())[:1] for name in names]
         launches = [sample for each in first for sample in each if sample.command]
+        made = {each.point.label for each in kind_of(plan.kind).preparations([point])}
         prepared = [
             sample
             for sample in records.samples
@@ -175,35 +174,16 @@ def _steps(
             and sample.stage == 'prepare'
             and sample.command
             and sample.started <= launches[0].started
-            and (sample.point == point.label or not isinstance(point, TreePoint))
+            and (sample.point.label in made or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [_step(plan, records, each, raw) for each in (*prepared[-1:], *launches)]
+            steps[point.label] = [_step(each, raw) for each in (*prepared[-1:], *launches)]
     return steps
 
 
-def _step(plan: TrialPlan, records: Records, sample: Sample, raw: Path) -> Step:
-    """A launch with the files and links that its engine asks for; a file's text is the one that was used."""
-    start, decided = records.start, records.sized
-    if start is None or decided is None:  # their lines are torn
-        return Step(sample, {}, ())
-    try:
-        point = sized(
-            next(point for point in plan.points if point.label == sample.point), plan.axis, decided.per_client
-        )
-        launch = Launch(plan.workload, sample.operation, point)
-        if sample.stage == 'prepare':
-            launch = preparations(plan.workload, [point])[0]
-        engine = by_name(start.engine, plan.workload)
-        assert engine is not None, 'it has measured this workload'
-        prefix = f'{plan.records}/{RAW}/{sample.raw}'
-        seed = plan.seed + sample.block
-        command = engine.command(start.program, *launch, prefix, seed)
-    except (EngineError, ValueError):  # this Seatrial would not measure it so any more
-        return Step(sample, {}, ())
-    inputs = {Path(path).name: text for path, text in command.inputs.items()}
-    texts = {name: _text(raw / name) or text for name, text in inputs.items()}
-    return Step(sample, texts, command.links, command.directories)
+def _step(sample: Sample, raw: Path) -> Step:
+    """A launch with the texts of the files that it began with."""
+    return Step(sample, {name: _text(raw / name) for name in sample.inputs})
 
 
 def _text(file: Path) -> str:
