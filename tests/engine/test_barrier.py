@@ -34,7 +34,7 @@ def meet(monkeypatch):
 
         def take_part(index):
             try:
-                with join(came[index], barrier._clients, f'n{index}') as met:
+                with join(came[index], barrier._tasks, f'n{index}') as met:
                     results[index] = clients[index](met)
             except Exception as error:
                 results[index] = error
@@ -132,7 +132,7 @@ class TestWhatEndsABarrier:
 
     def test_a_client_that_is_lost(self, meet):
         results = meet(stays, dies, stays)
-        assert [str(results[index]) for index in (0, 2)] == ['client 1 on n1 is lost'] * 2
+        assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
     def test_a_client_that_has_left_while_others_wait(self, meet):
         left = threading.Event()
@@ -145,7 +145,7 @@ class TestWhatEndsABarrier:
             left.wait(SOON_S)
             met.wait('begin')
 
-        assert str(meet(waits, leaves)[0]) == 'client 1 has left, and client 0 on n0 waits for it'
+        assert str(meet(waits, leaves)[0]) == 'task 1 has left, and task 0 on n0 waits for it'
 
     def test_a_client_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)
@@ -154,13 +154,13 @@ class TestWhatEndsABarrier:
             until(lambda: barrier._coming)
 
         said = str(meet(stays, leaves, barrier=barrier)[0])
-        assert said == 'client 1 on n1 has left, and client 0 on n0 waits for it'
+        assert said == 'task 1 on n1 has left, and task 0 on n0 waits for it'
 
-    def test_clients_that_are_about_to_do_different_things(self, meet):
+    def test_tasks_that_are_about_to_do_different_things(self, meet):
         errors = meet(lambda met: met.wait('read'), lambda met: met.wait('write'))
         assert {str(error) for error in errors} <= {
-            "client 0 on n0 is about to 'read', client 1 on n1 to 'write'",
-            "client 1 on n1 is about to 'write', client 0 on n0 to 'read'",
+            "task 0 on n0 is about to 'read', task 1 on n1 to 'write'",
+            "task 1 on n1 is about to 'write', task 0 on n0 to 'read'",
         }
 
     def test_a_client_that_begins_where_another_only_talks(self, meet):
@@ -173,34 +173,34 @@ class TestWhatEndsABarrier:
 
     def test_a_client_that_was_not_invited(self, meet):
         errors = meet(stays, stays, numbers=[0, 2])
-        assert str(errors[0]) == 'client 2 on n1 came twice, or was not invited'
+        assert str(errors[0]) == 'task 2 on n1 came twice, or was not invited'
 
     def test_a_client_of_another_launch(self, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            with pytest.raises(BarrierError, match='client 0 on n is one of 3, and 2 were invited'):
+            with pytest.raises(BarrierError, match='task 0 on n is one of 3, and 2 were invited'):
                 join(0, 3, 'n')
 
     def test_a_client_that_does_not_come(self, meet, monkeypatch):
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         barrier = Barrier(2)
 
         def waits(met):
             barrier._patience_s = 0.1
             met.wait('begin')
 
-        assert str(meet(waits, barrier=barrier)[0]) == 'client 1 did not come within 0 s'
+        assert str(meet(waits, barrier=barrier)[0]) == 'task 1 did not come within 0 s'
 
     def test_the_runner_that_says_so(self, meet):
         barrier = Barrier(2)
-        once(lambda: barrier._coming, lambda: barrier.abort('client 1 has failed'))
-        assert str(meet(stays, barrier=barrier)[0]) == 'client 1 has failed'
+        once(lambda: barrier._coming, lambda: barrier.abort('task 1 has failed'))
+        assert str(meet(stays, barrier=barrier)[0]) == 'task 1 has failed'
 
     def test_who_comes_later_is_told_too(self, meet, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            barrier.abort('client 1 has failed')
-            with pytest.raises(BarrierError, match='client 1 has failed'), join(0, 2, 'n') as met:
+            barrier.abort('task 1 has failed')
+            with pytest.raises(BarrierError, match='task 1 has failed'), join(0, 2, 'n') as met:
                 met.wait('begin')
 
     def test_only_the_first_reason_counts(self, meet):
@@ -265,7 +265,7 @@ class TestStrangers:
         assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
     def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
 
         def beside_a_stranger(met):
@@ -285,7 +285,7 @@ class TestStrangers:
     @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
     def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
         errors = meet(stays, stays, barrier=AtTheDoor(2, number))
-        said = f'no more clients can be let in: {os.strerror(number)}'
+        said = f'no more tasks can be let in: {os.strerror(number)}'
         assert [str(error) for error in errors] == [said] * 2
 
     def test_a_wrong_token_is_refused(self, monkeypatch):
@@ -300,7 +300,7 @@ class TestStrangers:
             met._connection.sendall(b'{"come": 1}\n')
             met._answer()
 
-        assert str(meet(nonsense, stays)[1]) == 'client 0 on n0 is lost'
+        assert str(meet(nonsense, stays)[1]) == 'task 0 on n0 is lost'
 
     def test_every_launch_has_a_token_of_its_own(self):
         with Barrier(2) as one, Barrier(2) as other:
@@ -320,9 +320,9 @@ class TestWhereItIs:
             assert barrier.environment[VARIABLE].startswith(f'{socket.gethostname()}:')
 
     @pytest.mark.parametrize('value', ['', 'nonsense', 'host:port:token'])
-    def test_without_a_barrier_several_clients_do_not_begin(self, monkeypatch, value):
+    def test_without_a_barrier_several_tasks_do_not_begin(self, monkeypatch, value):
         monkeypatch.setenv(VARIABLE, value)
-        with pytest.raises(BarrierError, match='2 clients cannot begin together: SEATRIAL_BARRIER names no barrier'):
+        with pytest.raises(BarrierError, match='2 tasks cannot begin together: SEATRIAL_BARRIER names no barrier'):
             join(0, 2, 'n')
 
     def test_a_coordinator_that_is_not_there(self, monkeypatch):
@@ -344,7 +344,7 @@ class TestSilence:
 
     def test_while_others_are_waited_for_the_coordinator_is_heard_and_the_wait_goes_on(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'HEARTBEAT_S', 0.05)
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         beats = []
         line_in = guests._Connected._line
 
@@ -484,14 +484,14 @@ class TestStartingOtherPrograms:
     def test_a_program_that_is_not_there(self):
         statuses, streams, _ = start(argvs_of(1, '/nowhere/fio'))
         assert statuses == [together.NOT_STARTED]
-        assert streams[0][1] == 'seatrial: client 0 cannot start /nowhere/fio: No such file or directory\n'
+        assert streams[0][1] == 'seatrial: task 0 cannot start /nowhere/fio: No such file or directory\n'
 
     def test_where_a_wrapper_is_killed_the_others_start_nothing(self):
         argvs = argvs_of(2, 'echo', 'started')
         argvs[1] = (sys.executable, '-c', KILLED_AFTER_JOINING)
         statuses, streams, _ = start(argvs)
         assert statuses == [together.ALONE, -signal.SIGKILL]
-        assert streams[0] == ('', 'seatrial: client 0 did not start echo: client 1 on n is lost\n')
+        assert streams[0] == ('', 'seatrial: task 0 did not start echo: task 1 on n is lost\n')
 
     def test_the_skew_is_from_the_first_possible_start_to_the_last(self):
         runs = {0: Ran('a', 10.0, 10.1, 20.0, 0.0, 0.01), 1: Ran('b', 10.3, 10.5, 20.0, 0.0, 0.02)}
