@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, insensitive
-from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES, verdict_interval
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, verdict_interval
 from seatrial.model.plan import StoppingRule
 from seatrial.rules.stopping import state, t_quantile
 
@@ -133,8 +133,8 @@ def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked:
 
 
 def sweeps(means, noise: float, rule: 'StoppingRule | None', count: int, rng):
-    """`count` sweeps of normal points with these true means, samples by label; without a rule, the least samples."""
-    length = LEAST_SAMPLES if rule is None else rule.maximum + rule.extra
+    """`count` sweeps of normal points with these true means, samples by label; without a rule, the fewest samples."""
+    length = MIN_SAMPLES if rule is None else rule.maximum + rule.extra
     values = normal(rng, (count * len(means), length), noise) * np.tile(means, count)[:, None]
     n = np.full(len(values), length)
     if rule is not None:
@@ -245,7 +245,7 @@ def _quantiles(rule: StoppingRule, df: np.ndarray) -> np.ndarray:
 
 
 def _rule_name(rule) -> str:
-    return f'{LEAST_SAMPLES}' if rule is None else f'error {rule.max_relative_error * 100:g} %'
+    return f'{MIN_SAMPLES}' if rule is None else f'error {rule.max_relative_error * 100:g} %'
 
 
 def _percent(share: float) -> str:

@@ -9,11 +9,12 @@ from types import MappingProxyType
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from seatrial.model.layout import target_name
-from seatrial.model.metric import Measurement, NodeTime, TaskTime
+from seatrial.model.metric import HIGHER, Measurement, NodeTime, TaskTime
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import FLASH, Records, Sample
 from seatrial.rules.outliers import suspects
 from seatrial.workload.base import CACHED, COLD, UNKNOWN
+from seatrial.workload.registry import metrics_of
 from seatrial.workload.sweep import ALL_NODES
 
 CONFIRM = 'confirm'
@@ -129,9 +130,11 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
                 own = found.setdefault((f'{sample.phase}{state}', how), {})
                 own.setdefault(node.host, []).append(node.bandwidth)
         else:
-            for metric, figure in sample.figures.items():
-                own = found.setdefault((f'{metric}{state}', kind.get(label, '')), {})
-                own.setdefault(label, []).append(figure)
+            figures = sample.figures
+            for each in metrics_of(sample.point, sample.phase):
+                if each.better == HIGHER and each.name in figures:  # what is slow has a rate that is low
+                    own = found.setdefault((f'{each.name}{state}', kind.get(label, '')), {})
+                    own.setdefault(label, []).append(figures[each.name])
     return tuple(Comparison(metric, how, figures) for (metric, how), figures in found.items())
 
 
