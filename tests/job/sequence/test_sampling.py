@@ -26,19 +26,19 @@ def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, 
 
 
 def test_the_raw_output_of_a_launch_is_named_by_its_number_stage_operation_and_point(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+    ran = lab.run(lab.plan(stub_fio(), values=(32,)))
     assert [sample.raw for sample in ran.records.samples] == [
-        '0001-warmup-write@2objects',
-        '0002-warmup-read@2objects',
-        '0003-measured-write@2objects',
-        '0004-measured-read@2objects',
-        '0005-measured-write@2objects',
-        '0006-measured-read@2objects',
+        '0001-warmup-write@32KiB',
+        '0002-warmup-read@32KiB',
+        '0003-measured-write@32KiB',
+        '0004-measured-read@32KiB',
+        '0005-measured-write@32KiB',
+        '0006-measured-read@32KiB',
     ]
 
 
 def sample(*findings):
-    return Sample('prepare', '2objects', 'write', 0, 0, 0, 0.0, 1.0, 4096, (), 0, 'raw', None, '', None, findings)
+    return Sample('prepare', '32KiB', 'write', 0, 0, 0, 0.0, 1.0, 4096, (), 0, 'raw', None, '', None, findings)
 
 
 def test_what_cannot_be_believed_ends_the_run_with_the_first_reason():
