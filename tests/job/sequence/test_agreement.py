@@ -72,7 +72,7 @@ def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
         ((f'{MARK} n1 {SAME}', f'{MARK} n2'), 'n1'),
     ],
 )
-def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(told, lines, there):
+def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
     found = asked(2, *lines)
     assert (found.rule, found.effect) == ('P17', 'refuse')
     assert found.sentence.startswith(f'2 nodes were asked for, one task on each, and {there} answered; ')
