@@ -12,23 +12,20 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
 from seatrial.check.session import FILE, Session, began, left_out_of, not_applicable_of
 from seatrial.cli.results import RESULTS
-from seatrial.engine.base import EngineError
-from seatrial.engine.catalogue import by_name
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
-from seatrial.job.sequence.trial import DATA
+from seatrial.judge.case import judge_case
 from seatrial.judge.session import SessionResult, judge_session
-from seatrial.judge.verdict import CaseResult, Criteria, judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError, from_json
-from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN, Records, Sample
-from seatrial.model.tree import TreePoint
-from seatrial.model.work import Launch, preparations, sized
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
-from seatrial.report.words import by_place
+from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
+from seatrial.workload.registry import kind_of
 
 RAW = 'raw'
 
@@ -81,7 +78,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     gone = sorted({plan.case.check for plan in plans} - set(checks))
     notices = [
         *_changed(folder, result),
-        *(f'{check} is no check any more; it is held against nothing' for check in gone),
+        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
     ]
     return evidence_of(session, plans, result, notices)
 
@@ -110,7 +107,7 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
     if not missing:
         return []
     whole = len(begun) + len(missing)
-    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_place(missing))}']
+    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_environment(missing))}']
 
 
 def _plan_in(file: Path) -> TrialPlan:
@@ -144,7 +141,7 @@ def _records(folder: Path, plan: TrialPlan) -> Records:
 
 def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
     records = _records(folder, plan)
-    start, samples = records.start, measured(plan, records)
+    samples = measured(plan, records)
     own = folder / 'cases' / Path(plan.records).name
     raw = own / RAW
     return CaseEvidence(
@@ -154,7 +151,6 @@ def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
         samples=samples,
         steps=_steps(plan, records, samples, raw),
         raw=f'{plan.records}/{RAW}',
-        data=f'{start.run_directory}/{DATA}' if start and start.run_directory else '',
         telemetry=telemetry_in(str(own)),
     )
 
@@ -163,11 +159,12 @@ def _steps(
     plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
 ) -> dict[str, list[Step]]:
     """The first repetition of every point that has one, with the preparation that it needed."""
+    first: dict[tuple[str, str], Sample] = {}
+    for sample in (sample for own in samples.values() for sample in own if sample.command):
+        first.setdefault((sample.point.label, sample.phase), sample)
     steps: dict[str, list[Step]] = {}
     for point in plan.points:
-        names = [plan.measures(operation, point)[0] for operation in plan.workload.operations]
-        first = [samples.get(metric(name, point.label), ())[:1] for name in names]
-        launches = [sample for each in first for sample in each if sample.command]
+        launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
         prepared = [
             sample
             for sample in records.samples
@@ -175,35 +172,13 @@ def _steps(
             and sample.stage == 'prepare'
             and sample.command
             and sample.started <= launches[0].started
-            and (sample.point == point.label or not isinstance(point, TreePoint))
+            and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [_step(plan, records, each, raw) for each in (*prepared[-1:], *launches)]
+            steps[point.label] = [
+                Step(each, {name: _text(raw / name) for name in each.inputs}) for each in (*prepared[-1:], *launches)
+            ]
     return steps
-
-
-def _step(plan: TrialPlan, records: Records, sample: Sample, raw: Path) -> Step:
-    """A launch with the files and links that its engine asks for; a file's text is the one that was used."""
-    start, decided = records.start, records.sized
-    if start is None or decided is None:  # their lines are torn
-        return Step(sample, {}, ())
-    try:
-        point = sized(
-            next(point for point in plan.points if point.label == sample.point), plan.axis, decided.per_client
-        )
-        launch = Launch(plan.workload, sample.operation, point)
-        if sample.stage == 'prepare':
-            launch = preparations(plan.workload, [point])[0]
-        engine = by_name(start.engine, plan.workload)
-        assert engine is not None, 'it has measured this workload'
-        prefix = f'{plan.records}/{RAW}/{sample.raw}'
-        seed = plan.seed + sample.block
-        command = engine.command(start.program, *launch, prefix, seed)
-    except (EngineError, ValueError):  # this Seatrial would not measure it so any more
-        return Step(sample, {}, ())
-    inputs = {Path(path).name: text for path, text in command.inputs.items()}
-    texts = {name: _text(raw / name) or text for name, text in inputs.items()}
-    return Step(sample, texts, command.links, command.directories)
 
 
 def _text(file: Path) -> str:
