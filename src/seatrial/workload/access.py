@@ -64,6 +64,7 @@ class Access(Kind):
 
     name = 'access'
     words = 'data access'
+    title = 'Data'
     moves_data = True
     by_darshan = True
 

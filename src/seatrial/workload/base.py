@@ -76,6 +76,9 @@ class Kind:
 
     name:      as points and records have it
     words:     as people read it, after 'no engine can measure'
+    title:     over the table of its cases in a report, which those of another kind with this title share
+    columns:   of that table, each with the metrics that can stand in it, of which the first that a case has does;
+               none: every metric has its own
     moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
                are asked of it; else of entries (T4, T17a, P16a)
     by_darshan: whether a Darshan log shows what was meant (P15)
@@ -85,6 +88,8 @@ class Kind:
 
     name = ''
     words = ''
+    title = ''
+    columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     moves_data = False
     by_darshan = False
     compares_in_launch = False

@@ -38,6 +38,8 @@ class Listing(Tree):
 
     name = 'listing'
     words = 'the listing of a directory'
+    title = 'Listings of directories'
+    columns = (('first', ('ls_first', 'stat_first')), ('again', ('ls_fourth', 'stat_second')))
     compares_in_launch = True
 
     def fault(self, point: Point) -> Optional[str]:

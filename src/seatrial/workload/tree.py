@@ -57,6 +57,13 @@ class Tree(Kind):
 
     name = 'tree'
     words = 'a metadata tree'
+    title = 'Metadata'
+    columns = (
+        ('create', ('file_create', 'directory_create', 'create')),
+        ('stat', ('file_stat', 'directory_stat', 'stat')),
+        ('read', ('file_read', 'read')),
+        ('remove', ('file_remove', 'directory_remove', 'unlink')),
+    )
 
     def fault(self, point: Point) -> Optional[str]:
         return tree_fault(point)
