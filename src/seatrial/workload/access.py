@@ -94,6 +94,9 @@ class Access(Kind):
         order = ', in random order' if point.order == 'random' else ''
         return f'Every task {does} {_what(point)}{order}{through(point)}'
 
+    def title_of(self, point: Point) -> str:
+        return name_of(point)
+
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
 

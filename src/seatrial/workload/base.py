@@ -109,6 +109,10 @@ class Kind:
         """What a case does, for people, without its end mark: 'Every task writes a file of its own'."""
         raise NotImplementedError
 
+    def title_of(self, point: Point) -> str:
+        """What the workload is called, for people, in a few words."""
+        return self.words
+
     def totals(self, point: Point) -> str:
         """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""
         raise NotImplementedError

@@ -61,7 +61,7 @@ class Tree(Kind):
     name = 'tree'
     words = 'a metadata tree'
     title = 'Metadata'
-    columns = (
+    columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
         ('create', ('file_create', 'directory_create', 'create')),
         ('stat', ('file_stat', 'directory_stat', 'stat')),
         ('read', ('file_read', 'read')),
