@@ -64,6 +64,7 @@ class Access(Kind):
 
     name = 'access'
     words = 'data access'
+    title = 'Data'
     parameters = (
         'files',
         'extent',
@@ -92,6 +93,9 @@ class Access(Kind):
         does = joined([f'{phase}s' for phase in point.phases], 'and')
         order = ', in random order' if point.order == 'random' else ''
         return f'Every task {does} {_what(point)}{order}{through(point)}'
+
+    def title_of(self, point: Point) -> str:
+        return name_of(point)
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))

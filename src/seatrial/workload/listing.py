@@ -39,6 +39,8 @@ class Listing(Tree):
 
     name = 'listing'
     words = 'the listing of a directory'
+    title = 'Listings of directories'
+    columns = (('first', ('ls_first', 'stat_first')), ('again', ('ls_fourth', 'stat_second')))
     parameters = ('files_per_directory', 'subtrees', 'pauses_s')
     compares_in_launch = True
 

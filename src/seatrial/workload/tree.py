@@ -60,6 +60,13 @@ class Tree(Kind):
 
     name = 'tree'
     words = 'a metadata tree'
+    title = 'Metadata'
+    columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
+        ('create', ('file_create', 'directory_create', 'create')),
+        ('stat', ('file_stat', 'directory_stat', 'stat')),
+        ('read', ('file_read', 'read')),
+        ('remove', ('file_remove', 'directory_remove', 'unlink')),
+    )
     parameters: Tuple[str, ...] = (
         'depth',
         'branching',
