@@ -3,7 +3,7 @@
 import random
 
 from builders import moved, plan_of, records_of
-from seatrial.filesystem.lustre_targets import FLAGS
+from seatrial.filesystem.lustre.targets import FLAGS
 from seatrial.model.record import FLASH, Finding, JobTime, NodeTime, TargetRow
 from seatrial.model.units import MIB
 from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts

@@ -2,12 +2,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from seatrial.model.workload import Geometry
 
-from seatrial.filesystem.catalogue import TYPES
-from seatrial.model.layout import Component, Layout
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.registry import TYPES
+from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import Geometry
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import RECOVERY_LIMIT_S, Overrides, Site, lies_in, parse_duration
@@ -147,7 +148,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'path': '/scratch/trials',
         'storage_system': 'tide',
         'limits': Limits(4 * GIB, 1000),
-        'layout': Layout('wide', -1, MIB, None),
+        'layout': striped('wide', ALL, MIB),
         'mount': '/scratch',
         'records_on_target': False,
         'drop_caches': True,
@@ -336,13 +337,11 @@ def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> Non
         mirrors: 2
         mdt_index: 0"""
     layout = site_with('{stripe_count: -1, stripe_size: 1MiB}', f'\n        {keys}').target('scratch', 'wide').layout
-    assert layout == Layout(
+    assert layout == progressive(
         'wide',
-        components=(
-            Component(64 * KIB, on_mdt=True),
-            Component(GIB, stripe_count=1, pool='flash'),
-            Component(None, stripe_count=-1, stripe_size=4 * MIB),
-        ),
+        {'end': 64 * KIB, 'on_mdt': True},
+        {'end': GIB, 'stripe_count': 1, 'pool': 'flash'},
+        {'stripe_count': ALL, 'stripe_size': 4 * MIB},
         mirrors=2,
         mdt_index=0,
     )
