@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, insensitive
-from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES, verdict_interval
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, verdict_interval
 from seatrial.model.plan import StoppingRule
 from seatrial.rules.stopping import state, t_quantile
 
@@ -85,7 +85,7 @@ class Coverage(NamedTuple):
 
 
 def stopped(values: np.ndarray, rule: StoppingRule) -> Ends:
-    """The stopping rule on many series at once: values has a row a series, of most + extra samples."""
+    """The stopping rule on many series at once: values has a row a series, of maximum + extra samples."""
     n = np.arange(1, values.shape[1] + 1)
     away = values - values[:, :1]
     sums = np.cumsum(away, axis=1)
@@ -93,10 +93,10 @@ def stopped(values: np.ndarray, rule: StoppingRule) -> Ends:
     means = values[:, :1] + sums / n
     errors = np.sqrt(squares / np.maximum(n - 1, 1) / n)
     errors[:, 0] = np.inf
-    enough = (n >= rule.least) & (n <= rule.most)
+    enough = (n >= rule.minimum) & (n <= rule.maximum)
     short = (_quantiles(rule, n - 1) * errors <= rule.max_relative_error * np.abs(means)) & enough
     converged = short.any(axis=1)
-    end = np.where(converged, short.argmax(axis=1) + 1 + rule.extra, rule.most)
+    end = np.where(converged, short.argmax(axis=1) + 1 + rule.extra, rule.maximum)
     place = (np.arange(len(values)), end - 1)
     return Ends(means[place], errors[place], end, converged)
 
@@ -122,7 +122,7 @@ def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, r
 
 def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked: int = CHECKED) -> Coverage:
     """How often the verdict's interval over all samples of a stopped point covers the true mean, which is 1."""
-    values = series(rng, (count, rule.most + rule.extra), noise)
+    values = series(rng, (count, rule.maximum + rule.extra), noise)
     ends = stopped(values, rule)
     check_against_the_rule(values, rule, ends, rng.choice(count, min(checked, count), replace=False))
     away = np.abs(ends.mean - 1)
@@ -133,8 +133,8 @@ def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked:
 
 
 def sweeps(means, noise: float, rule: 'StoppingRule | None', count: int, rng):
-    """`count` sweeps of normal points with these true means, samples by label; without a rule, the least samples."""
-    length = LEAST_SAMPLES if rule is None else rule.most + rule.extra
+    """`count` sweeps of normal points with these true means, samples by label; without a rule, the fewest samples."""
+    length = MIN_SAMPLES if rule is None else rule.maximum + rule.extra
     values = normal(rng, (count * len(means), length), noise) * np.tile(means, count)[:, None]
     n = np.full(len(values), length)
     if rule is not None:
@@ -245,7 +245,7 @@ def _quantiles(rule: StoppingRule, df: np.ndarray) -> np.ndarray:
 
 
 def _rule_name(rule) -> str:
-    return f'{LEAST_SAMPLES}' if rule is None else f'error {rule.max_relative_error * 100:g} %'
+    return f'{MIN_SAMPLES}' if rule is None else f'error {rule.max_relative_error * 100:g} %'
 
 
 def _percent(share: float) -> str:

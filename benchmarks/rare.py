@@ -12,9 +12,9 @@ import statistics
 from collections.abc import Callable
 from functools import partial
 
+from seatrial.judge.measured import AFTER_STOP
 from seatrial.judge.references import INSIDE, OUTSIDE, Reference, judge_reference
 from seatrial.judge.statistics import summary
-from seatrial.judge.verdict import AFTER_STOP
 from seatrial.model.plan import StoppingRule
 from seatrial.rules.stopping import converged, state
 
@@ -42,7 +42,7 @@ def precise(values: list[float], reason: str, rule: StoppingRule) -> bool:
 
 def judged(values: list[float], value: float, low: float) -> str:
     """What the interval says of a reference."""
-    reference = Reference('metric', value, low, None, 'MiB/s', 'contract', '2026-11-22')
+    reference = Reference('metric', value, low, None, 'B/s', 'contract', '2026-11-22')
     return judge_reference(reference, values, '').interval
 
 
@@ -57,13 +57,13 @@ def slow_sometimes(share: float, times: float) -> Draw:
 
 
 def rare(count: int) -> None:
-    """How often a system passes that is below what was promised, because slow launches are rare."""
-    print('| slow launches | least | repetitions | none is slow | PASS, mean 2 % below | 5 % below |')
+    """How often a system passes that is below its contract, because slow launches are rare."""
+    print('| slow launches | minimum | repetitions | none is slow | PASS, mean 2 % below | 5 % below |')
     print('|---|---|---|---|---|---|')
     for share, times in ((0.05, 10), (0.10, 10), (0.20, 10), (0.05, 3), (0.10, 3), (0.20, 3)):
         mean = 100 * (1 - share + share / times)
-        for least in (4, 8, 18):
-            rule = RULE._replace(least=least, most=max(RULE.most, least + 2))
+        for minimum in (4, 8, 18):
+            rule = RULE._replace(minimum=minimum, maximum=max(RULE.maximum, minimum + 2))
             found = [series(slow_sometimes(share, times), rule) for _ in range(count)]
             passed = [
                 sum(precise(*one, rule) and judged(one[0], above * mean, 0.0) == INSIDE for one in found) / count
@@ -72,7 +72,7 @@ def rare(count: int) -> None:
             clean = sum(min(values) > 60 for values, _ in found) / count
             length = statistics.fmean(len(values) for values, _ in found)
             shown = ' | '.join(f'{100 * each:.0f} %' for each in (clean, *passed))
-            print(f'| {100 * share:.0f} %, {times} times slower | {least} | {length:.1f} | {shown} |')
+            print(f'| {100 * share:.0f} %, {times} times slower | {minimum} | {length:.1f} | {shown} |')
 
 
 def undone(count: int) -> None:
@@ -114,7 +114,7 @@ def drifts(count: int) -> None:
     print('|---|---|---|')
     rows: dict[str, Callable[[], Draw]] = {f'{each} % noise': partial(noisy, each) for each in (2, 5, 8)}
     rows.update({f'2 % noise, {each} % less each time': partial(falling, each / 100) for each in (1, 2, 3)})
-    bound = Reference('metric', 90.0, 0.0, None, 'MiB/s', 'contract', '2026-11-22')
+    bound = Reference('metric', 90.0, 0.0, None, 'B/s', 'contract', '2026-11-22')
     for name, make in rows.items():
         found = [series(make(), RULE)[0] for _ in range(count)]
         called = [values for values in found if summary(values).drifting]

@@ -5,13 +5,12 @@ import pytest
 from seatrial.model.workload import Geometry
 
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
-from seatrial.filesystem.registry import TYPES
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import RECOVERY_LIMIT_S, Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Overrides, Site, lies_in, parse_duration
 
 Build = Callable[..., Site]
 
@@ -208,10 +207,6 @@ def test_the_recovery_limit_comes_from_the_type(site_with: Build, name: str, sec
 def test_a_recovery_limit_of_zero_is_taken_as_it_is(site_with: Build) -> None:
     target = site_with('limits:', 'recovery_limit: 0\n    limits:').target('scratch', 'default')
     assert target.recovery_limit_s == 0.0
-
-
-def test_every_type_that_has_a_driver_has_a_recovery_limit() -> None:
-    assert set(RECOVERY_LIMIT_S) == set(TYPES)
 
 
 def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:

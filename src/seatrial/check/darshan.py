@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.check import darshan_log
-from seatrial.job.sequence.darshan import DARSHAN, left_by
+from seatrial.job.sequence.darshan import left_by
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
 from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
+from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
 MISSING = 'PyDarshan is not installed; pip install "seatrial[darshan]"'

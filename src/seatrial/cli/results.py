@@ -19,9 +19,9 @@ from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
-from seatrial.model.units import duration, in_unit, unit_for
+from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.words import figure
-from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
 REASONS_SHOWN = 3
@@ -84,7 +84,10 @@ FIGURES_SHOWN = 2
 
 def _share(case: CaseResult) -> str:
     """What each task did, where that was decided: bytes, or files."""
-    return kind_of(case.kind).share_words(case.per_task) if case.per_task else '-'
+    if not case.per_task:
+        return '-'
+    moves_data = any(each.unit == 'B/s' for each in case.metrics)
+    return approximate_size(case.per_task) if moves_data else counted(case.per_task, 'file')
 
 
 def _figures(case: CaseResult, system: str) -> str:

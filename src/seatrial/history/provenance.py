@@ -13,7 +13,7 @@ FACTS = {
     'launcher': 'launcher',
     'modules': 'modules',
     'kernel': 'kernel',
-    'tasks': 'clients',
+    'tasks': 'tasks',
     'client_version': "file system's client",
     'seatrial': 'Seatrial',
     'commit': "Seatrial's commit",
@@ -49,7 +49,7 @@ def sentence(sessions: Sequence[pl.DataFrame]) -> str:
 
 def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], dict[str, str | None]]:
     """The facts of each case that began."""
-    # Of a sweep over clients the largest point counts.
+    # Of a sweep over tasks the largest point counts.
     most = rows.with_columns(pl.col('tasks').max().over(CASE).cast(pl.String))
     began = most.filter(pl.col('engine').fill_null('') != '').unique(CASE, keep='first', maintain_order=True)
     return {tuple(row[name] for name in CASE): {name: row[name] for name in FACTS} for row in began.rows(named=True)}

@@ -7,14 +7,16 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.model.namespace import cache_of
-from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Measurement, Records, Sample
-from seatrial.model.tree import TreeMeasurement
-from seatrial.model.work import Place, sized, unit
-from seatrial.model.workload import TOGETHER, Point
+from seatrial.model.metric import HIGHER, MetricType
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.point import Point
+from seatrial.model.record import Records, Sample
+from seatrial.model.units import UNITS
+from seatrial.workload.registry import kind_of, metrics_of
+from seatrial.workload.sweep import ALL_NODES
+from seatrial.workload.tree import levels_total
 
-SCHEMA = 3
+SCHEMA = 4
 """The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
 
 COLUMNS: dict[str, Any] = {
@@ -45,14 +47,13 @@ COLUMNS: dict[str, Any] = {
     'axis': pl.String,
     'tasks': pl.Int64,
     'transfer_size': pl.Int64,
-    'bytes_per_client': pl.Int64,
-    'files_per_client': pl.Int64,
+    'bytes_per_task': pl.Int64,
+    'files_per_task': pl.Int64,
     'repetition': pl.Int64,
     'block': pl.Int64,
     'started': pl.Datetime('us', 'UTC'),
     'seconds': pl.Float64,
     'bytes_moved': pl.Int64,
-    'bandwidth_mib_s': pl.Float64,
     'value': pl.Float64,
     'unit': pl.String,
     'cache': pl.String,
@@ -66,17 +67,78 @@ COLUMNS: dict[str, Any] = {
     'commit': pl.String,
     'reframe': pl.String,
     'selection': pl.String,
+    'better': pl.String,
+    'kind': pl.String,
+    'phase': pl.String,
+    'tasks_per_node': pl.Int64,
+    'interface': pl.String,
+    'direct': pl.Boolean,
+    'queue_depth': pl.Int64,
+    'working_set': pl.Int64,
+    'bytes_per_file': pl.Int64,
 }
 """Every column in its order, with its type; docs/report.md says what they mean."""
 
 SINCE: dict[int, tuple[str, ...]] = {
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
     3: ('selection',),
+    4: (
+        'better',
+        'kind',
+        'phase',
+        'tasks_per_node',
+        'interface',
+        'direct',
+        'queue_depth',
+        'working_set',
+        'bytes_per_file',
+    ),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
+BASE_UNITS_SINCE = 4
+_RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_client'}
+_AXES = {'clients': 'tasks', 'group': 'node'}
+_UNITS = {**UNITS, 'facts': UNITS['']}
 
-OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'group') & (pl.col('point').fill_null('') != TOGETHER)
+
+def columns_of(version: int) -> dict[str, Any]:
+    """The columns of a version of the schema, in their order, with their types."""
+    later = {name for since, names in SINCE.items() if since > version for name in names}
+    found = {name: kind for name, kind in COLUMNS.items() if name not in later}
+    if version >= BASE_UNITS_SINCE:
+        return found
+    old: dict[str, Any] = {}
+    for name, kind in found.items():
+        if name == 'value':
+            old['bandwidth_mib_s'] = kind  # said again what the value says
+        old[_RENAMED.get(name, name)] = kind
+    return old
+
+
+def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
+    """Rows of an earlier schema with the columns, units and labels of this one.
+
+    So a metric reads on over the change: MiB/s, ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Only
+    sweeps over objects go on under other labels, because they are sweeps over the transfer size now.
+    """
+    if version < BASE_UNITS_SINCE:
+        bases = {unit: base for unit, (base, _) in _UNITS.items()}
+        factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
+        labels = (pl.col(name).str.replace(r'(^|@)(\d+)client(s?)$', '$1${2}task$3') for name in ('metric', 'point'))
+        rows = rows.drop('bandwidth_mib_s').rename({old: new for new, old in _RENAMED.items()})
+        rows = rows.with_columns(
+            pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),
+            pl.col('unit').replace(bases),
+            pl.col('axis').replace(_AXES),
+            *labels,
+        )
+    later = [name for since, names in SINCE.items() if since > version for name in names]
+    rows = rows.with_columns(pl.lit(None, COLUMNS[name]).alias(name) for name in later)
+    return rows.with_columns(pl.lit(SCHEMA, COLUMNS['schema']).alias('schema'), pl.col('better').fill_null(HIGHER))
+
+
+OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fill_null('') != ALL_NODES)
 """Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
 
 
@@ -131,7 +193,8 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'engine_version': start.version if start else None,
         'host': start.host if start else None,
         'kernel': start.kernel if start else None,
-        'axis': plan.axis,
+        'axis': plan.axis.name,
+        'kind': plan.kind,
         'engine_build': start.provenance.build if start else None,
         'mpi': start.provenance.mpi if start else None,
         'launcher': start.provenance.launcher if start else None,
@@ -140,70 +203,65 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'commit': plan.commit,
         'reframe': plan.reframe,
     }
-    points = {point.label: point for point in plan.points}
-    for name in plan.metrics:
-        operation, _, label = name.partition('@')
-        verdict, why = kept.metrics[name]
-        metric = {
-            'metric': name,
-            'metric_verdict': verdict,
-            'metric_why': why,
-            'operation': operation,
-            'point': label,
-            'tasks': points[label].tasks,
-            'unit': unit(plan.workload),
-        }
-        for sample in kept.samples.get(name, ()):
-            yield {**case, **metric, **_size(points[label], plan.axis, sample), **_launch(sample, operation)}
-        if not kept.samples.get(name):
-            yield {**case, **metric, **_NO_SIZE, **_NO_LAUNCH}
+    for point in plan.points:
+        for phase in point.phases:
+            for each in metrics_of(point, phase):
+                name = metric(each.name, point.label)
+                verdict, why = kept.metrics[name]
+                own = {
+                    **case,
+                    'metric': name,
+                    'metric_verdict': verdict,
+                    'metric_why': why,
+                    'operation': each.name,
+                    'phase': phase,
+                    'point': point.label,
+                    'tasks': point.tasks,
+                    'unit': each.unit,
+                    'better': each.better,
+                }
+                launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
+                yield from ({**own, **launch} for launch in launches or [_NO_LAUNCH])
 
 
-def _size(planned: Place, axis: str, sample: Sample) -> dict[str, Any]:
-    point = sized(planned, axis, sample.per_client)
-    if isinstance(point, Point):
-        return {**_NO_SIZE, 'transfer_size': point.transfer_size, 'bytes_per_client': point.bytes_per_client}
-    return {**_NO_SIZE, 'files_per_client': (point.entries.files or point.entries.empties) // point.tasks}
-
-
-_NO_SIZE: dict[str, Any] = dict.fromkeys(('transfer_size', 'bytes_per_client', 'files_per_client'))
-
-
-def _launch(sample: Sample, name: str) -> dict[str, Any]:
-    """One metric of a launch. Of a rate, seconds are those of its own phase."""
+def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
+    """One metric of a launch."""
     measurement = sample.measurement
-    moved = measurement if isinstance(measurement, Measurement) else None
-    rates = measurement.rates if isinstance(measurement, TreeMeasurement) else ()
-    own = next((rate for rate in rates if rate.metric == name), moved)
+    found = measurement.metric(what.name) if measurement else None
     return {
+        **_parameters(sample.point),
         'repetition': sample.repetition,
         'block': sample.block,
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
-        'seconds': own.seconds if own else None,
-        'bytes_moved': moved.bytes_moved if moved else None,
-        'bandwidth_mib_s': sample.figures.get(name) if moved else None,
-        'value': sample.figures.get(name),
+        'seconds': found.seconds if found and found.unit else None,
+        'bytes_moved': (measurement.bytes_moved or None) if measurement else None,
+        'value': sample.figures.get(what.name),
         'hosts': ' '.join(measurement.hosts) if measurement else None,
-        'cache': cache_of(name, sample.cache),
+        'cache': kind_of(sample.point.kind).cache_of(what.name, sample.cache),
         'valid': sample.valid,
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
     }
 
 
+def _parameters(point: Point) -> dict[str, Any]:
+    """Of the point as it was launched; None for what its kind does not have."""
+    is_data, own = kind_of(point.kind).moves_data, levels_total(point, 1)
+    return {
+        'tasks_per_node': point.tasks_per_node,
+        'transfer_size': point.transfer_size or None,
+        'bytes_per_task': point.bytes_per_task or None,
+        'files_per_task': own.files or own.empties or None,
+        'interface': point.interface or None,
+        'direct': point.direct if is_data else None,
+        'queue_depth': point.queue_depth if is_data else None,
+        'working_set': point.working_set or None,
+        'bytes_per_file': point.bytes_per_file if own.files else None,
+    }
+
+
 _NO_LAUNCH: dict[str, Any] = {
-    **dict.fromkeys(
-        (
-            'repetition',
-            'block',
-            'started',
-            'seconds',
-            'bytes_moved',
-            'bandwidth_mib_s',
-            'value',
-            'hosts',
-            'cache',
-        )
-    ),
+    **dict.fromkeys(_parameters(Point('access', ()))),
+    **dict.fromkeys(('repetition', 'block', 'started', 'seconds', 'bytes_moved', 'value', 'hosts', 'cache')),
     'valid': False,
     'rules': '',
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA, SINCE
+from seatrial.history.rows import COLUMNS, SCHEMA, as_of_today, columns_of
 
 SUFFIX = '.parquet'
 
@@ -66,7 +66,7 @@ def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
 def read(folder: Path) -> History:
     """All sessions in the folder; one that is not there is empty. Raises OSError where it may not be read."""
     tables, skipped = [], []
-    # Not glob(), which passes over a folder that may not be read.
+    # Not glob(), which skips a folder that may not be read.
     for file in sorted(folder.iterdir()) if folder.is_dir() else []:
         if file.suffix != SUFFIX:
             continue
@@ -98,22 +98,20 @@ def _table_in(file: Path) -> pl.DataFrame | str:
     versions = rows['schema'].unique().to_list()
     if len(versions) != 1 or versions[0] > SCHEMA:
         return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
-    later = [name for version, names in SINCE.items() if version > versions[0] for name in names]
-    if not set(later) & set(rows.columns):
-        rows = rows.with_columns(pl.lit(None, COLUMNS[name]).alias(name) for name in later)
-    if rows.schema != pl.Schema(COLUMNS):
-        return f'its columns are not those of schema {SCHEMA}'
-    if versions[0] >= SEALED_SINCE and not sealed:
+    version = versions[0]
+    if rows.schema != pl.Schema(columns_of(version)):
+        return f'its columns are not those of schema {version}'
+    if version >= SEALED_SINCE and not sealed:
         return DAMAGED
     if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:
         return 'it does not hold the one session that its name says'
-    return rows
+    return as_of_today(rows, version)
 
 
 def _sealed(content: bytes) -> bytes:
     """The file with its digest in it: the SHA-256 of all the rest, where the digest is counted as zeros.
 
-    Polars ends the whole process at some kinds of damage; a file that was sealed is held against its digest first.
+    Polars ends the whole process at some kinds of damage; a file that was sealed is compared with its digest first.
     """
     start = content.rfind(_SEAL) + len(_SEAL)
     before, after = content[:start], content[start + len(_NO_DIGEST) :]

@@ -1,7 +1,8 @@
 """What the literature found of a curve, declared by a check and judged on this system's figures.
 
 An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
-It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md).
+It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md). All of them
+speak of performance: of a metric of which less is better, such as a latency, that with the smaller figure is better.
 """
 
 import math
@@ -25,24 +26,14 @@ from seatrial.judge.relations import (
     reaches,
 )
 from seatrial.judge.statistics import CONFIDENCE
-from seatrial.model.tree import Fact
+from seatrial.model.metric import HIGHER, LOWER, Fact
+from seatrial.model.point import Axis
 
 MARGIN_5 = 1.105
 MARGIN_10 = 1.222
 """(1 + e) / (1 - e): two means that are each known to e = 5 or 10 % may differ by it without being different."""
 
-AXIS_WORDS = {
-    'transfer_size': 'transfer sizes',
-    'objects': 'numbers of objects',
-    'clients': 'numbers of clients',
-    'tree': 'trees',
-    'entries': 'numbers of entries',
-    'layout': 'layouts',
-    'ost': 'OSTs',
-    'mdt': 'MDTs',
-}
-
-_HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'these samples cannot tell'}
+_HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'here it is undecided'}
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,7 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class Shape:
-    """What a check measures. axis: of its sweep; points: their labels where they have names, else none."""
+    """What a check measures. axis: the name of its sweep's; points: their labels where they have names, else none."""
 
     metrics: tuple[str, ...]
     axis: str
@@ -83,23 +74,25 @@ class Shape:
 class Curves:
     """What one case measured. check: its name; engine: that measured.
 
-    axis:    of the sweep; values: of the axis at each point by its label (bytes of a transfer, clients, ...)
-    samples: of each operation, by the points' labels in the order of the sweep; none where they are not believed
-    cached:  operations and labels of the points where a cache has answered; no criterion is decided on those
+    axis:    of the sweep; values: on it at each point by its label (bytes of a transfer, tasks, ...)
+    samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
+    better:  of each metric, HIGHER or LOWER
+    cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
     """
 
     check: str
     engine: str
-    axis: str
-    values: Mapping[str, int]
+    axis: Axis
+    values: Mapping[str, float]
     samples: Mapping[str, Points]
+    better: Mapping[str, str]
     cached: frozenset[tuple[str, str]] = frozenset()
 
     def uncached(self) -> 'Curves':
         """Without the samples that a cache has answered."""
         samples = {
-            operation: {label: () if (operation, label) in self.cached else own for label, own in points.items()}
-            for operation, points in self.samples.items()
+            metric: {label: () if (metric, label) in self.cached else own for label, own in points.items()}
+            for metric, points in self.samples.items()
         }
         return replace(self, samples=samples)
 
@@ -108,7 +101,7 @@ class Curves:
 class Expectation(ABC):
     """What a check declares.
 
-    metric: the operation that it is about; empty: every operation of the check, each for itself
+    metric: the metric that it is about, by its name; empty: every metric of the check, each for itself
     id, words, source: as in ExpectationResult
     """
 
@@ -120,7 +113,7 @@ class Expectation(ABC):
     def fault(self, shape: Shape) -> str | None:
         """Why a check that measures this cannot be judged by it, or None."""
         if self.metric and self.metric not in shape.metrics:
-            return f"there is no operation '{self.metric}' in {list(shape.metrics)}"
+            return f"there is no metric '{self.metric}' in {list(shape.metrics)}"
         return None
 
 
@@ -129,8 +122,8 @@ class OfCurve(Expectation):
     """An expectation of the points of one curve."""
 
     @abstractmethod
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        """What these points of one operation say of it."""
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        """What the points of this metric say of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,13 +136,13 @@ class Insensitive(OfCurve):
     def fault(self, shape: Shape) -> str | None:
         return super().fault(shape) or _axis_fault(self.to, shape)
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        return insensitive(points, self.margin, AXIS_WORDS[curves.axis])
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return insensitive(curves.samples[metric], self.margin, curves.axis.plural)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FallsWith(OfCurve):
-    """The more of `by`, the axis of the sweep, the less: a rank correlation up to `spearman`, and it ends lower."""
+    """The more of `by`, the axis of the sweep, the worse: a rank correlation up to `spearman`, and it ends worse."""
 
     by: str
     spearman: float = -0.8
@@ -157,57 +150,72 @@ class FallsWith(OfCurve):
     def fault(self, shape: Shape) -> str | None:
         return super().fault(shape) or _axis_fault(self.by, shape)
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        return falls_with(points, AXIS_WORDS[curves.axis], self.spearman)
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return _falls(metric, curves, self.spearman)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RisesWith(OfCurve):
+    """The less of `by`, the axis of the sweep, the worse: as FallsWith, from its largest value to its smallest."""
+
+    by: str
+    spearman: float = -0.8
+
+    def fault(self, shape: Shape) -> str | None:
+        return super().fault(shape) or _axis_fault(self.by, shape)
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return _falls(metric, curves, self.spearman, backwards=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plateaus(OfCurve):
-    """It rises or stays: no point is below its predecessor / margin, nor the last one below the best / margin."""
+    """It gets better or stays: no point is `margin` times worse than the one before, nor the last than the best."""
 
     margin: float = MARGIN_10
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        return plateaus(points, self.margin, AXIS_WORDS[curves.axis])
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return plateaus(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoesNotDegrade(OfCurve):
-    """The last point is at least the best one / margin."""
+    """The best point is at most `margin` times better than the last one."""
 
     margin: float = MARGIN_10
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        return does_not_degrade(points, self.margin, AXIS_WORDS[curves.axis])
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return does_not_degrade(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Degrades(OfCurve):
-    """The last point is below the best one / margin."""
+    """The best point is more than `margin` times better than the last one."""
 
     margin: float = MARGIN_10
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
-        return degrades(points, self.margin, AXIS_WORDS[curves.axis])
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return degrades(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reaches(OfCurve):
-    """The point at the value `at` of the axis is at least the best one / margin: the curve has stabilised there."""
+    """The best point is at most `margin` times better than that at the value `at` of the axis: it is stable there."""
 
-    at: int
+    at: float
     margin: float = MARGIN_10
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        points, among = curves.samples[metric], curves.axis.plural
         label = next((label for label in points if curves.values[label] == self.at), None)
         if label is None:
-            return undecided(f'{self.at} is not among the {AXIS_WORDS[curves.axis]} that were planned')
-        return reaches(points, label, self.margin, AXIS_WORDS[curves.axis])
+            return undecided(f'{self.at:g} is not among the {among} that were planned')
+        return reaches(points, label, self.margin, among, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfPoints(OfCurve):
-    """An expectation of the ratio of two points of the same case, `at` over `than`, both by their labels."""
+    """An expectation of how many times as good one point of a case is as another, both by their labels."""
 
     at: str
     than: str
@@ -218,61 +226,63 @@ class OfPoints(OfCurve):
             return f"there is no point '{strange[0]}' in {list(shape.points)}"
         return super().fault(shape)
 
-    def relation(self, points: Points, curves: Curves) -> Relation:
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        points = curves.samples[metric]
         missing = [label for label in (self.at, self.than) if not points.get(label)]
         if missing:
             return undecided(f'{missing[0]} was not measured')
-        return self.compared(points[self.at], points[self.than])
+        return self.compared(*_ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric]))
 
     @abstractmethod
-    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
-        """What the samples of the two points say."""
+    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
+        """What the samples of the two points say, as the ratio of the one to the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointAtLeast(OfPoints):
-    """The point `at` is at least `times` the point `than`."""
+    """The point `at` is at least `times` as good as the point `than`."""
 
     times: float = 1.0
 
-    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
-        return at_least(over, under, self.times, (self.at, self.than), CONFIDENCE)
+    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
+        return at_least(over, under, self.times, names, CONFIDENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointBetween(OfPoints):
-    """The point `at` is `lowest` to `highest` times the point `than`."""
+    """The point `at` is `lowest` to `highest` times as good as the point `than`."""
 
     lowest: float
     highest: float
 
-    def compared(self, over: Sequence[float], under: Sequence[float]) -> Relation:
-        return lies_between(over, under, self.lowest, self.highest, (self.at, self.than), CONFIDENCE)
+    def compared(self, over: Sequence[float], under: Sequence[float], names: tuple[str, str]) -> Relation:
+        return lies_between(over, under, self.lowest, self.highest, names, CONFIDENCE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise(Expectation):
-    """A promise of POSIX holds: `fact` is its name. It is no figure, so every profile can judge it."""
+class Guarantee(Expectation):
+    """A guarantee of POSIX holds: `fact` is its name. It is no figure, so every profile can judge it."""
 
     fact: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfPair(Expectation):
-    """An expectation of the ratio of two curves, which is to hold at every point that they share.
+    """An expectation of how many times as good one curve is as another, at every point that they share.
 
-    than:  the operation below the line; empty: the same one
-    of:    the check that the curve below the line is taken from; empty: this one
-    least: points with a smaller value on the axis do not take part
+    than: the metric of the other curve; empty: the same one
+    of:   the check that the other curve is taken from; empty: this one
+    minimum, maximum: points with a smaller or larger value on the axis do not take part
     """
 
     than: str = ''
     of: str = ''
-    least: int = 0
+    minimum: float = 0
+    maximum: float = math.inf
 
     def fault(self, shape: Shape) -> str | None:
         if not self.of and self.than not in shape.metrics:
-            return f"there is no operation '{self.than}' in {list(shape.metrics)}"
+            return f"there is no metric '{self.than}' in {list(shape.metrics)}"
         return super().fault(shape)
 
     @abstractmethod
@@ -288,7 +298,7 @@ class OfPair(Expectation):
 
 @dataclass(frozen=True, kw_only=True)
 class AtLeast(OfPair):
-    """The one is at least `times` the other."""
+    """The one is at least `times` as good as the other."""
 
     times: float = 1.0
 
@@ -303,7 +313,7 @@ class AtLeast(OfPair):
 
 @dataclass(frozen=True, kw_only=True)
 class Between(OfPair):
-    """The one is `lowest` to `highest` times the other."""
+    """The one is `lowest` to `highest` times as good as the other."""
 
     lowest: float
     highest: float
@@ -318,28 +328,28 @@ class Between(OfPair):
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
-    """An expectation of one check on what a case of it measured, a result an operation.
+    """An expectation of one check on what a case of it measured, a result a metric.
 
     A comparison with another check gives nothing here: see judge_pair.
     """
     curves = curves.uncached() if enforced else curves
     results = []
-    for operation in _operations(expectation, curves):
+    for metric in _metrics(expectation, curves):
         if isinstance(expectation, OfCurve):
             one = isinstance(expectation, OfPoints)
-            subject = operation if one else f'{operation} over {AXIS_WORDS[curves.axis]}'
-            relation = expectation.relation(curves.samples[operation], curves)
+            subject = metric if one else f'{metric} over {curves.axis.plural}'
+            relation = expectation.relation(metric, curves)
         elif isinstance(expectation, OfPair) and not expectation.of:
-            subject = f'{operation} against {expectation.than}'
-            relation = _everywhere(expectation, curves, curves, operation, (operation, expectation.than), enforced)
+            subject = f'{metric} against {expectation.than}'
+            relation = _everywhere(expectation, curves, curves, metric, (metric, expectation.than), enforced)
         else:
             continue
-        results.append(_result(expectation, subject, _told_cached(relation, curves, enforced), enforced))
+        results.append(_result(expectation, subject, _with_cached(relation, curves, enforced), enforced))
     return results
 
 
-def judge_promise(expectation: Promise, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
-    """A promise on what was found; one that could not be tried is undecided."""
+def judge_guarantee(expectation: Guarantee, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
+    """A guarantee on what was found; one that could not be tried is undecided."""
     fact = next((each for each in facts if each.name == expectation.fact), None)
     if fact is None:
         relation = undecided('it was not tried')
@@ -356,9 +366,9 @@ def judge_pair(
     if enforced:
         curves, other = curves.uncached(), other.uncached() if other else None
     results = []
-    for operation in _operations(expectation, curves):
-        than = expectation.than or operation
-        subject = f'{operation} of {curves.check} against {than} of {expectation.of}, {where}'
+    for metric in _metrics(expectation, curves):
+        than = expectation.than or metric
+        subject = f'{metric} of {curves.check} against {than} of {expectation.of}, {where}'
         if other is None:
             if not enforced:
                 continue
@@ -366,9 +376,9 @@ def judge_pair(
         elif curves.engine != other.engine:
             relation = undecided(f'measured with {curves.engine or "nothing"} and {other.engine or "nothing"}')
         else:
-            names = (f'{operation} of {curves.check}', f'{than} of {other.check}')
-            relation = _everywhere(expectation, curves, other, operation, names, enforced)
-            relation = _told_cached(_told_cached(relation, curves, enforced), other, enforced)
+            names = (f'{metric} of {curves.check}', f'{than} of {other.check}')
+            relation = _everywhere(expectation, curves, other, metric, names, enforced)
+            relation = _with_cached(_with_cached(relation, curves, enforced), other, enforced)
         results.append(_result(expectation, subject, relation, enforced))
     return results
 
@@ -380,14 +390,29 @@ def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
 
 def undecided(why: str) -> Relation:
     """A relation that cannot be judged, with the reason."""
-    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: cannot tell')
+    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
 
 
 def _axis_fault(axis: str, shape: Shape) -> str | None:
     return None if axis == shape.axis else f"'{axis}' is not the axis of its sweep, which is '{shape.axis}'"
 
 
-def _operations(expectation: Expectation, curves: Curves) -> Iterator[str]:
+def _falls(metric: str, curves: Curves, spearman: float, backwards: bool = False) -> Relation:
+    """Whether the metric gets worse with its axis, or backwards: what rises where lower is better."""
+    points, by = curves.samples[metric], curves.axis.plural
+    if backwards != (curves.better[metric] == LOWER):
+        points, by = dict(reversed(list(points.items()))), f'{by}, the largest first,'
+    return falls_with(points, by, spearman)
+
+
+def _ratio(
+    over: Sequence[float], under: Sequence[float], names: tuple[str, str], better: str
+) -> tuple[Sequence[float], Sequence[float], tuple[str, str]]:
+    """The two as the ratio that is above 1 where the first is the better one."""
+    return (over, under, names) if better == HIGHER else (under, over, (names[1], names[0]))
+
+
+def _metrics(expectation: Expectation, curves: Curves) -> Iterator[str]:
     return (each for each in curves.samples if expectation.metric in ('', each))
 
 
@@ -395,45 +420,49 @@ def _result(expectation: Expectation, subject: str, relation: Relation, enforced
     return ExpectationResult(expectation.id, expectation.words, expectation.source, subject, relation, enforced)
 
 
-def _told_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation:
-    """The relation of a criterion that cannot be told, with why its samples may be missing."""
+def _with_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation:
+    """The relation of a criterion that is undecided, with why its samples may be missing."""
     if not (enforced and curves.cached and relation.verdict == UNDECIDED):
         return relation
     return replace(relation, sentence=f'{relation.sentence}; cached reads of {curves.check} decide nothing')
 
 
 def _everywhere(
-    expectation: OfPair, curves: Curves, other: Curves, operation: str, names: tuple[str, str], enforced: bool
+    expectation: OfPair, curves: Curves, other: Curves, metric: str, names: tuple[str, str], enforced: bool
 ) -> Relation:
-    """The comparison at every point that both have, as one relation, told at the point that comes closest to failing.
+    """The comparison at every point that both have, as one relation: that of the point closest to failing.
 
     It holds if it holds at each point (intersection-union: no correction is due). It fails if it fails at one with
     the doubt shared between all (Bonferroni), because that point was picked after the fact. A criterion does not hold
     where one of the two lacks a point of the other.
     """
-    over, under = curves.samples[operation], other.samples.get(expectation.than or operation, {})
-    wanted = [label for label, value in {**other.values, **curves.values}.items() if value >= expectation.least]
+    over, under = curves.samples[metric], other.samples.get(expectation.than or metric, {})
+    values, better = {**other.values, **curves.values}, curves.better[metric]
+    wanted = [label for label, value in values.items() if expectation.minimum <= value <= expectation.maximum]
+    if other.better.get(expectation.than or metric, better) != better:
+        return undecided('of one of the two higher is better, and of the other lower')
     labels = [label for label in wanted if label in over and label in under]
     lacking = [label for label in wanted if label not in labels]
     if not labels:
         return undecided('there is no point to compare at')
+    ratios = {label: _ratio(over[label], under[label], names, better) for label in labels}
     strict = 1 - (1 - CONFIDENCE) / len(labels)
-    surely = [(label, expectation.compared(over[label], under[label], names, strict)) for label in labels]
+    surely = [(label, expectation.compared(*ratio, strict)) for label, ratio in ratios.items()]
     failing = [each for each in surely if each[1].verdict == FAILS]
     if failing:
-        return _told(expectation, failing, len(labels))
-    plainly = [(label, expectation.compared(over[label], under[label], names, CONFIDENCE)) for label in labels]
+        return _closest(expectation, failing, len(labels))
+    plainly = [(label, expectation.compared(*ratio, CONFIDENCE)) for label, ratio in ratios.items()]
     doubtful = [each for each in plainly if each[1].verdict != HOLDS]
-    found = _told(expectation, doubtful or plainly, len(labels))
+    found = _closest(expectation, doubtful or plainly, len(labels))
     if found.verdict == FAILS:
         said = found.sentence.rpartition(': ')[0]
-        return replace(found, verdict=UNDECIDED, sentence=f'{said}, which may be chance: cannot tell')
+        return replace(found, verdict=UNDECIDED, sentence=f'{said}, which may be chance: undecided')
     if enforced and lacking and found.verdict == HOLDS:
         return undecided(f'{lacking[0]} was measured in one of the two only')
     return found
 
 
-def _told(expectation: OfPair, found: Sequence[tuple[str, Relation]], count: int) -> Relation:
+def _closest(expectation: OfPair, found: Sequence[tuple[str, Relation]], count: int) -> Relation:
     """The relation at the point that is closest to breaking the expectation; one without samples comes first."""
 
     def slack(each: tuple[str, Relation]) -> float:

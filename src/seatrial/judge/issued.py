@@ -17,9 +17,9 @@ ALL = -1  # the rank of a record that is the sum over all processes
 
 NEARLY_ALL = 0.9  # of the transitions, for an order to have a name; chosen, the real ones are 0.99 and more
 HARDLY_ANY = 0.1
-RANDOM_MOST = 0.75  # of the transitions going forward; a random order has a half, give or take 0.05 of RANDOM_LEAST
-RANDOM_FOLLOWING = 0.25  # of the transitions; a random order has one for each client
-RANDOM_LEAST = 32  # transitions, for an order to be called random
+RANDOM_FORWARD = 0.75  # of the transitions; a random order has a half, give or take 0.05 of RANDOM_MIN
+RANDOM_FOLLOWING = 0.25  # of the transitions; a random order has one for each task
+RANDOM_MIN = 32  # transitions, for an order to be called random
 SAME_BYTES = 0.02  # by how much headers and the like may blur the extent
 
 _WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
@@ -41,7 +41,7 @@ class Record:
 class Log:
     """One Darshan log. partial: Darshan ran out of memory for records and says so.
 
-    stdio: bytes written and read through stdio(3), of which no pattern is told; the records have none of them
+    stdio: bytes written and read through stdio(3), which shows no pattern; the records have none of them
     """
 
     version: str
@@ -67,8 +67,8 @@ def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | 
             continue
         everyone = frozenset(range(processes, processes + log.processes))
         for name, record in own:
-            clients = everyone if record.rank == ALL else frozenset((processes + record.rank,))
-            files.setdefault(name, _File([])).parts.append(_Part(clients, record))
+            tasks = everyone if record.rank == ALL else frozenset((processes + record.rank,))
+            files.setdefault(name, _File([])).parts.append(_Part(tasks, record))
         processes += log.processes
     moving = [file for file in files.values() if file.moved]
     return _summed(moving, processes, len(opened), any(log.partial for log in logs))
@@ -85,8 +85,8 @@ def order_of(transitions: int, following: int, forward: int) -> str:
         return 'contiguous'
     if forward >= NEARLY_ALL * transitions and following <= HARDLY_ANY * transitions:
         return 'strided'
-    half_forward = forward <= RANDOM_MOST * transitions and following <= RANDOM_FOLLOWING * transitions
-    return 'random' if transitions >= RANDOM_LEAST and half_forward else MIXED
+    half_forward = forward <= RANDOM_FORWARD * transitions and following <= RANDOM_FOLLOWING * transitions
+    return 'random' if transitions >= RANDOM_MIN and half_forward else MIXED
 
 
 def in_parts(issued_by: Log) -> list[tuple[Log, Issued]]:
@@ -112,7 +112,7 @@ def in_parts(issued_by: Log) -> list[tuple[Log, Issued]]:
 
 @dataclass(frozen=True)
 class _Part:
-    clients: frozenset[int]
+    tasks: frozenset[int]
     record: Record
 
 
@@ -125,10 +125,10 @@ class _File:
     def sum_of(self, module: str, name: str) -> int:
         return sum(part.record.counters.get(name, 0) for part in self.parts if part.record.module == module)
 
-    def clients(self, operation: str) -> frozenset[int]:
+    def tasks(self, operation: str) -> frozenset[int]:
         """Those that moved bytes; by MPI-IO where that was used, because it may move them by other processes."""
         module = 'MPI-IO' if self.by_mpiio else 'POSIX'
-        moving = [p.clients for p in self.parts if p.record.module == module and _calls(p.record, operation)]
+        moving = [p.tasks for p in self.parts if p.record.module == module and _calls(p.record, operation)]
         return frozenset[int]().union(*moving)
 
     def calls(self, operation: str) -> int:
@@ -165,8 +165,8 @@ class _File:
 
 def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> Issued:
     operations = [each for each in _WORDS if any(file.calls(each) for file in files)]
-    clients = [frozenset[int]().union(*(file.clients(each) for each in operations)) for file in files]
-    sharing = _sharing(clients)
+    tasks = [frozenset[int]().union(*(file.tasks(each) for each in operations)) for file in files]
+    sharing = _sharing(tasks)
     extent = _extent(files, operations, sharing)
     by_mpiio = any(file.by_mpiio for file in files)
     transfers = sum(file.sum_of('POSIX', f'POSIX_{word}') for file in files for word, _ in _WORDS.values())
@@ -174,7 +174,7 @@ def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> I
     units = [part.record.counters.get('POSIX_FILE_ALIGNMENT', 0) for file in files for part in file.parts]
     return Issued(
         processes=processes,
-        clients=len(frozenset[int]().union(*clients)),
+        tasks=len(frozenset[int]().union(*tasks)),
         opened=opened,
         files=len(files),
         sharing=sharing,
@@ -190,26 +190,26 @@ def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> I
     )
 
 
-def _sharing(clients: list[frozenset[int]]) -> str:
-    """By the clients of each file."""
-    if not clients:
+def _sharing(tasks: list[frozenset[int]]) -> str:
+    """By the tasks of each file."""
+    if not tasks:
         return ''
-    if all(len(each) == 1 for each in clients):
+    if all(len(each) == 1 for each in tasks):
         return 'multiple'
-    return 'single' if len(clients) == 1 else MIXED
+    return 'single' if len(tasks) == 1 else MIXED
 
 
 def _extent(files: list[_File], operations: list[str], sharing: str) -> str:
-    """By bytes: every client moves the whole of its file, or all together move it once."""
+    """By bytes: every task moves the whole of its file, or all together move it once."""
     found = set()
     for operation in operations:
         size = sum(file.size for file in files if file.calls(operation))
         moved = sum(file.bytes_moved(operation) for file in files)
-        clients = max(len(file.clients(operation)) for file in files)
-        if sharing == 'single' and clients > 1 and _near(moved, size):
+        tasks = max(len(file.tasks(operation)) for file in files)
+        if sharing == 'single' and tasks > 1 and _near(moved, size):
             found.add('segment')
         else:
-            found.add('whole' if _near(moved, size * clients) else '')
+            found.add('whole' if _near(moved, size * tasks) else '')
     return found.pop() if len(found) == 1 else ''
 
 
@@ -220,23 +220,23 @@ def _near(one: int, other: int) -> bool:
 def _done(files: list[_File], operation: str, extent: str) -> Done:
     word, _ = _WORDS[operation]
     transitions = following = forward = 0
-    told = True
+    known = True
     for file in files:
-        calls, starts = file.calls(operation), len(file.clients(operation))
-        # A first transfer that is not at offset 0 counts as sequential: of segments all but that of the first client.
+        calls, starts = file.calls(operation), len(file.tasks(operation))
+        # A first transfer that is not at offset 0 counts as sequential: of segments all but that of the first task.
         first = starts - 1 if extent == 'segment' else 0
         transitions += max(0, calls - starts)
         following += file.sum_of('POSIX', f'POSIX_CONSEC_{word}')
         forward += max(0, file.sum_of('POSIX', f'POSIX_SEQ_{word}') - (first if calls else 0))
-        told = told and not file.merged(operation)
+        known = known and not file.merged(operation)
     return Done(
         operation=operation,
         bytes_moved=sum(file.bytes_moved(operation) for file in files),
         transfers=sum(file.calls(operation) for file in files),
-        order=order_of(transitions, following, forward) if told else '',
+        order=order_of(transitions, following, forward) if known else '',
         transitions=transitions,
-        following=min(1.0, following / transitions) if transitions and told else 0.0,
-        forward=min(1.0, forward / transitions) if transitions and told else 0.0,
+        following=min(1.0, following / transitions) if transitions and known else 0.0,
+        forward=min(1.0, forward / transitions) if transitions and known else 0.0,
     )
 
 

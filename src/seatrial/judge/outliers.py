@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
-from seatrial.model.work import unit
-from seatrial.model.workload import PLACES
+from seatrial.model.units import in_unit, unit_for
 from seatrial.rules.case import left_untested
-from seatrial.rules.outliers import LEAST_EFFECT, Groups, Standing, again, parted, standings
+from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
 from seatrial.rules.places import (
     CONFIRM,
     Comparison,
@@ -22,22 +21,23 @@ from seatrial.rules.places import (
     suspected,
 )
 from seatrial.rules.servers import components
+from seatrial.workload.registry import metrics_at
+from seatrial.workload.words import listed
 
 SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
 """Verdicts on a place: confirmed; neither confirmed nor cleared; measured again and not slow; never suspected."""
-
-KINDS = {'group': 'node', 'ost': 'OST', 'mdt': 'MDT'}
 
 
 @dataclass(frozen=True)
 class Column:
     """One way of comparing: a metric, and in a node sweep whether all nodes worked at once or in groups.
 
-    how: of targets of several kinds their kind
+    how: of targets of several kinds their kind; unit: the base unit of the figures
     """
 
     metric: str
     how: str
+    unit: str
 
     @property
     def label(self) -> str:
@@ -47,20 +47,21 @@ class Column:
 
 @dataclass(frozen=True)
 class Place:
-    """One place. standings: by the labels of the columns, of the first measurement; again: by metric, of the second.
+    """A node, OST or MDT.
 
+    scores: of the first measurement, by the labels of the columns; again: of the second, by metric
     effect: the share by which it was slower at most in the first measurement; negative where it was faster
     """
 
     name: str
     verdict: str
-    standings: Mapping[str, Standing]
-    again: Mapping[str, Standing]
+    scores: Mapping[str, Score]
+    again: Mapping[str, Score]
 
     @property
     def effect(self) -> float:
-        """Of the column in which it stands worst."""
-        return max((each.effect for each in self.standings.values()), default=0.0)
+        """Of the column in which it is worst."""
+        return max((each.effect for each in self.scores.values()), default=0.0)
 
 
 @dataclass(frozen=True)
@@ -69,14 +70,13 @@ class Isolation:
 
     kind:     'node', 'OST' or 'MDT'
     sentences: one a place that is not usual: its verdict, figures and effect in both measurements; `servers` first
-    undecided: why it cannot be said which places are slow, as sentences: they part into groups, or were not compared
+    undecided: why it cannot be said which places are slow, as sentences: they split into groups, or were not compared
     unjudged: why no place is named, or empty
-    least_effect: the share by which a place is slower at least that is named
+    min_effect: the share by which a place is slower at least that is named
     servers:  those of which all targets are slow, as 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
     """
 
     kind: str
-    unit: str
     columns: tuple[Column, ...]
     places: tuple[Place, ...]
     sentences: tuple[tuple[str, str], ...]
@@ -84,7 +84,7 @@ class Isolation:
     unjudged: str = ''
     undecided: tuple[str, ...] = ()
     servers: tuple[str, ...] = ()
-    least_effect: float = LEAST_EFFECT
+    min_effect: float = MIN_EFFECT
 
     def of(self, verdict: str) -> tuple[Place, ...]:
         """The places with this verdict."""
@@ -93,13 +93,13 @@ class Isolation:
 
 def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolation | None:
     """What the case says of its places; None where it is no isolation sweep. unjudged: why nothing is to be named."""
-    if plan.axis not in PLACES:
+    if not plan.axis.equals:
         return None
     comparisons = first(plan, records)
-    compared = {Column(each.metric, each.how): standings(each.figures) for each in comparisons}
+    compared = {_column(plan, each): scores(each.figures) for each in comparisons}
     by_metric = {} if unjudged else suspected(plan, records)
     twice = _twice(plan, records, by_metric)
-    by_name: dict[str, dict[str, Standing]] = {}
+    by_name: dict[str, dict[str, Score]] = {}
     for column, found in compared.items():
         for each in found:
             by_name.setdefault(each.name, {})[column.label] = each
@@ -111,18 +111,16 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         ),
         key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
     )
-    kind, of = KINDS[plan.axis], unit(plan.workload)
     servers = _servers(places, records)
-    columns = tuple(sorted(compared, key=lambda column: _place_of(plan, column)))
+    columns = tuple(sorted(compared, key=lambda column: _order_of(plan, column)))
     return Isolation(
-        kind=kind,
-        unit=of,
+        kind=plan.axis.equals,
         columns=columns,
         places=tuple(places),
         sentences=(
             *((SLOW, words) for words in servers),
             *(
-                (p.verdict, _sentence(kind, of, p, columns, by_metric, _hindrance(records)))
+                (p.verdict, _sentence(plan.axis.equals, p, columns, by_metric, _hindrance(records)))
                 for p in places
                 if p.verdict != USUAL
             ),
@@ -134,56 +132,62 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         ),
         servers=servers,
         unjudged=unjudged,
-        undecided=() if unjudged else (*_parted(plan, comparisons, by_metric), *_alone(plan, records, comparisons)),
+        undecided=() if unjudged else (*_split(plan, comparisons, by_metric), *_alone(plan, records, comparisons)),
     )
 
 
-def _parted(
+def _column(plan: TrialPlan, comparison: Comparison) -> Column:
+    """Of nodes bandwidths are compared, of targets the metrics of the plan."""
+    units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
+    unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
+    return Column(comparison.metric, comparison.how, unit)
+
+
+def _split(
     plan: TrialPlan, comparisons: Sequence[Comparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """The comparison in which those that are not suspected part most, as a sentence; none where they do nowhere."""
+    """The comparison in which those that are not suspected are furthest apart, as a sentence; none where nowhere."""
     found = []
     for each in comparisons:
         suspects = by_metric.get(each.metric, ())
-        groups = parted({name: own for name, own in each.figures.items() if name not in suspects})
+        groups = split({name: own for name, own in each.figures.items() if name not in suspects})
         if groups is not None:
-            found.append((Column(each.metric, each.how), groups))
+            found.append((_column(plan, each), groups))
     if not found:
         return ()
     column, groups = max(found, key=lambda pair: pair[1].effect)
     others = [each.label for each, _ in found if each != column]
     also = f' (so it is in {", ".join(others)})' if others else ''
-    return (f'{column.label}: {_grouped(KINDS[plan.axis], groups, unit(plan.workload))}{also}; {_mend(plan)}',)
-
-
-NAMED_MOST = 8
+    return (f'{column.label}: {_grouped(plan.axis.equals, groups, column.unit)}{also}; {_remedy(plan)}',)
 
 
 def _grouped(kind: str, groups: Groups, unit: str) -> str:
-    """'the OSTs fall into groups: 3 (ost0000, ...) have 25 MiB/s, 75 % less than the 100 of 1 (ost0003), ...'."""
-    slow, fast = (f'{len(names)} ({_some(sorted(names))})' for names in (groups.slow, groups.fast))
+    """'the OSTs fall into groups: 3 (ost0000, ...) have 25 MiB/s, 75 % less than the 100 MiB/s of 1 (ost0003)'."""
+    slow, fast = (f'{len(names)} ({listed(sorted(names))})' for names in (groups.slow, groups.fast))
     return (
-        f'the {kind}s fall into groups: {slow} have {groups.of_the_slow:.4g} {unit}, '
-        f'{100 * groups.effect:.0f} % less than the {groups.of_the_fast:.4g} of {fast}; which is usual is not known'
+        f'the {kind}s fall into groups: {slow} have {_figure(groups.of_the_slow, unit)}, '
+        f'{100 * groups.effect:.0f} % less than the {_figure(groups.of_the_fast, unit)} of {fast}; '
+        'which is usual is not known'
     )
 
 
-def _some(names: Sequence[str]) -> str:
-    return ', '.join([*names[:NAMED_MOST], *(['...'] if len(names) > NAMED_MOST else [])])
+def _figure(value: float, unit: str) -> str:
+    shown = unit_for(value, unit)
+    return f'{in_unit(value, shown):.4g} {shown}'
 
 
-def _mend(plan: TrialPlan) -> str:
-    if plan.axis == 'group':
+def _remedy(plan: TrialPlan) -> str:
+    if plan.axis.equals == 'node':
         return 'see what the slower ones share, or give nodes of another kind a partition of their own'
-    return f'see what the slower ones share, or list those of one kind under {plan.axis}s in trial.yaml'
+    return f'see what the slower ones share, or list those of one kind under {plan.axis.name}s in trial.yaml'
 
 
 def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
-    """Which places have no equals in an operation, as sentences."""
+    """Which places have no equals in a metric, as sentences."""
     why = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
     return tuple(
-        f'{operation}: {_some(names)} could not be compared: only {why} are equals'
-        for operation, names in alone(plan, comparisons).items()
+        f'{metric}: {listed(names)} could not be compared: only {why} are equals'
+        for metric, names in alone(plan, comparisons).items()
     )
 
 
@@ -197,23 +201,23 @@ def _servers(places: Sequence[Place], records: Records) -> tuple[str, ...]:
 def _closed(records: Records) -> tuple[NotTested, ...]:
     """Targets that could not be tested (P5b), each once with the reason. A warm-up goes on to another target."""
     said = {
-        sample.point: each.sentence.partition(': ')[2]
+        sample.point.label: each.sentence.partition(': ')[2]
         for sample in records.samples
         for each in sample.findings
         if each.rule == 'P5b' and sample.stage != 'warmup'
     }
-    return tuple(NotTested(point, why, '') for point, why in sorted(said.items()))
+    return tuple(NotTested(label, why, '') for label, why in sorted(said.items()))
 
 
 def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
     """Targets that take files and that the site does not list."""
-    lost = left_untested(plan, records) if plan.axis in plan.target.listed else ()
-    return tuple(NotTested(name, f'not listed under {plan.axis}s', '') for name in lost)
+    lost = left_untested(plan, records) if plan.axis.name in plan.target.listed else ()
+    return tuple(NotTested(name, f'not listed under {plan.axis.name}s', '') for name in lost)
 
 
 _ORDER = (SLOW, SUSPECTED, CLEARED, USUAL)
 
-Twice = dict[str, dict[str, Standing]]
+Twice = dict[str, dict[str, Score]]
 
 
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> Twice:
@@ -221,11 +225,10 @@ def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ..
     everyone = all_of(by_metric)
     found: Twice = {}
     for each in second(plan, records):
-        enough = [
-            name for name in by_metric.get(each.metric, ()) if len(each.figures.get(name, ())) >= plan.stopping.least
-        ]
-        stood = again(enough, controlled(each, enough, everyone))
-        found.setdefault(each.metric, {}).update((one.name, one) for one in stood)
+        suspects = by_metric.get(each.metric, ())
+        enough = [name for name in suspects if len(each.figures.get(name, ())) >= plan.stopping.minimum]
+        scored = again(enough, controlled(each, enough, everyone))
+        found.setdefault(each.metric, {}).update((one.name, one) for one in scored)
     return found
 
 
@@ -238,18 +241,18 @@ def _verdict(name: str, suspect: bool, by_metric: dict[str, tuple[str, ...]], tw
     return CLEARED if all(_cleared(twice.get(metric, {}).get(name)) for metric in metrics) else SUSPECTED
 
 
-def _cleared(later: Standing | None) -> bool:
+def _cleared(later: Score | None) -> bool:
     """Only by what was seen: what is slow again within the scatter of a few controls is not shown to be well."""
-    return later is not None and later.effect < LEAST_EFFECT
+    return later is not None and later.effect < MIN_EFFECT
 
 
-def _own(name: str, twice: Twice) -> dict[str, Standing]:
+def _own(name: str, twice: Twice) -> dict[str, Score]:
     return {metric: found[name] for metric, found in twice.items() if name in found}
 
 
-def _place_of(plan: TrialPlan, column: Column) -> tuple[int, str]:
-    operations, own = list(plan.workload.operations), operation_of(column.metric)
-    return operations.index(own) if own in operations else len(operations), column.label
+def _order_of(plan: TrialPlan, column: Column) -> tuple[int, str]:
+    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
+    return order.index(operation_of(column.metric)), column.label
 
 
 def _hindrance(records: Records) -> str:
@@ -264,15 +267,14 @@ _NO_TIME = 'there was no time to measure it again; give the trial a larger budge
 
 def _sentence(
     kind: str,
-    unit: str,
     place: Place,
     columns: Sequence[Column],
     by_metric: Mapping[str, Sequence[str]],
     hindrance: str,
 ) -> str:
-    """'node n3 is slow: write 60 MiB/s against 100, 40 % less (all together); measured again ...'."""
+    """'node n3 is slow: write 60 MiB/s against 100 MiB/s, 40 % less (all together); measured again ...'."""
     column, worst = max(
-        ((c, place.standings[c.label]) for c in columns if _suspected_in(place, c, by_metric)),
+        ((c, place.scores[c.label]) for c in columns if _suspected_in(place, c, by_metric)),
         key=lambda pair: (
             _slow_again(place, pair[0]),
             not _cleared(place.again.get(pair[0].metric)),
@@ -281,20 +283,20 @@ def _sentence(
         ),
     )
     how = f' ({column.how})' if column.how else ''
-    said = f'{column.metric} {_beside(worst, unit)}{how}'
+    said = f'{column.metric} {_beside(worst, column.unit)}{how}'
     later = place.again.get(column.metric)
     if later is None:
         return f'{kind} {place.name} may be slow: {said}; {hindrance}'
-    told = f'measured again in other company {_beside(later, unit)}'
+    repeated = f'measured again beside others {_beside(later, column.unit)}'
     return {
-        SLOW: f'{kind} {place.name} is slow: {said}; {told}',
-        CLEARED: f'{kind} {place.name} was slow only once: {said}; {told}',
-        SUSPECTED: f'{kind} {place.name} may be slow: {said}; {told}, {_UNSURE}',
+        SLOW: f'{kind} {place.name} is slow: {said}; {repeated}',
+        CLEARED: f'{kind} {place.name} was slow only once: {said}; {repeated}',
+        SUSPECTED: f'{kind} {place.name} may be slow: {said}; {repeated}, {_UNSURE}',
     }[place.verdict]
 
 
 def _suspected_in(place: Place, column: Column, by_metric: Mapping[str, Sequence[str]]) -> bool:
-    return column.label in place.standings and place.name in by_metric.get(column.metric, ())
+    return column.label in place.scores and place.name in by_metric.get(column.metric, ())
 
 
 def _slow_again(place: Place, column: Column) -> bool:
@@ -302,7 +304,7 @@ def _slow_again(place: Place, column: Column) -> bool:
     return later is not None and later.slow
 
 
-def _beside(standing: Standing, unit: str) -> str:
-    less = 100 * standing.effect
+def _beside(score: Score, unit: str) -> str:
+    less = 100 * score.effect
     share = f'{abs(less):.0f} % {"less" if less >= 0 else "more"}'
-    return f'{standing.figure:.4g} {unit} against {standing.of_the_others:.4g}, {share}'
+    return f'{_figure(score.figure, unit)} against {_figure(score.of_the_others, unit)}, {share}'

@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES, verdict_interval
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, verdict_interval
+from seatrial.model.units import in_unit
 
 INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
 CONTRACT = 'contract'
@@ -21,8 +22,9 @@ EQUAL = 1e-9
 class Reference:
     """What one metric of one case should be.
 
-    value:     in `unit`; low, high: fractions of it, as ReFrame has them: -0.1 is 10 % less; None is no bound
-    origin:    'contract' (a promise) or 'baseline' (what this system has shown); date: ISO, of the origin
+    value:     in the base unit; low, high: fractions of it, as ReFrame has them: -0.1 is 10 % less; None is no bound
+    unit:      in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
+    origin:    'contract' (an obligation) or 'baseline' (what this system has shown); date: ISO, of the origin
     engine:    that it was found or agreed with; empty: any
     """
 
@@ -43,8 +45,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """One metric against its reference. Bounds are in the metric's unit; None is no bound on that side.
+    """One metric compared with its reference. Reference and bounds are in the base unit; None is no such bound.
 
+    unit:     in which the reference was written, and in which `words` has its figures
     point:    what the mean alone says: 'inside' or 'outside' the bounds, as plain ReFrame sees it; '' without a mean
     interval: what the interval says, which decides: 'inside', 'outside' or 'undecided'
     words:    both in one sentence
@@ -70,7 +73,7 @@ def judge_reference(
     clock_error: float = 0.0,
     drifting: bool = False,
 ) -> ReferenceResult:
-    """A metric's valid samples against its reference.
+    """A metric's valid samples, in the base unit, compared with its reference.
 
     engine: that measured; a reference for another one is left undecided: a tool that has vanished is no PASS
     doubt:  why the figures cannot decide, whatever they are; empty if they can
@@ -80,28 +83,33 @@ def judge_reference(
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
-        wanted = _wanted(reference, low, high, LEAST_DIGITS)
+        wanted = _wanted(reference, low, high, MIN_DIGITS)
         return _result(reference, '', UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
     found = verdict_interval(values, CONFIDENCE)
     ends = found.low * (1 - clock_error), found.high * (1 + clock_error)
-    digits = _digits([bound for bound in (low, high) if bound is not None], [found.mean, *ends])
+    bounds = [bound for bound in (low, high) if bound is not None]
+    digits = _digits(bounds, [found.mean, *ends], reference.unit)
+
+    def shown(*figures: float) -> str:
+        return ' to '.join(_figure(figure, reference.unit, digits) for figure in figures)
+
     point = INSIDE if _lies_in(found.mean, found.mean, low, high) else OUTSIDE
-    said = f'{_wanted(reference, low, high, digits)}: the mean {_figure(found.mean, digits)} is {point}'
+    said = f'{_wanted(reference, low, high, digits)}: the mean {shown(found.mean)} is {point}'
     if engine and reference.engine not in ('', engine):
-        why = f'measured with {engine}, and the reference is for {reference.engine}: cannot tell; {said}'
+        why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {said}'
         return _result(reference, point, UNDECIDED, why)
     if doubt:
         return _result(reference, point, UNDECIDED, f'{said}, but cannot decide: {doubt}')
-    if found.n < LEAST_SAMPLES:
-        why = f'{said}, but {found.n} samples are fewer than the {LEAST_SAMPLES} that a verdict needs'
+    if found.n < MIN_SAMPLES:
+        why = f'{said}, but {found.n} samples are fewer than the {MIN_SAMPLES} that a verdict needs'
         return _result(reference, point, UNDECIDED, why)
-    interval = f'its {100 * CONFIDENCE:g} % interval {_figure(ends[0], digits)} to {_figure(ends[1], digits)}'
+    interval = f'its {100 * CONFIDENCE:g} % interval {shown(*ends)}'
     if clock_error >= CLOCK_SAID:
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
     where = _where(*ends, low, high)
     if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
-        samples = f'its samples drift, from {_figure(min(values), digits)} to {_figure(max(values), digits)}'
-        return _result(reference, point, UNDECIDED, f'{said}, but {samples}: {interval} is too short')
+        why = f'{said}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
+        return _result(reference, point, UNDECIDED, why)
     joined = 'but' if where == UNDECIDED else 'and so is'
     return _result(reference, point, where, f'{said}, {joined} {interval}{" is not wholly" * (where == UNDECIDED)}')
 
@@ -111,42 +119,42 @@ def _bound(reference: Reference, threshold: float | None) -> float | None:
     return None if threshold is None else reference.value * (1 + threshold)
 
 
-def _where(least: float, most: float, low: float | None, high: float | None) -> str:
-    if _lies_in(least, most, low, high):
+def _where(lowest: float, highest: float, low: float | None, high: float | None) -> str:
+    if _lies_in(lowest, highest, low, high):
         return INSIDE
-    beyond = (low is not None and most < low * (1 - EQUAL)) or (high is not None and least > high * (1 + EQUAL))
+    beyond = (low is not None and highest < low * (1 - EQUAL)) or (high is not None and lowest > high * (1 + EQUAL))
     return OUTSIDE if beyond else UNDECIDED
 
 
-def _lies_in(least: float, most: float, low: float | None, high: float | None) -> bool:
-    return (low is None or least >= low * (1 - EQUAL)) and (high is None or most <= high * (1 + EQUAL))
+def _lies_in(lowest: float, highest: float, low: float | None, high: float | None) -> bool:
+    return (low is None or lowest >= low * (1 - EQUAL)) and (high is None or highest <= high * (1 + EQUAL))
 
 
-LEAST_DIGITS, MOST_DIGITS = 5, 12
+MIN_DIGITS, MAX_DIGITS = 5, 12
 CLOCK_SAID = 0.005
 
 
-def _digits(bounds: Sequence[float], figures: Sequence[float]) -> int:
+def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int:
     """How many digits it takes until none of the figures looks like a bound that it is not."""
     pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
     apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
-    for digits in range(LEAST_DIGITS, MOST_DIGITS):
-        if all(_figure(bound, digits) != _figure(figure, digits) for bound, figure in apart):
+    for digits in range(MIN_DIGITS, MAX_DIGITS):
+        if all(_figure(bound, unit, digits) != _figure(figure, unit, digits) for bound, figure in apart):
             return digits
-    return MOST_DIGITS
+    return MAX_DIGITS
 
 
 def _wanted(reference: Reference, low: float | None, high: float | None, digits: int) -> str:
-    return f'wanted {_span(low, high, digits)} {reference.unit} ({reference.origin} of {reference.date})'
+    ends = [_figure(end, reference.unit, digits) for end in (low, high) if end is not None]
+    side = f'at {"least" if high is None else "most"} ' if len(ends) == 1 else ''
+    unit = f' {reference.unit}' if reference.unit else ''
+    return f'wanted {side}{" to ".join(ends)}{unit} ({reference.origin} of {reference.date})'
 
 
-def _span(low: float | None, high: float | None, digits: int) -> str:
-    ends = [_figure(end, digits) for end in (low, high) if end is not None]
-    return ' to '.join(ends) if len(ends) > 1 else f'at {"least" if high is None else "most"} {ends[0]}'
-
-
-def _figure(value: float, digits: int) -> str:
-    return f'{value:.0f}' if abs(value) >= 10**digits else f'{value:.{digits}g}'
+def _figure(value: float, unit: str, digits: int) -> str:
+    """A value in the base unit, as it reads in another one of its dimension."""
+    shown = in_unit(value, unit)
+    return f'{shown:.0f}' if abs(shown) >= 10**digits else f'{shown:.{digits}g}'
 
 
 def _result(reference: Reference, point: str, interval: str, words: str) -> ReferenceResult:

@@ -1,4 +1,4 @@
-"""Relations between measured points: does it hold, does it fail, or can these samples not tell?
+"""Relations between measured points: each holds, fails, or is undecided by these samples.
 
 A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so
 every relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations
 from typing import NamedTuple
 
-from seatrial.judge.statistics import CONFIDENCE, LEAST_SAMPLES
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
+from seatrial.model.metric import HIGHER, LOWER
 from seatrial.rules.stopping import t_interval, t_quantile
 
 HOLDS, FAILS, UNDECIDED = 'holds', 'fails', 'undecided'
@@ -52,32 +53,44 @@ def insensitive(points: Points, margin: float, among: str = 'points', confidence
 
 
 def does_not_degrade(
-    points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE
+    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
 ) -> Relation:
-    """The last point is at least the best one / margin."""
-    return _bounded(points, _to_last(points), margin, f'largest drop from one of the {among} to the last', confidence)
+    """No point is more than `margin` times better than the last one; better: HIGHER or LOWER, of the metric."""
+    subject = f'largest {_WORSENING[better]} from one of the {among} to the last'
+    return _bounded(points, _worsenings(_to_last(points), better), margin, subject, confidence)
 
 
-def degrades(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
-    """The last point is below the best one / margin: what `does_not_degrade` says, turned round."""
-    found = does_not_degrade(points, margin, among, confidence)
+def degrades(
+    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
+) -> Relation:
+    """Some point is more than `margin` times better than the last one: `does_not_degrade` turned round."""
+    found = does_not_degrade(points, margin, among, better, confidence)
     verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
     said = found.sentence.rpartition(': ')[0]
-    return replace(found, verdict=verdict, sentence=f'{said}, a drop is expected: {_WORDS[verdict]}')
+    return replace(found, verdict=verdict, sentence=f'{said}, a {_WORSENING[better]} is expected: {verdict}')
 
 
 def reaches(
-    points: Points, at: str, margin: float, among: str = 'points', confidence: float = CONFIDENCE
+    points: Points,
+    at: str,
+    margin: float,
+    among: str = 'points',
+    better: str = HIGHER,
+    confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The point `at` is at least the best one / margin."""
-    pairs = [(label, at) for label in points if label != at]
-    return _bounded(points, pairs, margin, f'largest ratio of one of the {among} to {at}', confidence)
+    """No point is more than `margin` times better than the point `at`."""
+    pairs = _worsenings([(label, at) for label in points if label != at], better)
+    subject = f'largest {_WORSENING[better]} from one of the {among} to {at}'
+    return _bounded(points, pairs, margin, subject, confidence)
 
 
-def plateaus(points: Points, margin: float, among: str = 'points', confidence: float = CONFIDENCE) -> Relation:
-    """It rises or stays: no point falls below its predecessor / margin, nor the last one below the best / margin."""
-    drops = list(dict.fromkeys([*pairwise(points), *_to_last(points)]))
-    return _bounded(points, drops, margin, f'largest drop between {among}, to the next or to the last', confidence)
+def plateaus(
+    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
+) -> Relation:
+    """It gets better or stays: none is more than `margin` times better than the next point, nor than the last one."""
+    pairs = _worsenings(list(dict.fromkeys([*pairwise(points), *_to_last(points)])), better)
+    subject = f'largest {_WORSENING[better]} between {among}, to the next or to the last'
+    return _bounded(points, pairs, margin, subject, confidence)
 
 
 def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: float = CONFIDENCE) -> Relation:
@@ -89,20 +102,20 @@ def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: floa
     """
     missing = _missing(points)
     if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{missing}: cannot tell')
+        return Relation(UNDECIDED, None, None, None, confidence, f'{missing}: undecided')
     means = {label: _log_mean(values, label) for label, values in points.items()}
     labels = list(points)
     ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - confidence) / 2)
     rank = _spearman(list(means.values()))
     if ratio.high < 1 and rank <= spearman + _ROUNDING:
         verdict = HOLDS
-    elif ratio.low > 1 or _least_spearman(list(means.values()), (1 - confidence) / 2) > spearman + _ROUNDING:
+    elif ratio.low > 1 or _min_spearman(list(means.values()), (1 - confidence) / 2) > spearman + _ROUNDING:
         verdict = FAILS
     else:
         verdict = UNDECIDED
     sentence = (
         f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, limit 1; '
-        f'rank correlation with {by} {rank:.2f}, limit {spearman:g}: {_WORDS[verdict]}'
+        f'rank correlation with {by} {rank:.2f}, limit {spearman:g}: {verdict}'
     )
     return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
@@ -145,8 +158,13 @@ class _Ratio(NamedTuple):
     high: float
 
 
-_WORDS = {HOLDS: 'holds', FAILS: 'fails', UNDECIDED: 'cannot tell'}
+_WORSENING = {HIGHER: 'drop', LOWER: 'rise'}
 _ROUNDING = 1e-9
+
+
+def _worsenings(pairs: Sequence[tuple[str, str]], better: str) -> list[tuple[str, str]]:
+    """Of each pair of an earlier and a later point the one whose figure is the larger if it gets worse, first."""
+    return [pair if better == HIGHER else pair[::-1] for pair in pairs]
 
 
 def _to_last(points: Points) -> list[tuple[str, str]]:
@@ -162,7 +180,7 @@ def _bounded(
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     missing = _missing(points)
     if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: cannot tell')
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: undecided')
     alpha = (1 - confidence) / 2
     means = {label: _log_mean(values, label) for label, values in points.items()}
     above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
@@ -175,7 +193,7 @@ def _bounded(
     which = f' ({above} over {below})' if found.estimate > 1 else ''
     sentence = (
         f'{subject} {_figure(found.estimate)}{which}, {_span(found, confidence, "simultaneous ")}, '
-        f'margin {_figure(margin)}: {_WORDS[verdict]}'
+        f'margin {_figure(margin)}: {verdict}'
     )
     return Relation(verdict, found.estimate, found.low, found.high, confidence, sentence)
 
@@ -194,15 +212,13 @@ def _compared(
     missing = _missing(dict(zip(names, (over, under), strict=True)))
     subject = f'{names[0]} over {names[1]}'
     if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: cannot tell')
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: undecided')
     ratio = _ratio(_log_mean(over, names[0]), _log_mean(under, names[1]), (1 - confidence) / 2)
     if lowest <= ratio.low and ratio.high <= highest:
         verdict = HOLDS
     else:
         verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
-    sentence = (
-        f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {_WORDS[verdict]}'
-    )
+    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
     return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
 
@@ -211,8 +227,8 @@ def _missing(points: Points) -> str:
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
     label, values = min(points.items(), key=lambda item: len(item[1]))
-    if len(values) < LEAST_SAMPLES:
-        return f'{label} has {len(values)} of the {LEAST_SAMPLES} samples that a verdict needs'
+    if len(values) < MIN_SAMPLES:
+        return f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs'
     return ''
 
 
@@ -244,8 +260,8 @@ def _spearman(means: Sequence[_LogMean]) -> float:
     )
 
 
-def _least_spearman(means: Sequence[_LogMean], alpha: float) -> float:
-    """The least coefficient that the true means can have: only rises that are proved together are counted."""
+def _min_spearman(means: Sequence[_LogMean], alpha: float) -> float:
+    """The smallest coefficient that the true means can have: only rises that are proved together are counted."""
     pairs = _places(len(means))
     return _from_rises(
         len(means), {(i, j): float(_low(means[j], means[i], alpha / len(pairs)) > 1) for i, j in pairs}

@@ -1,4 +1,4 @@
-"""What the samples of one metric say, and how evenly the clients of one launch were served.
+"""What the samples of one metric say, and how evenly the tasks of one launch were served.
 
 The value of a metric is the mean; what stands beside it is for people to see how far the mean may be trusted.
 docs/statistics.md says in plain words what the interval means and what it does not.
@@ -13,8 +13,8 @@ from itertools import pairwise
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
 
 CONFIDENCE = 0.90
-LEAST_SAMPLES = 6
-"""Fewer samples decide nothing: the least of the stopping rule and the repetitions that follow its stop."""
+MIN_SAMPLES = 6
+"""Fewer samples decide nothing: the minimum of the stopping rule and the repetitions that follow its stop."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly the clients of one launch were served; 1, 0 and 1 where all were equal, or there was one.
+    """How evenly the tasks of one launch were served; 1, 0 and 1 where all were equal, or there was one.
 
     time_ratio: the longest time over the shortest
-    time_cv:    standard deviation of the times over their mean; the clients are all there are, so over n, not n - 1
-    jain:       (sum x)^2 / (n sum x^2) of the clients' throughputs x: from 1/n, one was served, to 1
+    time_cv:    standard deviation of the times over their mean; the tasks are all there are, so over n, not n - 1
+    jain:       (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
     """
 
-    clients: int
+    tasks: int
     time_ratio: float
     time_cv: float
     jain: float
@@ -99,18 +99,18 @@ def verdict_interval(values: Sequence[float], confidence: float = CONFIDENCE) ->
 
 
 def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
-    """The evenness of one launch from what each client moved and how long it took.
+    """The evenness of one launch from what each task moved and how long it took.
 
     Jain, Chiu and Hawe, A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984. Raises ValueError
-    without clients, for a time that is not above zero, or where no client moved a byte.
+    without tasks, for a time that is not above zero, or where no task moved a byte.
     """
     if not seconds or len(bytes_moved) != len(seconds):
-        raise ValueError(f'fairness needs bytes and seconds of each client: {len(bytes_moved)} and {len(seconds)}')
+        raise ValueError(f'fairness needs bytes and seconds of each task: {len(bytes_moved)} and {len(seconds)}')
     if min(seconds) <= 0 or min(bytes_moved) < 0 or max(bytes_moved) == 0:
-        raise ValueError('fairness needs times above zero and a client that moved something')
+        raise ValueError('fairness needs times above zero and a task that moved something')
     rates = [moved / taken for moved, taken in zip(bytes_moved, seconds, strict=True)]
     return Fairness(
-        clients=len(seconds),
+        tasks=len(seconds),
         time_ratio=max(seconds) / min(seconds),
         time_cv=statistics.pstdev(seconds) / statistics.fmean(seconds),
         jain=math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate * rate for rate in rates)),

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seatrial.model.record import Measurement, Sample
+from seatrial.model.record import Sample
 from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize, Served, Telemetry
-from seatrial.model.units import MIB
+from seatrial.workload.registry import kind_of
 
 STALL_S, EARLY_S = 2.0, 0.1
 """A stall is at least so long: between three looks a second apart, so that one that came late makes none. By so much
@@ -26,7 +26,7 @@ STALL, GAP = 'stall', 'gap'
 
 @dataclass(frozen=True)
 class Piece:
-    """Between two looks. Times are Unix times, rates MiB/s."""
+    """Between two looks. Times are Unix times, rates B/s."""
 
     start: float
     end: float
@@ -38,7 +38,7 @@ class Piece:
 class Pause:
     """Seconds of a launch in which nothing moved, or nothing was seen.
 
-    kind: 'stall' or 'gap'; rate, usual: MiB/s in it, and of the launch as a rule; 0 for a gap
+    kind: 'stall' or 'gap'; rate, usual: B/s in it, and of the launch as a rule; 0 for a gap
     """
 
     kind: str
@@ -56,13 +56,13 @@ class Pause:
 
 @dataclass(frozen=True)
 class Flow:
-    """What the counters say of the measured launches of one operation at one point.
+    """What the counters say of the measured launches of one phase at one point, which is here by its label.
 
     seen:   of how many launches the timed region is long enough for a stall to be seen in it
-    median: of their usual rates, MiB/s; None where none was seen, or nothing moved
+    median: of their usual rates, B/s; None where none was seen, or nothing moved
     """
 
-    operation: str
+    phase: str
     point: str
     launches: int
     seen: int
@@ -86,11 +86,11 @@ class Traffic:
 def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
     """The throughput that was counted, and the pauses of the measured launches of a case that moves bytes."""
     found = pieces(telemetry)
-    by_metric: dict[tuple[str, str], list[Sample]] = {}
+    by_launch: dict[str, list[Sample]] = {}
     for sample in samples:
         if sample.stage == 'measured':
-            by_metric.setdefault((sample.operation, sample.point), []).append(sample)
-    return Traffic(found, [_flow(found, operation, own) for (operation, _), own in by_metric.items()])
+            by_launch.setdefault(sample.launch, []).append(sample)
+    return Traffic(found, [_flow(found, own) for own in by_launch.values()])
 
 
 def pieces(telemetry: Telemetry) -> list[Piece]:
@@ -119,7 +119,7 @@ def _piece(before: Look, after: Look) -> Piece | None:
         one, other = before.counters.get(name), after.counters.get(name)
         if one is None or other is None or other < one:
             return None
-        moved.append((other - one) / MIB / seconds)
+        moved.append((other - one) / seconds)
     return Piece(before.time, after.time, *moved)
 
 
@@ -136,7 +136,7 @@ def certain(sample: Sample) -> tuple[float, float] | None:
     return (start, end) if start < end else None
 
 
-def _flow(found: Sequence[Piece], operation: str, samples: Sequence[Sample]) -> Flow:
+def _flow(found: Sequence[Piece], samples: Sequence[Sample]) -> Flow:
     pauses: list[Pause] = []
     rates, seen = [], 0
     for sample in samples:
@@ -144,7 +144,7 @@ def _flow(found: Sequence[Piece], operation: str, samples: Sequence[Sample]) -> 
         if inside is None or inside[1] - inside[0] < STALL_S:
             continue
         seen += 1
-        parts = list(_clipped(found, operation, *inside))
+        parts = list(_clipped(found, _reads(sample), *inside))
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
@@ -152,28 +152,30 @@ def _flow(found: Sequence[Piece], operation: str, samples: Sequence[Sample]) -> 
         pauses += [Pause(STALL, *each, sample, _rate(parts, *each), usual) for each in found_stalls]
         pauses += [Pause(GAP, *each, sample) for each in gaps(parts, *inside)]
     median = sorted(rates)[len(rates) // 2] if rates else None
-    return Flow(operation, samples[0].point, len(samples), seen, median, sorted(pauses, key=lambda each: each.start))
+    first, in_order = samples[0], sorted(pauses, key=lambda each: each.start)
+    return Flow(first.phase, first.point.label, len(samples), seen, median, in_order)
+
+
+def _reads(sample: Sample) -> bool:
+    return kind_of(sample.point.kind).reads(sample.phase)
 
 
 def _fills_memory(sample: Sample) -> bool:
-    return sample.operation == 'write' and not (
-        isinstance(sample.measurement, Measurement) and sample.measurement.direct
-    )
+    return not _reads(sample) and not (sample.measurement and sample.measurement.direct)
 
 
 Part = tuple[float, float, float]
-"""Unix times and the rate between them, MiB/s."""
+"""Unix times and the rate between them, B/s."""
 
 
-def _clipped(found: Sequence[Piece], operation: str, start: float, end: float) -> Iterator[Part]:
+def _clipped(found: Sequence[Piece], reads: bool, start: float, end: float) -> Iterator[Part]:
     for piece in found:
         if piece.end > start and piece.start < end:
-            rate = piece.read if operation == 'read' else piece.write
-            yield max(start, piece.start), min(end, piece.end), rate
+            yield max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write
 
 
 def usual_rate(parts: Sequence[Part]) -> float:
-    """The greater of the median and the mean over time, MiB/s: 0 where there is nothing.
+    """The greater of the median and the mean over time, B/s: 0 where there is nothing.
 
     The median alone would be that of the stall where this lasts for more than half of the launch.
     """

@@ -1,43 +1,29 @@
 """Metrics that lie on no axis, one below the other on one scale: a dot with its interval for every point.
 
-For trees that differ by more than a number, and for operations of one kind. The template draws the places.
+For points that differ by more than a number, and for operations of one kind.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.judge.references import ReferenceResult
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.plan import TrialPlan
-from seatrial.report import trees
-from seatrial.report.marks import Mark, figures_scale, mark_of, styles
-from seatrial.report.scale import CHARACTER_WIDTH, Scale, Tick, apart
+from seatrial.report.figures import Unit
+from seatrial.report.marks import Mark, axis_label, figures_scale, mark_of, styles
+from seatrial.report.scale import CHARACTER_WIDTH, Frame, Paper, Tick, apart, papers
+from seatrial.workload.registry import kind_of
 
 LANE, GAP = 21.0, 11.0
 """px of the height of a lane, and between the lanes of two metrics."""
 
 LONGEST_LABEL = 26
 
-
-@dataclass(frozen=True)
-class Sheet:
-    """The width of a drawing and its margins, in px. stacked: the metric's name stands above its lanes."""
-
-    width: int
-    font: float
-    stacked: bool
-    right: int = 22
-    top: int = 8
-    bottom: int = 46
-
-
-WIDE = Sheet(820, 13.0, False)
-NARROW = Sheet(330, 12.0, True, right=16)
+PAPERS = papers(0, 0, right=20, top=8)
 
 
 @dataclass(frozen=True)
-class Lane:
-    """One metric. mark: its x is on the axis of the figures; None where nothing was measured."""
+class DotLane:
+    """One metric at one point. mark: None where nothing was measured."""
 
     label: str
     style: str
@@ -45,30 +31,17 @@ class Lane:
     mark: Mark | None
 
 
-@dataclass(frozen=True)
-class Group:
-    """The lanes of one kind of operation. label: its name, to be written at y."""
+@dataclass(frozen=True, kw_only=True)
+class Dots(Frame):
+    """Everything that there is to draw. y_ticks: the labels of the lanes; names: of the metrics, at the left edge."""
 
-    label: str
-    y: float
-    lanes: tuple[Lane, ...]
-
-
-@dataclass(frozen=True)
-class Dots:
-    """Everything that there is to draw; left: where the axis begins, lanes: where their labels end, in px."""
-
-    sheet: Sheet
-    height: float
-    left: float
-    ticks: tuple[Tick, ...]
-    label: str
-    groups: tuple[Group, ...]
+    lanes: tuple[DotLane, ...]
+    names: tuple[Tick, ...]
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """Those of all groups."""
-        return tuple(lane.mark for group in self.groups for lane in group.lanes if lane.mark)
+        """Those of all lanes."""
+        return tuple(lane.mark for lane in self.lanes if lane.mark)
 
     @property
     def words(self) -> str:
@@ -76,68 +49,52 @@ class Dots:
         return '; '.join(mark.words for mark in self.marks)
 
 
-def dots(plan: TrialPlan, case: CaseResult, sheet: Sheet) -> Dots | None:
-    """The dots of a case, or None where nothing was measured."""
-    measured = [metric for metric in case.metrics if metric.summary is not None]
+def dots(
+    plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, paper: Paper
+) -> Dots | None:
+    """The dots of those metrics of a case that have one dimension, or None where nothing was measured.
+
+    On narrow paper the name of a metric stands above its lanes.
+    """
+    measured = [metric for metric in metrics if metric.summary is not None]
     if not measured:
         return None
     by_name: dict[str, list[MetricResult]] = {}
-    for metric in case.metrics:
-        by_name.setdefault(metric.operation, []).append(metric)
+    for metric in metrics:
+        by_name.setdefault(metric.name, []).append(metric)
     one = len(plan.points) == 1
-    left = _left(by_name, one, sheet)
-    across = figures_scale(case, measured, left, sheet.width - sheet.right)
+    labels = {name: _short(kind_of(plan.kind).metric_words(name)) for name in by_name}
+    left, right = _left(labels, metrics, one, paper), float(paper.width - paper.right)
+    across = figures_scale(case, measured, unit, left, right)
     style = styles(point.label for point in plan.points)
     references = {reference.metric: reference for reference in case.references}
-    groups, y = [], float(sheet.top)
-    for name, metrics in by_name.items():
-        groups.append(_group(name, metrics, y, style, across, references, sheet, one))
-        y = groups[-1].lanes[-1].y + LANE / 2 + (0 if one else GAP)
+    names, lanes, y = [], [], float(paper.top)
+    for name, own in by_name.items():
+        names.append(Tick(y + LANE / 2, labels[name]))
+        y += LANE if paper.narrow and not one else 0
+        for metric in own:
+            middle = y + LANE / 2
+            mark = mark_of(metric, metric.summary, middle, across, references) if metric.summary else None
+            lanes.append(DotLane('' if one else _short(metric.point), style[metric.point], middle, mark))
+            y += LANE
+        y += 0 if one else GAP
     return Dots(
-        sheet=sheet,
-        height=y + sheet.bottom,
+        paper=replace(paper, height=y + paper.bottom),
         left=left,
-        ticks=apart(across.ticks(), sheet.font, sheet.width),
-        label=f'{measured[0].unit}{" (log scale)" if across.logarithmic else ""}',
-        groups=tuple(groups),
+        right=right,
+        x_ticks=apart(across.ticks(), paper.font, paper.width),
+        y_ticks=[Tick(lane.y, lane.label) for lane in lanes],
+        x_label=axis_label(measured, across),
+        lanes=tuple(lanes),
+        names=tuple(names),
     )
 
 
-def _left(by_name: Mapping[str, Sequence[MetricResult]], one: bool, sheet: Sheet) -> float:
-    names = max(len(_short(trees.metric_label(name))) for name in by_name)
-    points = max(len(_short(metric.point)) for metrics in by_name.values() for metric in metrics)
-    characters = names if one else points if sheet.stacked else names + points + 2
-    return sheet.font * CHARACTER_WIDTH * characters + 14
-
-
-def _group(
-    name: str,
-    metrics: Sequence[MetricResult],
-    top: float,
-    style: Mapping[str, str],
-    across: Scale,
-    references: Mapping[str, ReferenceResult],
-    sheet: Sheet,
-    one: bool,
-) -> Group:
-    label = _short(trees.metric_label(name))
-    begin = top + (LANE if sheet.stacked and not one else 0)
-    lanes = [
-        Lane('' if one else _short(metric.point), style[metric.point], begin + LANE * (i + 0.5), None)
-        for i, metric in enumerate(metrics)
-    ]
-    marked = [
-        replace(lane, mark=_turned(mark_of(metric, metric.summary, lane.y, across, references)))
-        if metric.summary
-        else lane
-        for lane, metric in zip(lanes, metrics, strict=True)
-    ]
-    return Group(label, top + LANE / 2, tuple(marked))
-
-
-def _turned(mark: Mark) -> Mark:
-    """The mark of an upright scale for one that lies."""
-    return replace(mark, x=mark.y, y=mark.x, dots=tuple((y, x) for x, y in mark.dots))
+def _left(labels: Mapping[str, str], metrics: Sequence[MetricResult], one: bool, paper: Paper) -> float:
+    names = max(map(len, labels.values()))
+    points = max(len(_short(metric.point)) for metric in metrics)
+    characters = names if one else points if paper.narrow else names + points + 2
+    return paper.font * CHARACTER_WIDTH * characters + 14
 
 
 def _short(text: str) -> str:

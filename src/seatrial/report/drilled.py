@@ -1,60 +1,62 @@
 """The drill-down of a case as a table: what each group of targets gave in each round."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.model.record import DrillGroup, Records
-from seatrial.report import words
+from seatrial.model.record import Drill, DrillGroup
+from seatrial.report.evidence import CaseEvidence
+from seatrial.report.figures import Unit, common_unit
+from seatrial.report.words import listed
 
 
 @dataclass(frozen=True)
-class Row:
-    """One group of one round. mean, least, most: of its figures, None where none is valid.
+class DrillRow:
+    """One group of one round. figures: empty where none is valid.
 
-    share: of the fastest in the round; where: the servers of its targets, as far as they are known
+    share: of the fastest in the round; servers: of its targets, as far as they are known
     """
 
     number: int
     group: str
     targets: str
-    where: str
-    mean: float | None
-    least: float | None
-    most: float | None
-    share: float | None
+    servers: str
+    figures: Sequence[float]
+    mean: float
+    share: float
 
 
-def rows(records: Records) -> list[Row]:
-    """Every group of the drill-down in the order of its rounds; none where there was no drill-down."""
-    if records.drill is None:
-        return []
-    servers = records.start.servers if records.start else {}
-    return [
-        _row(
-            number,
-            group,
-            max((statistics.fmean(each.figures) for each in round_ if each.figures), default=0.0),
-            servers,
-        )
-        for number, round_ in enumerate(records.drill.rounds, 1)
-        for group in round_
-    ]
+@dataclass(frozen=True)
+class DrillView:
+    """The drill-down, its rows in the order of the rounds."""
+
+    drill: Drill
+    unit: Unit
+    rows: Sequence[DrillRow]
 
 
-def _row(number: int, group: DrillGroup, fastest: float, servers: dict[str, str]) -> Row:
-    mean = statistics.fmean(group.figures) if group.figures else None
-    return Row(
+def view(evidence: CaseEvidence, system: str) -> DrillView | None:
+    """What the template needs; None where there was no drill-down."""
+    drill, start = evidence.records.drill, evidence.records.start
+    if drill is None:
+        return None
+    servers = start.servers if start else {}
+    rows = []
+    for number, groups in enumerate(drill.rounds, 1):
+        fastest = max((statistics.fmean(each.figures) for each in groups if each.figures), default=0.0)
+        rows += [_row(number, group, fastest, servers) for group in groups]
+    base = next((each.unit for each in evidence.result.metrics if each.metric == drill.metric), '')
+    return DrillView(drill, common_unit([drill.bound, *(row.mean for row in rows)], base, system), rows)
+
+
+def _row(number: int, group: DrillGroup, fastest: float, servers: Mapping[str, str]) -> DrillRow:
+    mean = statistics.fmean(group.figures) if group.figures else 0.0
+    return DrillRow(
         number=number,
         group=group.label,
-        targets=_listed(group.targets),
-        where=_listed(list(dict.fromkeys(servers[name] for name in group.targets if name in servers))),
+        targets=listed(group.targets, 8),
+        servers=listed(list(dict.fromkeys(servers[name] for name in group.targets if name in servers)), 8),
+        figures=group.figures,
         mean=mean,
-        least=min(group.figures, default=None),
-        most=max(group.figures, default=None),
-        share=mean / fastest if mean is not None and fastest else None,
+        share=mean / fastest if fastest else 0.0,
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return words.listed(names, 8)

@@ -7,23 +7,18 @@ from datetime import datetime
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult
 from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
 from seatrial.model.telemetry import Telemetry
+from seatrial.model.units import BINARY
 
 
 @dataclass(frozen=True)
 class Step:
-    """One launch, as it was made and with what it takes to make it again.
-
-    inputs: files that the engine was given, by their name in the folder of the raw output, with their text
-    links:  symbolic links beside the data: (name, what it points to)
-    directories: beside the data, that are there before the launch
-    """
+    """One launch. inputs: the text of each of sample.inputs, by its name in the folder of the raw output."""
 
     sample: Sample
     inputs: Mapping[str, str]
-    links: Sequence[tuple[str, str]]
-    directories: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -32,7 +27,6 @@ class CaseEvidence:
 
     steps: one repetition of each point that was measured, by the point's label, in the order of its launches
     raw:   the folder of the engine's raw output, as the commands name it
-    data:  the directory that the launches ran in; empty where none was made
     telemetry: what was counted meanwhile; None where the job kept none
     """
 
@@ -42,8 +36,13 @@ class CaseEvidence:
     samples: Mapping[str, Sequence[Sample]]
     steps: Mapping[str, Sequence[Step]]
     raw: str
-    data: str
     telemetry: Telemetry | None = None
+
+    @property
+    def points(self) -> list[Point]:
+        """Those of the plan, each as it was launched where it was."""
+        launched = {sample.point.label: sample.point for own in self.samples.values() for sample in own}
+        return [launched.get(point.label, point) for point in self.plan.points]
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,7 @@ class SessionEvidence:
 
     notices: what the reader must know before the verdict, such as that it was another one on the day
     not_applicable: cases that were asked for and cannot be there, by the reason
+    units: 'binary' or 'decimal', as the site has chosen (model/units.py)
     """
 
     result: SessionResult
@@ -62,3 +62,4 @@ class SessionEvidence:
     cases: Sequence[CaseEvidence]
     notices: Sequence[str] = ()
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    units: str = BINARY

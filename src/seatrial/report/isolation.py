@@ -2,30 +2,28 @@
 
 Every way of comparing is a curve from its slowest place to its fastest, as a share of its median, so that writes and
 reads, together and in groups, lie on one scale. Of many places only quantiles are drawn, and beside them the slowest.
-The template draws the places.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, Isolation, Place
+from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, Place
 from seatrial.judge.statistics import quantile
-from seatrial.report import words
-from seatrial.report.curve import TICK_GAP, Paper
+from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.marks import FULL, OPEN, styles
-from seatrial.report.scale import CHARACTER_WIDTH, HEADROOM, Scale, Tick, apart
+from seatrial.report.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.workload.words import counted
 
-EACH_MOST = 200
+MAX_DOTS = 200
 """Places of which each has its own dot; of more there are quantiles."""
 
-ROWS_MOST = 24
+MAX_ROWS = 24
 """Rows of the table: all places that are not usual, and the slowest others as far as there is room."""
 
 SLOWEST = 12
 """Places that are drawn by themselves where the others are quantiles."""
 
-WIDE = Paper(820, 300)
-NARROW = Paper(330, 260, right=10, font=12.0)
+PAPERS = papers(300, 260)
 
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _FORMS = {SLOW: FULL, SUSPECTED: OPEN, CLEARED: OPEN}
@@ -33,7 +31,7 @@ _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUA
 
 
 @dataclass(frozen=True)
-class Dot:
+class SortedDot:
     """One place in one way of comparing. form: of a named one, 'full' or 'open'; empty of a usual one."""
 
     x: float
@@ -43,28 +41,21 @@ class Dot:
 
 
 @dataclass(frozen=True)
-class Line:
+class SortedLine:
     """One way of comparing: strokes from the slowest to the fastest, and the dots upon them."""
 
     label: str
     style: str
     strokes: tuple[tuple[float, float], ...]
-    dots: tuple[Dot, ...]
+    dots: tuple[SortedDot, ...]
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """Everything that there is to draw. least: the y of the effect below which a place can be named."""
+@dataclass(frozen=True, kw_only=True)
+class Sorted(Frame):
+    """Everything that there is to draw. minimum: the y of the effect below which a place can be named."""
 
-    paper: Paper
-    left: float
-    right: float
-    x_ticks: tuple[Tick, ...]
-    y_ticks: tuple[Tick, ...]
-    x_label: str
-    y_label: str
-    least: float
-    lines: tuple[Line, ...]
+    minimum: float
+    lines: tuple[SortedLine, ...]
 
     @property
     def words(self) -> str:
@@ -74,7 +65,16 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparedColumn:
+    """One way of comparing, with its style in the drawing and the unit of its figures."""
+
+    label: str
+    style: str
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class PlaceCell:
     """A figure beside those of the others. share: of the median of the others; z: empty where there is none."""
 
     figure: str
@@ -84,138 +84,145 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class PlaceRow:
     """One place. cells: in the order of the columns, None where it was not measured; again: in words."""
 
     name: str
     said: str
     named: bool
-    cells: tuple[Cell | None, ...]
+    cells: tuple[PlaceCell | None, ...]
     again: str
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the template needs. columns: each with its style; more: usual places that have no row."""
+class IsolationView:
+    """What the template needs. more: usual places that have no row."""
 
     isolation: Isolation
-    columns: tuple[tuple[Column, str], ...]
-    rows: tuple[Row, ...]
+    columns: tuple[ComparedColumn, ...]
+    rows: tuple[PlaceRow, ...]
     more: int
     summary: str
-    drawings: Mapping[str, Drawing]
+    drawings: Mapping[str, Sorted]
 
 
-def found(isolation: Isolation | None) -> Found | None:
+def view(isolation: Isolation | None, system: str) -> IsolationView | None:
     """What is shown of an isolation sweep; None where there is none, or nothing was measured."""
     if isolation is None or not isolation.places:
         return None
     style = styles(column.label for column in isolation.columns)
+    columns = tuple(
+        ComparedColumn(each.label, style[each.label], _unit(each.unit, isolation, system))
+        for each in isolation.columns
+    )
     named = [place for place in isolation.places if place.verdict != USUAL]
-    shown = isolation.places[: max(ROWS_MOST, len(named))]
-    return Found(
+    shown = isolation.places[: max(MAX_ROWS, len(named))]
+    return IsolationView(
         isolation=isolation,
-        columns=tuple((column, style[column.label]) for column in isolation.columns),
-        rows=tuple(_row(place, isolation) for place in shown),
+        columns=columns,
+        rows=tuple(_row(place, isolation, columns) for place in shown),
         more=len(isolation.places) - len(shown),
         summary=summary(isolation),
-        drawings={name: _drawing(isolation, style, paper) for name, paper in (('wide', WIDE), ('narrow', NARROW))},
+        drawings={name: _sorted(isolation, columns, paper) for name, paper in PAPERS.items()},
     )
 
 
 def summary(isolation: Isolation) -> str:
     """'1 of 4 nodes is slow: n3', 'none of 5 000 nodes is slow'."""
-    many = words.count(len(isolation.places), isolation.kind)
+    many = counted(len(isolation.places), isolation.kind)
     if isolation.unjudged:
         return f'{many} compared, none named: {isolation.unjudged}'
     slow, suspected = isolation.of(SLOW), isolation.of(SUSPECTED)
-    said = [_counted(slow, many, 'slow')] if slow else []
-    said += [_counted(suspected, many, 'perhaps slow')] if suspected else []
+    said = [_named(slow, many, 'slow')] if slow else []
+    said += [_named(suspected, many, 'perhaps slow')] if suspected else []
     said += isolation.undecided
     return '; '.join([*said, *isolation.servers]) or f'none of {many} is slow'
 
 
-def _counted(places: Sequence[Place], many: str, what: str) -> str:
-    names = ', '.join(place.name for place in places[:ROWS_MOST])
+def _named(places: Sequence[Place], many: str, what: str) -> str:
+    names = ', '.join(place.name for place in places[:MAX_ROWS])
     return f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'
 
 
-def _row(place: Place, isolation: Isolation) -> Row:
-    again = [f'{metric} {_share(standing.effect)}' for metric, standing in place.again.items()]
-    return Row(
+def _unit(base: str, isolation: Isolation, system: str) -> Unit:
+    """One for all columns of a dimension."""
+    labels = {column.label for column in isolation.columns if column.unit == base}
+    figures = [
+        score.figure for place in isolation.places for label, score in place.scores.items() if label in labels
+    ]
+    return common_unit(figures, base, system)
+
+
+def _row(place: Place, isolation: Isolation, columns: Sequence[ComparedColumn]) -> PlaceRow:
+    again = [f'{metric} {_share(score.effect)}' for metric, score in place.again.items()]
+    return PlaceRow(
         name=place.name,
         said='' if isolation.unjudged else _SAID[place.verdict],
         named=place.verdict != USUAL,
-        cells=tuple(_cell(place, column) for column in isolation.columns),
+        cells=tuple(_cell(place, column) for column in columns),
         again=', '.join(again),
     )
 
 
-def _cell(place: Place, column: Column) -> Cell | None:
-    standing = place.standings.get(column.label)
-    if standing is None:
+def _cell(place: Place, column: ComparedColumn) -> PlaceCell | None:
+    score = place.scores.get(column.label)
+    if score is None:
         return None
-    z = '' if standing.z is None else f'{standing.z:.1f}'
-    return Cell(words.figure(standing.figure), _share(standing.effect), z, standing.slow)
+    z = '' if score.z is None else f'{score.z:.1f}'
+    return PlaceCell(column.unit.figure(score.figure), _share(score.effect), z, score.slow)
 
 
 def _share(effect: float) -> str:
-    return words.percent(1 - effect)
+    return percent(1 - effect)
 
 
-def _drawing(isolation: Isolation, style: Mapping[str, str], paper: Paper) -> Drawing:
-    shares = {column: _shares(isolation, column) for column in isolation.columns}
-    most = max(share for own in shares.values() for share, _ in own)
-    left = paper.font * CHARACTER_WIDTH * len('100 %') + TICK_GAP + paper.font + 8
-    right = paper.width - paper.right - 8.0
-    up = Scale(0.0, max(most, 1.0) * HEADROOM, False, paper.height - paper.bottom, paper.top)
+def _sorted(isolation: Isolation, columns: Sequence[ComparedColumn], paper: Paper) -> Sorted:
+    shares = {column: _shares(isolation, column.label) for column in columns}
+    highest = max(share for own in shares.values() for share, _ in own)
+    up = Scale(0.0, max(highest, 1.0) * HEADROOM, False, paper.height - paper.bottom, paper.top)
+    y_ticks = up.ticks(4, lambda share: f'{100 * share:.0f} %')
+    left, right = paper.room(y_ticks) + 8, paper.width - paper.right - 8.0
     across = Scale(0.0, 1.0, False, left + 8, right)
-    ends = (Tick(across(0.0), 'slowest'), Tick(across(0.5), 'median'), Tick(across(1.0), 'fastest'))
-    return Drawing(
+    ends = (
+        Tick(across(0.0), 'slowest', 'start'),
+        Tick(across(0.5), 'median'),
+        Tick(across(1.0), 'fastest', 'end'),
+    )
+    return Sorted(
         paper=paper,
         left=left,
         right=right,
         x_ticks=apart(ends, paper.font, paper.width + 40),
-        y_ticks=up.ticks(4, lambda share: f'{100 * share:.0f} %'),
-        x_label=f'{words.count(len(isolation.places), isolation.kind)}, sorted',
+        y_ticks=y_ticks,
+        x_label=f'{counted(len(isolation.places), isolation.kind)}, sorted',
         y_label='of the median',
-        least=up(1 - isolation.least_effect),
-        lines=tuple(
-            _line(column, style[column.label], own, isolation, across, up) for column, own in shares.items() if own
-        ),
+        minimum=up(1 - isolation.min_effect),
+        lines=tuple(_line(column, own, across, up) for column, own in shares.items() if own),
     )
 
 
-def _shares(isolation: Isolation, column: Column) -> list[tuple[float, Place]]:
+def _shares(isolation: Isolation, label: str) -> list[tuple[float, Place]]:
     """The places of one curve with their share of the median, the slowest first."""
-    label = column.label
-    own = [(place.standings[label].figure, place) for place in isolation.places if label in place.standings]
+    own = [(place.scores[label].figure, place) for place in isolation.places if label in place.scores]
     own.sort(key=lambda pair: pair[0])
     median = quantile([figure for figure, _ in own], 0.5) if own else 1.0
     return [(figure / median, place) for figure, place in own]
 
 
 def _line(
-    column: Column,
-    style: str,
-    own: Sequence[tuple[float, Place]],
-    isolation: Isolation,
-    across: Scale,
-    up: Scale,
-) -> Line:
+    column: ComparedColumn, own: Sequence[tuple[float, Place]], across: Scale, up: Scale
+) -> SortedLine:
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
-    if len(own) <= EACH_MOST:
+    if len(own) <= MAX_DOTS:
         strokes = [(across(rank / last), up(share)) for rank, share in enumerate(ordered)]
     else:
         strokes = [(across(part), up(quantile(ordered, part))) for part in _QUANTILES]
     dots = []
     for rank, (share, place) in enumerate(own):
-        if len(own) <= EACH_MOST or rank < SLOWEST or place.verdict != USUAL:
-            said = (
-                f'{place.name}, {column.label}: {words.figure(place.standings[column.label].figure)} {isolation.unit}'
-            )
+        if len(own) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
+            said = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
             named = f', {_SAID[place.verdict]}' if place.verdict != USUAL else ''
             form = _FORMS.get(place.verdict, '')
-            dots.append(Dot(across(rank / last), up(share), form, f'{said}, {words.percent(share)}{named}'))
-    return Line(column.label, style, tuple(strokes), tuple(dots))
+            dots.append(SortedDot(across(rank / last), up(share), form, f'{said}, {percent(share)}{named}'))
+    return SortedLine(column.label, column.style, tuple(strokes), tuple(dots))

@@ -1,49 +1,49 @@
-"""Which layout to take: of every case that sweeps layouts the best one for each operation, as far as it can be told.
+"""Which layout to take: of every case that sweeps layouts the best one for each metric, as far as it is decided.
 
-Layouts whose interval overlaps that of the one with the highest mean cannot be told from it; what the file system's
+Layouts whose interval overlaps that of the one with the best mean are not told apart from it; what the file system's
 default loses is the ratio of the two means, with its interval. Nothing here decides anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.statistics import Summary
-from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.layout import ALL, Layout
+from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.point import Point
 from seatrial.model.units import format_size
-from seatrial.model.work import Place
-from seatrial.report import contrast, trees, words
+from seatrial.report import contrast, words
 from seatrial.report.contrast import Ratio
 from seatrial.report.evidence import CaseEvidence
+from seatrial.report.figures import Unit, percent, units_of
+from seatrial.report.marks import is_valid
+from seatrial.workload.registry import kind_of
 
 
 @dataclass(frozen=True)
-class Option:
-    """One layout as it did. asks: what it asks for, 'c4.S1M'; empty of the default."""
+class LayoutOption:
+    """One layout as it did. words: with what it asks for, 'wide (c-1.S4M)'; 'default'."""
 
     label: str
-    asks: str
+    words: str
     metric: MetricResult
     summary: Summary
 
-    @property
-    def words(self) -> str:
-        """'wide (c-1.S4M)', 'default'."""
-        return f'{self.label} ({self.asks})' if self.asks not in ('', self.label) else self.label
-
 
 @dataclass(frozen=True)
-class Choice:
-    """The best layout for one operation. alike: those that cannot be told from it, the best first.
+class LayoutChoice:
+    """The best layout for one metric. alike: those that are not told apart from it, the best first.
 
-    default: how the default did, if it was measured and can be believed; kept: its mean over that of the best one
+    default: how the default did, if it was measured and is valid; kept: its mean over that of the best one
     """
 
-    operation: str
-    best: Option
-    alike: tuple[Option, ...]
-    default: Option | None
+    name: str
+    unit: Unit
+    best: LayoutOption
+    alike: tuple[LayoutOption, ...]
+    default: LayoutOption | None
     kept: Ratio | None
     sentence: str
 
@@ -58,139 +58,159 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Field:
-    """One layout on a map of stripe counts and sizes. option: None where it was not measured or cannot be believed.
+class MapField:
+    """One layout on a map of stripe counts and sizes. option: None where it was not measured or is invalid.
 
-    best, alike: whether it is the best one, or cannot be told from it
+    best, alike: whether it is the best one, or not told apart from it
     """
 
-    option: Option | None
+    option: LayoutOption | None
     best: bool = False
     alike: bool = False
 
 
 @dataclass(frozen=True)
-class Map:
+class LayoutMap:
     """Stripe counts, one a row, by stripe sizes."""
 
-    operation: str
+    choice: LayoutChoice
     sizes: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Field, ...]], ...]
+    rows: tuple[tuple[str, tuple[MapField, ...]], ...]
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """One case. sentence: what it does; unit: of its figures; unjudged: why nothing is recommended, or empty."""
+    """One case. sentence: what it does; unjudged: why nothing is recommended, or empty."""
 
     case: Case
     sentence: str
-    unit: str
-    choices: tuple[Choice, ...]
-    maps: tuple[Map, ...]
+    choices: tuple[LayoutChoice, ...]
+    maps: tuple[LayoutMap, ...]
     unjudged: str
 
 
-def recommendations(cases: Sequence[CaseEvidence]) -> list[Recommendation]:
+def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[Recommendation]:
     """Of every case that sweeps layouts and has something to choose from, in their order."""
-    found = [_recommendation(each) for each in cases if each.plan.axis == 'layout']
+    found = [_recommendation(each, system) for each in cases if _sweeps_layouts(each.plan)]
     return [each for each in found if each.choices]
 
 
-def choices(plan: TrialPlan, result: CaseResult) -> list[Choice]:
-    """The best layout for each metric of a case of which at least two layouts can be believed."""
-    asked = {point.label: _asks(point) for point in plan.points}
-    default = next((point.label for point in plan.points if not asked[point.label]), None)
-    by_name: dict[str, list[Option]] = {}
+def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[LayoutChoice]:
+    """The best layout for each metric of a case of which at least two layouts are valid."""
+    points = {point.label: point for point in plan.points}
+    default = next((label for label, point in points.items() if _layout(point).is_default), None)
+    units = units_of(result.metrics, system)
+    by_name: dict[str, list[LayoutOption]] = {}
     for metric in result.metrics:
-        if metric.summary is not None and metric.summary.mean > 0 and metric.verdict is not Verdict.INVALID:
-            option = Option(metric.point, asked[metric.point], metric, metric.summary)
-            by_name.setdefault(metric.operation, []).append(option)
-    return [_choice(name, options, default) for name, options in by_name.items() if len(options) > 1]
+        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric):
+            said = words.point_words(plan.axis, points[metric.point])
+            by_name.setdefault(metric.name, []).append(LayoutOption(metric.point, said, metric, metric.summary))
+    return [
+        _choice(kind_of(plan.kind).metric_words(name), units[options[0].metric.unit], options, default)
+        for name, options in by_name.items()
+        if len(options) > 1
+    ]
 
 
-def _recommendation(evidence: CaseEvidence) -> Recommendation:
-    plan, result, sized = evidence.plan, evidence.result, evidence.records.sized
-    found = choices(plan, result)
+def _sweeps_layouts(plan: TrialPlan) -> bool:
+    return not plan.axis.equals and any(point.layout is not None for point in plan.points)
+
+
+def _layout(point: Point) -> Layout:
+    return point.layout or Layout()
+
+
+def _recommendation(evidence: CaseEvidence, system: str) -> Recommendation:
+    found = choices(evidence.plan, evidence.result, system)
     return Recommendation(
-        case=plan.case,
-        sentence=words.workload(plan, sized.per_client if sized else None),
-        unit=result.metrics[0].unit,
+        case=evidence.plan.case,
+        sentence=words.sentence(evidence),
         choices=tuple(found),
-        maps=tuple(drawn for each in found if (drawn := _map(plan, result, each)) is not None),
-        unjudged=result.unjudged,
+        maps=tuple(drawn for each in found if (drawn := _map(evidence.plan, evidence.result, each)) is not None),
+        unjudged=evidence.result.unjudged,
     )
 
 
-def _choice(operation: str, options: Sequence[Option], default: str | None) -> Choice:
-    ordered = sorted(options, key=lambda option: option.summary.mean, reverse=True)
+def _choice(name: str, unit: Unit, options: Sequence[LayoutOption], default: str | None) -> LayoutChoice:
+    higher = options[0].metric.better == HIGHER
+    ordered = sorted(options, key=lambda option: option.summary.mean, reverse=higher)
     best = ordered[0]
-    least = best.summary.interval.low
-    alike = tuple(option for option in ordered[1:] if option.summary.interval.high >= least)
-    own = next((option for option in options if option.label == default), None)
-    kept = contrast.ratio(own.metric.values, best.metric.values) if own is not None and own is not best else None
-    return Choice(operation, best, alike, own, kept, _sentence(operation, best, alike, own, kept))
+    own = best.summary.interval
+    alike = tuple(
+        option
+        for option in ordered[1:]
+        if option.summary.interval.high >= own.low and option.summary.interval.low <= own.high
+    )
+    plain = next((option for option in options if option.label == default), None)
+    kept = (
+        contrast.ratio(plain.metric.values, best.metric.values) if plain is not None and plain is not best else None
+    )
+    return LayoutChoice(name, unit, best, alike, plain, kept, _sentence(name, unit, best, alike, plain, kept))
 
 
 def _sentence(
-    operation: str, best: Option, alike: Sequence[Option], default: Option | None, kept: Ratio | None
+    name: str,
+    unit: Unit,
+    best: LayoutOption,
+    alike: Sequence[LayoutOption],
+    default: LayoutOption | None,
+    kept: Ratio | None,
 ) -> str:
-    """'write: wide (c-1.S4M) is the best with 1200 MiB/s; the default has 34 % less (31 % - 37 %)'."""
-    said = f'{trees.metric_label(operation)}: '
-    figure = f'{words.figure(best.summary.mean)} {best.metric.unit}'
+    """'write: wide (c-1.S4M) is the best with 1.2 GiB/s; the default has 34 % less (31 % - 37 %)'."""
+    figure = unit.words(best.summary.mean)
     if default is best:
-        said += f'no layout is better than the default with {figure}'
+        said = f'no layout is better than the default with {figure}'
     elif default in alike:
-        said += f'no layout is proved to be better than the default; {best.words} has the highest mean, {figure}'
+        said = f'no layout is proved to be better than the default; {best.words} has the best mean, {figure}'
     else:
-        said += f'{best.words} {"has the highest mean" if alike else "is the best"} with {figure}'
+        said = f'{best.words} {"has the best mean" if alike else "is the best"} with {figure}'
     others = [option.label for option in alike if option is not default]
-    said += f'; {words.listed(others)} cannot be told from it' if others else ''
-    return (
-        said if default is None or default is best or default in alike else f'{said}; the default has {_loss(kept)}'
-    )
+    if others:
+        said += f'; {", ".join(others)} {"is" if len(others) == 1 else "are"} not told apart from it'
+    if default is not None and default is not best and default not in alike:
+        said += f'; the default has {_loss(kept)}'
+    return f'{name}: {said}'
 
 
 def _loss(kept: Ratio | None) -> str:
     if kept is None or kept.estimate is None:
         return 'a figure that cannot be compared'
-    span = ''
-    if kept.low is not None and kept.high is not None:
-        span = f' ({words.percent(1 - kept.high)} - {words.percent(1 - kept.low)})'
-    return f'{words.percent(1 - kept.estimate)} less{span}'
+    ends = [abs(1 - end) for end in (kept.low, kept.high) if end is not None]
+    span = f' ({percent(min(ends))} - {percent(max(ends))})' if ends else ''
+    return f'{percent(abs(1 - kept.estimate))} {"less" if kept.estimate < 1 else "more"}{span}'
 
 
-def _map(plan: TrialPlan, result: CaseResult, choice: Choice) -> Map | None:
+def _map(plan: TrialPlan, result: CaseResult, choice: LayoutChoice) -> LayoutMap | None:
     """The map of a case whose layouts, but for the default, are a stripe count and a stripe size each; else None."""
-    asked = [point.layout for point in plan.points if point.layout is not None and not point.layout.is_default]
+    asked = [layout for layout in map(_layout, plan.points) if not layout.is_default]
     plain = {(each.stripe_count, each.stripe_size): each.name for each in asked if _is_plain(each)}
     counts = sorted({count for count, _ in plain if count}, key=lambda count: (count == ALL, count))
     sizes = sorted({size for _, size in plain if size})
     if len(plain) < len(asked) or len(counts) < 2 or len(sizes) < 2:
         return None
-    known = {each.point: each for each in result.metrics if each.operation == choice.operation}
-    alike = {option.label: option for option in choice.alike}
-
-    def field(label: str | None) -> Field:
-        metric = known.get(label or '')
-        if label is None or metric is None or metric.summary is None or metric.verdict is Verdict.INVALID:
-            return Field(None)
-        return Field(Option(label, '', metric, metric.summary), label == choice.best.label, label in alike)
-
-    return Map(
-        choice.operation,
+    known = {each.point: each for each in result.metrics if each.name == choice.best.metric.name}
+    alike = {option.label for option in choice.alike}
+    return LayoutMap(
+        choice,
         tuple(format_size(size) for size in sizes),
         tuple(
-            ('all' if count == ALL else str(count), tuple(field(plain.get((count, size))) for size in sizes))
+            (
+                'all' if count == ALL else str(count),
+                tuple(_field(plain.get((count, size), ''), known, choice.best.label, alike) for size in sizes),
+            )
             for count in counts
         ),
     )
+
+
+def _field(label: str, known: Mapping[str, MetricResult], best: str, alike: set[str]) -> MapField:
+    metric = known.get(label)
+    if metric is None or metric.summary is None or not is_valid(metric):
+        return MapField(None)
+    return MapField(LayoutOption(label, label, metric, metric.summary), label == best, label in alike)
 
 
 def _is_plain(layout: Layout) -> bool:
     return layout == Layout(layout.name, layout.stripe_count, layout.stripe_size) and bool(
         layout.stripe_count and layout.stripe_size
     )
-
-
-def _asks(point: Place) -> str:
-    return '' if point.layout is None or point.layout.is_default else point.layout.canonical

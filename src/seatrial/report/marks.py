@@ -1,7 +1,7 @@
 """How one metric is drawn: its marker, its interval, its samples and the bounds of its reference.
 
-Colour is never the only difference: each style has its own marker and dash pattern, and what cannot be believed or
-cannot decide has its own form.
+Colour is never the only difference: each style has its own marker and dash pattern, and what is invalid or cannot
+decide has its own form.
 """
 
 import math
@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
-from seatrial.report import words
+from seatrial.model.metric import LOWER
 from seatrial.report.scale import Scale, scale_of
+
+from seatrial.report.figures import Unit
 
 FULL, OPEN, STRUCK = 'full', 'open', 'struck'
 
@@ -26,16 +28,16 @@ SHAPES = dict(
 
 @dataclass(frozen=True)
 class Mark:
-    """One metric above its place x on a lying axis. low, high: the ends of its interval, None where it has none;
-    cut: those ends lie outside.
+    """One metric at `at` on the axis of points, its mean at `mean` on that of figures, as are the others.
 
-    form:   'full', 'open' (it cannot decide) or 'struck' (it cannot be believed)
-    dots:   its samples
+    low, high: the ends of its interval, None where it has none; cut: those ends lie outside
+    form:   'full', 'open' (it cannot decide) or 'struck' (it is invalid)
+    dots:   its samples, each with its place on both axes
     bounds: the places of its reference's bounds, each with the side that is allowed: 1 above, -1 below
     """
 
-    x: float
-    y: float
+    at: float
+    mean: float
     form: str
     low: float | None
     high: float | None
@@ -54,7 +56,14 @@ def styles(names: Iterable[str]) -> dict[str, str]:
     return {name: STYLES[i % len(STYLES)] for i, name in enumerate(given)}
 
 
-def figures_scale(case: CaseResult, metrics: Sequence[MetricResult], start: float, end: float) -> Scale:
+def is_valid(metric: MetricResult) -> bool:
+    """Whether it has a mean that may be used."""
+    return metric.summary is not None and metric.verdict is not Verdict.INVALID
+
+
+def figures_scale(
+    case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, start: float, end: float
+) -> Scale:
     """The axis of the figures. It need not hold all of an interval of three samples, nor a reference far above."""
     references = {each.metric: each for each in case.references}
     summaries = [metric.summary for metric in metrics if metric.summary]
@@ -67,43 +76,47 @@ def figures_scale(case: CaseResult, metrics: Sequence[MetricResult], start: floa
         *ends,
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
-    return scale_of([each.mean for each in summaries], others, start, end)
+    return scale_of([each.mean for each in summaries], others, start, end, unit)
+
+
+def axis_label(metrics: Sequence[MetricResult], scale: Scale) -> str:
+    """Of the axis of the figures: 'GiB/s (log scale)'."""
+    said = ['log scale'] * scale.logarithmic + ['lower is better'] * all(each.better == LOWER for each in metrics)
+    return f'{scale.unit.name} ({", ".join(said)})' if said else scale.unit.name
 
 
 def mark_of(
-    metric: MetricResult, summary: Summary, x: float, up: Scale, references: Mapping[str, ReferenceResult]
+    metric: MetricResult, summary: Summary, at: float, up: Scale, references: Mapping[str, ReferenceResult]
 ) -> Mark:
     """The metric at this place, its figures on the scale `up`."""
     form = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}.get(metric.verdict, FULL)
-    interval = summary.interval
+    interval, unit = summary.interval, up.unit
     has_interval = form != STRUCK and math.isfinite(interval.half_width)
-    believed = 'cannot be believed, ' if form == STRUCK else ''
-    span = f', {100 * interval.confidence:g} % interval {words.figure(interval.low)} to {words.figure(interval.high)}'
+    invalid = 'invalid, ' if form == STRUCK else ''
+    span = f', {100 * interval.confidence:g} % interval {unit.figure(interval.low)} to {unit.figure(interval.high)}'
     return Mark(
-        x=x,
-        y=up(summary.mean),
+        at=at,
+        mean=up(summary.mean),
         form=form,
         low=up(interval.low) if has_interval else None,
         high=up(interval.high) if has_interval else None,
-        low_cut=interval.low < up.least,
-        high_cut=interval.high > up.most,
-        dots=() if form == STRUCK else _dots(metric.values, x, up),
+        low_cut=interval.low < up.low,
+        high_cut=interval.high > up.high,
+        dots=() if form == STRUCK else _dots(metric.values, at, up),
         bounds=tuple(
-            (up(bound), side)
-            for bound, side in _bounds(references.get(metric.metric))
-            if up.least <= bound <= up.most
+            (up(bound), side) for bound, side in _bounds(references.get(metric.metric)) if up.low <= bound <= up.high
         ),
-        words=f'{metric.metric}: {believed}mean {words.figure(summary.mean)} {metric.unit}'
-        f'{span if has_interval else ""}, n = {summary.n}, {metric.verdict.value}',
+        words=f'{metric.metric}: {invalid}mean {unit.words(summary.mean)}{span if has_interval else ""}, '
+        f'n = {summary.n}, {metric.verdict.value}',
     )
 
 
-def _dots(values: Sequence[float], x: float, up: Scale) -> tuple[tuple[float, float], ...]:
-    """The samples from left to right in the order in which they were taken, so that a drift is seen."""
+def _dots(values: Sequence[float], at: float, up: Scale) -> tuple[tuple[float, float], ...]:
+    """The samples beside each other in the order in which they were taken, so that a drift is seen."""
     if len(values) < 2:
         return ()
     step = min(1.6, 10.0 / len(values))
-    return tuple((x + step * (i - (len(values) - 1) / 2), up(value)) for i, value in enumerate(values))
+    return tuple((at + step * (i - (len(values) - 1) / 2), up(value)) for i, value in enumerate(values))
 
 
 def _bounds(reference: ReferenceResult | None) -> list[tuple[float, int]]:

@@ -12,7 +12,7 @@ FULL_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Filled:
+class TargetFill:
     """A target at the start. share: of its bytes that are used, None where it did not tell; note: in words."""
 
     row: TargetRow
@@ -21,50 +21,50 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class State:
+class FileSystemState:
     """One file system over the session.
 
-    settings: at its first look; changed: until its last one, and between cases: each key once, first and last value
-    targets:  at the first look; missing: how many that the site has are not among them, in words, or empty
+    settings: at the first start; changed: until the last end, and between cases: each key once, first and last value
+    targets:  at the first start; missing: how many that the site has are not among them, in words, or empty
     """
 
     name: str
     settings: dict[str, str]
     changed: Sequence[Change]
-    targets: Sequence[Filled]
+    targets: Sequence[TargetFill]
     missing: str
 
 
-def states(cases: Sequence[CaseEvidence]) -> list[State]:
-    """Of every file system that a node has looked at, in the order of the cases."""
+def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
+    """Of every file system that a node has seen, in the order of the cases."""
     found = []
     for name in dict.fromkeys(case.plan.target.name for case in cases):
         own = [case for case in cases if case.plan.target.name == name and case.records.start]
         own.sort(key=lambda case: case.records.start.started if case.records.start else 0.0)
-        looks = [look for case in own for look in _looks(case) if look]
-        if looks:
+        seen = [state for case in own for state in _seen(case) if state]
+        if seen:
             targets = own[0].records.start.targets if own[0].records.start else ()
             found.append(
-                State(name, looks[0], _changed(looks), [_filled(row) for row in targets], _missing(own[0], targets))
+                FileSystemState(name, seen[0], _changed(seen), [_filled(row) for row in targets], _missing(own[0], targets))
             )
     return found
 
 
-def _looks(case: CaseEvidence) -> list[dict[str, str]]:
+def _seen(case: CaseEvidence) -> list[dict[str, str]]:
     start, end = case.records.start, case.records.end
     return [dict(start.state) if start else {}, dict(end.state) if end else {}]
 
 
-def _changed(looks: Sequence[dict[str, str]]) -> list[Change]:
+def _changed(seen: Sequence[dict[str, str]]) -> list[Change]:
     """Every key that had several values, with the first and the first other one."""
     found: dict[str, Change] = {}
-    for look in looks[1:]:
-        for change in changes(looks[0], look):
+    for later in seen[1:]:
+        for change in changes(seen[0], later):
             found.setdefault(change.key, change)
     return [found[key] for key in sorted(found)]
 
 
-def _filled(row: TargetRow) -> Filled:
+def _filled(row: TargetRow) -> TargetFill:
     share = None
     if row.bytes_total and row.bytes_free is not None:
         share = 1 - row.bytes_free / row.bytes_total
@@ -73,7 +73,7 @@ def _filled(row: TargetRow) -> Filled:
     words += ['inactive'] if not row.active and not row.fault else []
     words += ['takes no new objects'] if row.takes_objects is False and not row.fault else []
     words += ['nearly full: figures on it are lower'] if share is not None and share >= FULL_SHARE else []
-    return Filled(row, share, ', '.join(words))
+    return TargetFill(row, share, ', '.join(words))
 
 
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:

@@ -1,42 +1,39 @@
-"""Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses marked.
-
-The template draws the places.
-"""
+"""Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses marked."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from seatrial.judge.traffic import STALL, Flow, Pause, Piece, rpc_sizes, served, traffic
-from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
-from seatrial.model.telemetry import RpcSize, Served, Servers, Telemetry
-from seatrial.report import words
-from seatrial.report.curve import TICK_GAP, Paper
+from seatrial.model.telemetry import RpcSize, Served, Servers
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.scale import CHARACTER_WIDTH, HEADROOM, Scale, Tick, apart
+from seatrial.report.figures import Unit, common_unit, seconds
+from seatrial.report.marks import styles
+from seatrial.report.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
 
 LANE, BELOW = 17.0, 20.0
 """px of the height of a lane of launches, and from the axis of time to the first, beside its labels."""
 
-STEPS_MOST = 360
-"""Steps of a line at most; a case of hours has more looks than a drawing has room for."""
+MAX_STEPS = 360
+"""Steps of a line; a case of hours has more looks than a drawing has room for."""
 
 NUMBER_GAP = 16.0
 """px that the numbers of two pauses are at least apart."""
 
-LEAST_WIDTH = 1.0
+MIN_WIDTH = 1.0
 
-WIDE = Paper(820, 300, bottom=94)
-NARROW = Paper(330, 270, right=10, bottom=92, font=12.0)
+PAPERS = papers(300, 270, bottom=94)
 
 _UNITS = ((3 * 3600.0, 3600.0, 'hours'), (300.0, 60.0, 'minutes'), (0.0, 1.0, 'seconds'))
 """Of the axis of time: from so many seconds on, so many seconds each."""
 
 
 @dataclass(frozen=True)
-class Band:
+class LaunchBand:
     """One launch on its lane, the middle at y. measured: whether its figure counts."""
 
     x: float
@@ -48,7 +45,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Block:
+class PauseBlock:
     """One pause. number: its place in the list below the drawing; empty where it would touch the one before."""
 
     x: float
@@ -57,19 +54,14 @@ class Block:
     number: str
 
 
-@dataclass(frozen=True)
-class Drawing:
+@dataclass(frozen=True, kw_only=True)
+class Throughput(Frame):
     """Everything that there is to draw. lanes: the middles of those of launches; lines: by style, their strokes."""
 
-    paper: Paper
-    left: float
-    x_ticks: Sequence[Tick]
-    y_ticks: Sequence[Tick]
-    x_label: str
     lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]
     lanes: Sequence[Tick]
-    bands: Sequence[Band]
-    blocks: Sequence[Block]
+    bands: Sequence[LaunchBand]
+    blocks: Sequence[PauseBlock]
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class Timeline:
 
     host:     the one node that counted, whatever others the launches ran on; what: whose traffic
     step_s:   seconds of one step of the lines, where looks are taken together, or 0
-    flows:    a row for each metric that moves bytes
+    unit:     of every throughput; flows: a row for each metric that moves bytes
     pauses:   every one in words, in order
     sizes:    of the requests; own: what servers count of the job; servers: what the site's command said, and when
     """
@@ -87,9 +79,10 @@ class Timeline:
     what: str
     interval_s: float
     step_s: float
-    torn: int
+    truncated: int
+    unit: Unit
     words: str
-    drawings: Mapping[str, Drawing]
+    drawings: Mapping[str, Throughput]
     flows: Sequence[Flow]
     pauses: Sequence[str]
     sizes: Sequence[RpcSize]
@@ -97,34 +90,35 @@ class Timeline:
     servers: Sequence[Servers]
 
 
-def timeline(evidence: CaseEvidence) -> Timeline | None:
+def timeline(evidence: CaseEvidence, system: str) -> Timeline | None:
     """What was counted in the case; None where nothing was."""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None
-    samples = evidence.records.samples
-    found = traffic(telemetry, [] if isinstance(evidence.plan.workload, Namespace) else samples)
+    plan, samples = evidence.plan, evidence.records.samples
+    found = traffic(telemetry, samples if kind_of(plan.kind).moves_data else [])
     sizes, own = rpc_sizes(telemetry), served(telemetry)
     if not found.pieces and not sizes and not telemetry.servers:
         return None
     begin = min([piece.start for piece in found.pieces[:1]] + [sample.started for sample in samples[:1]], default=0.0)
     steps = _together(found.pieces)
-    pauses = found.pauses
-    papers = {'wide': WIDE, 'narrow': NARROW}
+    highest = max((rate for piece in found.pieces for rate in (piece.read, piece.write)), default=0.0)
+    unit = common_unit((highest,), 'B/s', system)
     return Timeline(
         host=telemetry.watch.host,
         what=telemetry.watch.what,
         interval_s=max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
         step_s=0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
-        torn=telemetry.torn,
-        words=_summary(found.pieces, pauses),
+        truncated=telemetry.torn,
+        unit=unit,
+        words=_summary(found.pieces, found.pauses, unit),
         drawings={
-            name: _drawing(evidence.plan, samples, steps, pauses, begin, paper)
-            for name, paper in papers.items()
+            name: _drawing(plan, samples, steps, found.pauses, begin, unit, paper)
+            for name, paper in PAPERS.items()
             if steps
         },
         flows=found.flows,
-        pauses=[_pause_words(pause, begin) for pause in pauses],
+        pauses=[_pause_words(pause, begin, unit) for pause in found.pauses],
         sizes=[each for each in sizes if each.reads or each.writes],
         own=own,
         servers=telemetry.servers,
@@ -133,7 +127,7 @@ def timeline(evidence: CaseEvidence) -> Timeline | None:
 
 def why_none(evidence: CaseEvidence) -> str:
     """Why there is no timeline, in words; empty where there is one."""
-    telemetry: Telemetry | None = evidence.telemetry
+    telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return 'none: the job kept no telemetry'
     if telemetry.watch.why_not:
@@ -143,20 +137,20 @@ def why_none(evidence: CaseEvidence) -> str:
 
 def _together(found: Sequence[Piece]) -> Sequence[Piece]:
     """The pieces, or where they are too many to be drawn, steps of one length, each the mean of its pieces."""
-    if len(found) <= STEPS_MOST:
+    if len(found) <= MAX_STEPS:
         return found
-    start, length = found[0].start, (found[-1].end - found[0].start) / STEPS_MOST
+    start, length = found[0].start, (found[-1].end - found[0].start) / MAX_STEPS
     sums: dict[int, tuple[float, float, float]] = {}
     for piece in found:
         first, last = int((piece.start - start) / length), int((piece.end - start) / length)
-        for step in range(first, min(last, STEPS_MOST - 1) + 1):
+        for step in range(first, min(last, MAX_STEPS - 1) + 1):
             inside = min(piece.end, start + (step + 1) * length) - max(piece.start, start + step * length)
             if inside > 0:
-                seconds, read, write = sums.get(step, (0.0, 0.0, 0.0))
-                sums[step] = seconds + inside, read + inside * piece.read, write + inside * piece.write
+                took, read, write = sums.get(step, (0.0, 0.0, 0.0))
+                sums[step] = took + inside, read + inside * piece.read, write + inside * piece.write
     return [
-        Piece(start + step * length, start + (step + 1) * length, read / seconds, write / seconds)
-        for step, (seconds, read, write) in sorted(sums.items())
+        Piece(start + step * length, start + (step + 1) * length, read / took, write / took)
+        for step, (took, read, write) in sorted(sums.items())
     ]
 
 
@@ -166,50 +160,54 @@ def _drawing(
     steps: Sequence[Piece],
     pauses: Sequence[Pause],
     begin: float,
+    unit: Unit,
     paper: Paper,
-) -> Drawing:
+) -> Throughput:
     end = max([steps[-1].end, *(sample.started + sample.elapsed_s for sample in samples)])
     bottom = paper.height - paper.bottom
-    most = max(max(step.read, step.write) for step in steps)
-    up = Scale(0.0, most * HEADROOM or 1.0, False, bottom, paper.top + paper.font)
+    highest = max(max(step.read, step.write) for step in steps)
+    up = Scale(0.0, highest * HEADROOM or unit.size, False, bottom, paper.top + paper.font, unit)
     y_ticks = up.ticks(4)
     below = bottom + BELOW + paper.font
-    lanes = [Tick(below + LANE * i, name) for i, name in enumerate(_lanes(plan))]
-    labels = max(len(tick.label) for tick in (*lanes, *y_ticks))
-    left = paper.font * (1.9 + CHARACTER_WIDTH * labels) + TICK_GAP
-    seconds, unit = next((each, name) for least, each, name in _UNITS if end - begin >= least)
-    across = Scale(0.0, (end - begin) / seconds, False, left, paper.width - paper.right)
+    # A lane a phase of a case that moves data, or one for all.
+    phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
+    lanes = [Tick(below + LANE * i, name) for i, name in enumerate(phases or ['launches'])]
+    left, right = paper.room((*lanes, *y_ticks)), float(paper.width - paper.right)
+    each, name = next((each, name) for least, each, name in _UNITS if end - begin >= least)
+    across = Scale(0.0, (end - begin) / each, False, left, right)
 
     def at(time: float) -> float:
-        return across((time - begin) / seconds)
+        return across((time - begin) / each)
 
-    return Drawing(
+    return Throughput(
         paper=paper,
         left=left,
-        x_ticks=apart(across.ticks(6 if paper is WIDE else 4, lambda time: f'{time:g}'), paper.font, paper.width),
+        right=right,
+        x_ticks=apart(across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}'), paper.font, paper.width),
         y_ticks=y_ticks,
-        x_label=f'{unit} since the beginning',
+        x_label=f'{name} since the beginning',
+        y_label=unit.name,
         lines={
             'read': _strokes([(at(step.start), at(step.end), up(step.read)) for step in steps]),
             'write': _strokes([(at(step.start), at(step.end), up(step.write)) for step in steps]),
         },
         lanes=lanes,
-        bands=[_band(sample, lanes, at(sample.started), at(sample.started + sample.elapsed_s)) for sample in samples],
+        bands=[
+            _band(sample, lanes, phases, at(sample.started), at(sample.started + sample.elapsed_s))
+            for sample in samples
+        ],
         blocks=_blocks([(at(pause.start), at(pause.end), pause.kind) for pause in pauses]),
     )
 
 
-def _lanes(plan: TrialPlan) -> list[str]:
-    """A lane an operation, or one for all of a case of names."""
-    return ['launches'] if isinstance(plan.workload, Namespace) else ['write', 'read']
-
-
-def _band(sample: Sample, lanes: Sequence[Tick], start: float, end: float) -> Band:
-    y = next((lane.at for lane in lanes if lane.label == sample.operation), lanes[0].at)
-    style = sample.operation if sample.operation in ('read', 'write') else 'third'
+def _band(
+    sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], start: float, end: float
+) -> LaunchBand:
+    y = next((lane.at for lane in lanes if lane.label == sample.phase), lanes[0].at)
     stage = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}.get(sample.stage, sample.stage)
-    said = f'{sample.operation}@{sample.point}, {stage}, {words.seconds(sample.elapsed_s)}'
-    return Band(start, y, max(LEAST_WIDTH, end - start), style, sample.stage == 'measured', said)
+    said = f'{sample.launch}, {stage}, {seconds(sample.elapsed_s)}'
+    style = phases.get(sample.phase, 'third')
+    return LaunchBand(start, y, max(MIN_WIDTH, end - start), style, sample.stage == 'measured', said)
 
 
 def _strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[float, float]]]:
@@ -222,32 +220,31 @@ def _strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[flo
     return strokes
 
 
-def _blocks(pauses: Sequence[tuple[float, float, str]]) -> list[Block]:
+def _blocks(pauses: Sequence[tuple[float, float, str]]) -> list[PauseBlock]:
     blocks = []
     taken = float('-inf')
     for number, (start, end, kind) in enumerate(pauses, 1):
         middle = (start + end) / 2
         clear = middle - taken >= NUMBER_GAP
-        blocks.append(Block(start, max(LEAST_WIDTH, end - start), kind, str(number) if clear else ''))
+        blocks.append(PauseBlock(start, max(MIN_WIDTH, end - start), kind, str(number) if clear else ''))
         taken = middle if clear else taken
     return blocks
 
 
-def _pause_words(pause: Pause, begin: float) -> str:
-    where = f'{pause.sample.operation}@{pause.sample.point}, repetition {pause.sample.repetition + 1}'
+def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
+    where = f'{pause.sample.launch}, repetition {pause.sample.repetition + 1}'
     where += '' if pause.sample.measurement else ', which gave no figure'
-    at = f'{words.seconds(pause.seconds)}, {words.seconds(pause.start - begin)} after the beginning, in {where}'
+    at = f'{seconds(pause.seconds)}, {seconds(pause.start - begin)} after the beginning, in {where}'
     if pause.kind != STALL:
         return f'Gap of {at}: the counters did not answer.'
-    rate, usual = words.figure(pause.rate), words.figure(pause.usual)
-    return f'Stall of {at}: {rate} MiB/s moved, where it was {usual} MiB/s as a rule.'
+    return f'Stall of {at}: {unit.words(pause.rate)} moved; usual is {unit.words(pause.usual)}.'
 
 
-def _summary(found: Sequence[Piece], pauses: Sequence[Pause]) -> str:
+def _summary(found: Sequence[Piece], pauses: Sequence[Pause], unit: Unit) -> str:
     """The drawing in words."""
     if not found:
         return 'no throughput'
-    most = [words.figure(max(getattr(piece, way) for piece in found)) for way in ('read', 'write')]
+    read, written = (unit.words(max(getattr(piece, way) for piece in found)) for way in ('read', 'write'))
     stalls = sum(pause.kind == STALL for pause in pauses)
-    said = [words.count(stalls, 'stall'), words.count(len(pauses) - stalls, 'gap')]
-    return f'at most {most[0]} MiB/s read and {most[1]} MiB/s written; {" and ".join(said)} while launches were timed'
+    said = f'{counted(stalls, "stall")} and {counted(len(pauses) - stalls, "gap")}'
+    return f'at most {read} read and {written} written; {said} while launches were timed'

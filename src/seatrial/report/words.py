@@ -1,55 +1,34 @@
-"""The sentences and figures of a report, the same in all of its forms."""
+"""The sentences of a report, the same in all of its forms."""
 
-import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import timedelta
 
-from seatrial.judge.expectations import AXIS_WORDS, ExpectationResult
+from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import CaseResult, Verdict, of_relation
-from seatrial.model.namespace import Namespace
+from seatrial.model.metric import UNNAMED, Fact
 from seatrial.model.plan import Case, Target, TrialPlan
-from seatrial.model.record import UNNAMED
-from seatrial.model.tree import Fact, TreePoint
-from seatrial.model.units import approximate_size
-from seatrial.model.work import Place
-from seatrial.model.workload import NAMED, AccessPattern
-from seatrial.report import trees
-from seatrial.report.contrast import Ratio
+from seatrial.model.point import Axis, Point
+from seatrial.model.record import Start
+from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
-
-NARROW_SPACE = '\u202f'
-
-AXIS_LABELS = {
-    'transfer_size': 'bytes per transfer',
-    'objects': 'objects per client',
-    'clients': 'clients',
-    'entries': 'files in the directory',
-}
+from seatrial.report.figures import Unit, common_unit, percent, seconds
+from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.words import counted, exact_size, grouped
 
 STOPPED = {
     'converged': 'precise enough',
     'exhausted': 'limit reached',
-    'budget': 'time used up',
-    'invalid': 'not believable',
+    'budget': 'time budget exhausted',
+    'invalid': 'invalid',
     'fixed': 'fixed number',
 }
 """Why the repetitions of a point ended, by the word of the end record."""
 
-_ON_EACH = {
-    'layout': 'in each layout',
-    'ost': 'on each OST by itself',
-    'mdt': 'on each MDT by itself',
-    'group': 'on all nodes at once and on groups of them alone',
-}
-"""How the points of a case differ, where they have names of their own."""
-
-_SECONDS = ((1.0, 's'), (1e3, 'ms'), (1e6, '\u00b5s'), (1e9, 'ns'))
-_LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
 _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 
 
@@ -62,133 +41,58 @@ def clean(text: str) -> str:
     return text if text.isascii() and text.isprintable() else ''.join(map(_visible, text))
 
 
-def figure(value: float) -> str:
-    """A figure with three significant digits or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
-    if not math.isfinite(value):
-        return '\u2013'
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f'{value:.{min(digits, 6)}f}'
-    return f'{value:,.0f}'.replace(',', NARROW_SPACE) if abs(value) >= 9999.5 else text
+def listed(words: Sequence[str], maximum: int = 3) -> str:
+    """The words, or the first of them and how many more there are: 'a, b, c and 4 more'."""
+    more = len(words) - maximum
+    return ', '.join(words) if more < 2 else f'{", ".join(words[:maximum])} and {more} more'
 
 
-def compact(value: float) -> str:
-    """A round figure in a narrow place: 500, 20k, 1M."""
-    least, factor, letter = next((each for each in _LETTERS if value >= each[0]), (0.0, 1.0, ''))
-    return f'{value / factor:g}{letter}' if least else figure(value)
-
-
-def percent(share: float) -> str:
-    """A share as per cent, with one decimal below 10: 4.2 %, 37 %."""
-    return f'{100 * share:.1f} %' if abs(share) < 0.0995 else f'{100 * share:.0f} %'
-
-
-def ratio(found: Ratio) -> str:
-    """A ratio with its interval, if it has one: '1.49 (1.31 - 1.67)'."""
-    if found.estimate is None:
-        return 'cannot be told'
-    if found.low is None or found.high is None:
-        return figure(found.estimate)
-    return f'{figure(found.estimate)} ({figure(found.low)} - {figure(found.high)})'
-
-
-def seconds(value: float) -> str:
-    """How long something took: 0.81 s, 45 s, 12 min, 3.5 h."""
-    if value < 10:
-        return f'{value:.2f} s'
-    if value < 120:
-        return f'{value:.0f} s'
-    return f'{value / 60:.0f} min' if value < 7200 else f'{value / 3600:.1f} h'
-
-
-def brief(value_s: float) -> str:
-    """A time of three significant digits, however short: 1.23 s, 466 ms, 33.4 \u00b5s."""
-    value, unit = _in_unit(value_s)
-    return f'{figure(value)} {unit}'
-
-
-def tick_time(value_s: float) -> str:
-    """A round time on an axis: 50 ms."""
-    value, unit = _in_unit(value_s)
-    return f'{value:g} {unit}'
-
-
-def listed(words: Sequence[str], most: int = 3) -> str:
-    """The first words and how many more there are: 'a, b, c and 4 more'."""
-    more = len(words) - most
-    return ', '.join(words[:most]) + (f' and {more} more' if more > 0 else '')
-
-
-def by_place(cases: Sequence[str]) -> list[str]:
-    """Names of cases with each place once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
-    places: dict[str, list[str]] = {}
+def by_environment(cases: Sequence[str]) -> list[str]:
+    """Names of cases, each environment once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
+    found: dict[str, list[str]] = {}
     for name in cases:
-        check, _, place = name.partition('/')
-        places.setdefault(place, []).append(check)
-    return [f'{", ".join(checks)} on {place}' for place, checks in places.items()]
+        check, _, where = name.partition('/')
+        found.setdefault(where, []).append(check)
+    return [f'{", ".join(checks)} on {where}' for where, checks in found.items()]
 
 
-def count(number: int, one: str, many: str = '') -> str:
-    """The number with its noun: 1 case, 2 cases."""
-    return f'{number} {one if number == 1 else many or one + "s"}'
-
-
-def point_value(plan: TrialPlan, point: Place) -> str:
-    """Where a point lies on the axis of its sweep: '64 KiB', '32', '10 000'; the label of one that lies on none."""
-    if isinstance(point, TreePoint):
-        return trees.grouped(point.entries.files) if plan.axis == 'entries' else point.label
-    if plan.axis in NAMED:
+def point_value(axis: Axis, point: Point) -> str:
+    """Where a point lies on the axis of its sweep: '64 KiB', '10 000'; the label of one that lies on none."""
+    if axis.named:
         return point.label
-    if plan.axis == 'transfer_size':
-        return trees.exact_size(point.transfer_size)
-    return str(point.objects if plan.axis == 'objects' else point.tasks)
+    return exact_size(int(point.at)) if axis.unit == 'B' else grouped(int(point.at))
 
 
-def point_words(plan: TrialPlan, point: Place) -> str:
-    """A point by itself: 'transfers of 64 KiB', '10 000 files', 'private', 'layout wide (c-1.S4M)'."""
-    if plan.axis == 'layout' and point.layout is not None:
-        asks = '' if point.layout.is_default else f' ({point.layout.canonical})'
-        return f'layout {point.label}{asks}'
-    unit = {
-        'transfer_size': 'transfers of {}',
-        'objects': '{} objects a client',
-        'clients': '{} clients',
-        'entries': '{} files',
-    }.get(plan.axis, '{}')
-    return unit.format(point_value(plan, point))
+def point_words(axis: Axis, point: Point) -> str:
+    """A point by itself: 'bytes per transfer: 64 KiB', 'private', 'wide (c-1.S4M)'."""
+    if axis.label:
+        return f'{axis.label}: {point_value(axis, point)}'
+    asks = '' if axis.equals or point.layout is None or point.layout.is_default else point.layout.canonical
+    return f'{point.label} ({asks})' if asks not in ('', point.label) else point.label
 
 
-def workload(plan: TrialPlan, per_client: int | None = None) -> str:
-    """What a case does, in one sentence: 'Every client writes and reads a file of its own, over transfer sizes.'
-
-    per_client: what the sizing decided, if it did.
-    """
-    pattern = plan.workload
-    if isinstance(pattern, Namespace):
-        return f'{trees.sentence(plan, pattern, per_client)}{_on_each(plan.axis)}.'
-    does = ' and '.join(f'{operation}s' for operation in pattern.operations)
-    order = ', in random order' if pattern.order == 'random' else ''
-    through = {
-        ('posix', False): '',
-        ('mpiio', False): ', through MPI-IO',
-        ('mpiio', True): ', collectively through MPI-IO',
-    }[pattern.interface, pattern.collective]
-    over = _on_each(plan.axis) or f', over {AXIS_WORDS[plan.axis]}'
-    return f'Every client {does} {_what(pattern)}{order}{through}{over}.'
+def sentence(case: CaseEvidence) -> str:
+    """What a case does: 'Every task writes and reads a file of its own, over transfer sizes.'"""
+    axis, points = case.plan.axis, case.points
+    over = axis.each or (f'over {axis.plural}' if axis.label and len(points) > 1 else '')
+    return f'{kind_of(case.plan.kind).sentence(points)}{f", {over}" if over else ""}.'
 
 
 def share(case: CaseEvidence) -> str:
-    """What each client did: '64 MiB', '1000 files'; of trees that the plan fixes, so."""
+    """What each task did: '64 MiB', '1000 files'."""
     sized = case.records.sized
-    if sized is None:
-        return 'not decided'
-    if not isinstance(case.plan.workload, Namespace):
-        return approximate_size(sized.per_client)
-    return f'{trees.grouped(sized.per_client)} files' if sized.per_client else 'what the check says'
+    return kind_of(case.plan.kind).share_words(sized.per_task) if sized else 'not decided'
+
+
+def totals(case: CaseEvidence) -> list[tuple[str, str]]:
+    """What is on disk at each point, with the point's label; once and without it where it is the same at all."""
+    found = [(point.label, kind_of(point.kind).totals(point)) for point in case.points]
+    return found if len({said for _, said in found}) > 1 else [('', found[0][1])]
 
 
 def where(cases: Sequence[CaseEvidence]) -> tuple[str, dict[Case, str]]:
-    """What all cases have in common of the place where they ran, and in what each differs: 'scratch (ext4)'."""
-    columns = list(zip(*map(_place, cases), strict=True))
+    """What all cases have in common of their environments, and in what each differs: 'scratch (ext4)'."""
+    columns = list(zip(*map(_environment, cases), strict=True))
     common = [column[0] for column in columns if len(set(column)) == 1]
     differs = [column for column in columns if len(set(column)) > 1]
     return ', '.join(common), {case.plan.case: ', '.join(c[i] for c in differs) for i, case in enumerate(cases)}
@@ -201,18 +105,23 @@ def file_system_type(case: CaseEvidence) -> str:
     return mounted.group(1) if mounted and case.plan.target.type == 'posix' else case.plan.target.type
 
 
+def only_counts(plan: TrialPlan) -> bool:
+    """Whether its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
+    return not any(each.unit for each in metrics_at(plan.points[0]))
+
+
 def held(facts: Sequence[Fact]) -> str:
-    """How many promises of POSIX hold: '32 of 33'."""
+    """How many guarantees of POSIX hold: '32 of 33'."""
     return f'{sum(fact.holds is True for fact in facts)} of {len(facts)}'
 
 
-def not_held(facts: Sequence[Fact], most: int = 8) -> str:
+def not_held(facts: Sequence[Fact], maximum: int = 8) -> str:
     """Which do not, as what follows: '; flock does not; direct_io was not tried'."""
     groups = ((False, 'does not', 'do not'), (None, 'was not tried', 'were not tried'))
     said = ''
     for holds, one, many in groups:
         names = [fact.name for fact in facts if fact.holds is holds]
-        said += f'; {listed(names, most)} {one if len(names) == 1 else many}' if names else ''
+        said += f'; {listed(names, maximum)} {one if len(names) == 1 else many}' if names else ''
     return said
 
 
@@ -221,23 +130,23 @@ def verdict_sentence(session: SessionResult) -> str:
     total = len(session.cases)
     hit = sum(case.verdict is session.verdict for case in session.cases)
     every = {1: 'The only case', 2: 'Both cases'}.get(total, f'All {total} cases')
-    of_all = every if hit == total else f'{hit} of {count(total, "case")}'
-    verb = 's' if hit == 1 else ''
+    of_all = every if hit == total else f'{hit} of {counted(total, "case")}'
+    verb, is_ = ('s', 'is') if hit == 1 else ('', 'are')
     if session.verdict is Verdict.PASS:
-        return f'{of_all} ran as planned and can be believed. {_held_against(session)}'
+        return f'{of_all} ran as planned and {is_} valid. {_compared(session)}'
     if not total:
         return 'No case was planned, so nothing is proved.'
     decisive = [each for each in session.relations if each.enforced and of_relation(each.relation) is session.verdict]
     if not hit and decisive:
-        how = 'fails' if session.verdict is Verdict.FAIL else 'cannot be decided'
+        how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
     if not hit and session.left_out:
-        return 'All that was asked for can be believed, but it is not the whole acceptance, so nothing is accepted.'
+        return 'All that was asked for is valid, but it is not the whole acceptance, so nothing is accepted.'
     return {
         Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
-        Verdict.INVALID: f'{of_all} cannot be believed; measure again once the reason is mended.',
+        Verdict.INVALID: f'{of_all} {is_} invalid; measure again once the cause is fixed.',
         Verdict.INCOMPLETE: f'{of_all} did not run to the end; what was not measured proves nothing.',
-        Verdict.INCONCLUSIVE: f'{of_all} can be believed, but cannot decide.',
+        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid and undecided.',
     }[session.verdict]
 
 
@@ -255,24 +164,24 @@ def engine(case: CaseResult) -> str:
 def engines(session: SessionResult) -> list[tuple[str, str]]:
     """Which engines measured, each with the number of its cases: ('fio 3.33', '8 cases')."""
     names = [engine(case) for case in session.cases]
-    return [(name, count(names.count(name), 'case')) for name in dict.fromkeys(names)]
+    return [(name, counted(names.count(name), 'case')) for name in dict.fromkeys(names)]
 
 
-def passed_over(session: SessionResult) -> list[str]:
+def skipped(session: SessionResult) -> list[str]:
     """Why engines that were preferred did not measure, an engine each: its first reason, and how many more it has."""
-    reasons = dict.fromkeys(reason for case in session.cases for reason in case.passed_over)
+    reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
     by_engine: dict[str, list[str]] = {}
     for reason in reasons:
         by_engine.setdefault(reason.partition(':')[0], []).append(reason)
     return [
-        f'{own[0]}; and {count(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
+        f'{own[0]}; and {counted(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
         for own in by_engine.values()
     ]
 
 
 def machines(evidence: SessionEvidence) -> str:
-    """How many hosts ran a job or a client, and which; the name alone where it is one; empty where none began."""
-    hosts = {case.records.start.host for case in evidence.cases if case.records.start}
+    """How many hosts ran a job or a task, and which; the name alone where it is one; empty where none began."""
+    hosts = {start.host for start in _starts(evidence)}
     hosts |= {
         host
         for case in evidence.cases
@@ -282,24 +191,17 @@ def machines(evidence: SessionEvidence) -> str:
         if not host.startswith(UNNAMED)
     }
     named = listed(sorted(hosts, key=_numbered), 4)
-    return f'{count(len(hosts), "node")}: {named}' if len(hosts) > 1 else named
-
-
-def _numbered(host: str) -> list[tuple[int, str]]:
-    """For an order in which n10 comes behind n9."""
-    return [(int(part), '') if part.isdigit() else (-1, part) for part in re.split(r'(\d+)', host)]
+    return f'{counted(len(hosts), "node")}: {named}' if len(hosts) > 1 else named
 
 
 def kernels(evidence: SessionEvidence) -> list[str]:
     """The kernels of the hosts that ran a job."""
-    starts = [case.records.start for case in evidence.cases if case.records.start]
-    return sorted({f'Linux {start.kernel}' for start in starts})
+    return sorted({f'Linux {start.kernel}' for start in _starts(evidence)})
 
 
 def memories(evidence: SessionEvidence) -> list[str]:
     """The memory of the hosts that ran a job."""
-    starts = [case.records.start for case in evidence.cases if case.records.start]
-    return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in starts))
+    return list(dict.fromkeys(f'{approximate_size(start.memory_bytes)} memory' for start in _starts(evidence)))
 
 
 def targets(evidence: SessionEvidence) -> list[tuple[str, str, list[str]]]:
@@ -322,36 +224,44 @@ def remarks(target: Target) -> list[str]:
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
     """From the start of the first job to the end of the last one; None where none has both."""
-    begins = [case.records.start.started for case in evidence.cases if case.records.start]
+    begins = [start.started for start in _starts(evidence)]
     ends = [case.records.end.ended for case in evidence.cases if case.records.end]
     return timedelta(seconds=max(ends) - min(begins)) if begins and ends else None
 
 
 def largest(plan: TrialPlan) -> str:
-    """The largest launch of a case: '8 clients on 2 nodes'."""
+    """The largest launch of a case: '8 tasks on 2 nodes'."""
     point = max(plan.points, key=lambda point: point.tasks)
-    return f'{count(point.tasks, "client")} on {count(point.nodes, "node")}'
+    return f'{counted(point.tasks, "task")} on {counted(point.nodes, "node")}'
 
 
 def stopping(plan: TrialPlan) -> str:
     """When the repetitions of a point end."""
     rule = plan.stopping
     if rule.fixed:
-        return f'{rule.least} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
+        return f'{rule.minimum} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
     return (
-        f'{rule.least} to {rule.most} of each point, until the {100 * rule.confidence:g} % interval is within '
+        f'{rule.minimum} to {rule.maximum} of each point, until the {100 * rule.confidence:g} % interval is within '
         f'{percent(rule.max_relative_error)}, then {rule.extra} more'
     )
 
 
-def bounds(reference: ReferenceResult) -> str:
-    """What a reference allows: 'at least 900', '900 \u2013 1100'."""
+def bounds(reference: ReferenceResult, unit: Unit) -> str:
+    """What a reference allows: 'at least 900 MiB/s', '900 \u2013 1100 MiB/s'."""
     low, high = reference.low, reference.high
     if low is not None and high is not None:
-        return f'{figure(low)} \u2013 {figure(high)}'
-    if low is None and high is None:
-        return 'none'
-    return f'at least {figure(low)}' if low is not None else f'at most {figure(high or 0.0)}'
+        return f'{unit.span(low, high)} {unit.name}'.rstrip()
+    if low is not None:
+        return f'at least {unit.words(low)}'
+    return f'at most {unit.words(high)}' if high is not None else 'none'
+
+
+def other_unit(reference: ReferenceResult) -> Unit | None:
+    """The unit of the other system, binary or decimal, for a reference of a bandwidth; else None."""
+    if in_base(1.0, reference.unit).unit != 'B/s':
+        return None
+    system = DECIMAL if 'iB' in reference.unit else BINARY
+    return common_unit((reference.low or reference.high or 0.0,), 'B/s', system)
 
 
 def confidence(session: SessionResult) -> str:
@@ -361,17 +271,26 @@ def confidence(session: SessionResult) -> str:
 
 
 def unjudged(session: SessionResult) -> str:
-    """Why no case of the session was held against anything, or empty where one was."""
+    """Why no case of the session was compared with anything, or empty where one was."""
     reasons = [case.unjudged for case in session.cases]
     return reasons[0] if reasons and all(reasons) else ''
 
 
 def shared_labels(session: SessionResult) -> list[str]:
-    """What must be said beside the figures of every case that was measured, where there are several."""
+    """The caveats of every case that was measured, where there are several."""
     measured = [case for case in session.cases if any(metric.summary for metric in case.metrics)]
     if len(measured) < 2:
         return []
     return [label for label in measured[0].labels if all(label in case.labels for case in measured)]
+
+
+def _starts(evidence: SessionEvidence) -> list[Start]:
+    return [case.records.start for case in evidence.cases if case.records.start]
+
+
+def _numbered(host: str) -> list[tuple[int, str]]:
+    """For an order in which n10 comes behind n9."""
+    return [(int(part), '') if part.isdigit() else (-1, part) for part in re.split(r'(\d+)', host)]
 
 
 def _visible(character: str) -> str:
@@ -384,37 +303,18 @@ def _visible(character: str) -> str:
     return character
 
 
-def _in_unit(value_s: float) -> tuple[float, str]:
-    factor, unit = next(((f, u) for f, u in _SECONDS if value_s * f >= 0.9995), _SECONDS[-1])
-    return value_s * factor, unit
-
-
-def _place(case: CaseEvidence) -> tuple[str, ...]:
+def _environment(case: CaseEvidence) -> tuple[str, ...]:
     own = case.plan.case
     kind = f'{own.file_system} ({file_system_type(case)})'
-    return f'partition {own.partition}', kind, f'layout {own.layout}', count(own.nodes, 'node')
+    return f'partition {own.partition}', kind, f'layout {own.layout}', counted(own.nodes, 'node')
 
 
-def _on_each(axis: str) -> str:
-    return f', {_ON_EACH[axis]}' if axis in _ON_EACH else ''
-
-
-def _what(pattern: AccessPattern) -> str:
-    if pattern.files == 'multiple':
-        return 'a file of its own'
-    if pattern.extent == 'whole':
-        return 'the whole of one shared file'
-    return {'strided': 'objects of one shared file, dealt in turn'}.get(
-        pattern.order, 'its segment of one shared file'
-    )
-
-
-def _held_against(session: SessionResult) -> str:
+def _compared(session: SessionResult) -> str:
     met = sum(len(case.references) for case in session.cases)
     enforced = sum(each.enforced for each in _expectations(session))
     if not met and not enforced:
-        return f'{"It was" if len(session.cases) == 1 else "They were"} held against no reference and no criterion.'
-    parts = [count(met, 'reference')] * bool(met) + [count(enforced, 'criterion', 'criteria')] * bool(enforced)
+        return 'There was no pass criterion.'
+    parts = [counted(met, 'reference')] * bool(met) + [counted(enforced, 'criterion', 'criteria')] * bool(enforced)
     return f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'
 
 

@@ -4,8 +4,8 @@ from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size
-from seatrial.model.work import footprint
 from seatrial.rules.registry import BEFORE, rule
+from seatrial.workload.registry import kind_of, resized
 
 DIRECTORY_INODES = (
     8  # the run directory, its marker, the data directories; mdtest's one; IOR's links are counted apart
@@ -13,7 +13,7 @@ DIRECTORY_INODES = (
 DIRECTORY_BYTES = 1024 * 1024  # what they may take on a file system with large blocks
 
 
-class Ground(NamedTuple):
+class Environment(NamedTuple):
     """What the node sees of the target before the run. Sizes in bytes.
 
     lock_held:    who holds the storage system, as a sentence, or None
@@ -54,14 +54,14 @@ class Ground(NamedTuple):
 
 @rule(
     'E0',
-    'An engine that can carry the pattern out exactly is installed',
+    'An engine that can carry the workload out exactly is installed',
     BEFORE,
     'refuse',
     'install one of them or name another with --engine',
     'what an engine cannot express is said, never silently replaced',
 )
-def engine_present(ground: Ground) -> Optional[str]:
-    return ground.no_engine
+def engine_present(environment: Environment) -> Optional[str]:
+    return environment.no_engine
 
 
 @rule(
@@ -72,8 +72,8 @@ def engine_present(ground: Ground) -> Optional[str]:
     'correct file_systems.<name>.path or .mount in trial.yaml',
     "the surgeon's rule: nothing outside the run directory is written or deleted",
 )
-def inside_the_target(ground: Ground) -> Optional[str]:
-    return ground.outside
+def inside_the_target(environment: Environment) -> Optional[str]:
+    return environment.outside
 
 
 @rule(
@@ -84,8 +84,8 @@ def inside_the_target(ground: Ground) -> Optional[str]:
     'mount it, or correct file_systems.<name>.type or .path in trial.yaml',
     'an empty mount point is a directory of the root disk, and measures well',
 )
-def right_type(ground: Ground) -> Optional[str]:
-    return ground.wrong_type
+def right_type(environment: Environment) -> Optional[str]:
+    return environment.wrong_type
 
 
 @rule(
@@ -94,10 +94,10 @@ def right_type(ground: Ground) -> Optional[str]:
     BEFORE,
     'refuse',
     'wait for it to end; then `seatrial clean`',
-    "fio's clients outlive a killed fio and write on (seen with 3.33)",
+    "fio's processes outlive a killed fio and write on (seen with 3.33)",
 )
-def nobody_left(ground: Ground) -> Optional[str]:
-    return ground.still_working
+def nobody_left(environment: Environment) -> Optional[str]:
+    return environment.still_working
 
 
 @rule(
@@ -108,8 +108,8 @@ def nobody_left(ground: Ground) -> Optional[str]:
     'unset LD_PRELOAD, or the module that sets it, and compare',
     'a library that stands before read(2) and write(2), such as a tracer, is measured too (ld.so(8))',
 )
-def nothing_preloaded(ground: Ground) -> Optional[str]:
-    return f'LD_PRELOAD is {ground.preloaded}' if ground.preloaded else None
+def nothing_preloaded(environment: Environment) -> Optional[str]:
+    return f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None
 
 
 @rule(
@@ -120,8 +120,8 @@ def nothing_preloaded(ground: Ground) -> Optional[str]:
     'wait for it to end, or see `seatrial clean` if it is dead',
     'NERSC and USC suites; reframe#1627',
 )
-def alone(ground: Ground) -> Optional[str]:
-    return ground.lock_held
+def alone(environment: Environment) -> Optional[str]:
+    return environment.lock_held
 
 
 @rule(
@@ -132,25 +132,25 @@ def alone(ground: Ground) -> Optional[str]:
     'free space, or set smaller sizes or a larger limit in trial.yaml',
     'Lockwood, Cori: 53-66 % of the acceptance figures on full OSTs; IO500 issue 28',
 )
-def room_enough(ground: Ground) -> Optional[str]:
-    limits = ground.plan.target.limits
+def room_enough(environment: Environment) -> Optional[str]:
+    limits = environment.plan.target.limits
     offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
-        ('bytes', ground.needed_bytes, 'free space', ground.free_bytes),
-        ('bytes', ground.needed_bytes, "the user's quota", ground.quota_bytes),
-        ('bytes', ground.needed_bytes, 'limits.bytes', limits.bytes),
-        ('inodes', ground.needed_inodes, 'free inodes', ground.free_inodes),
-        ('inodes', ground.needed_inodes, "the user's inode quota", ground.quota_inodes),
-        ('inodes', ground.needed_inodes, 'limits.inodes', limits.inodes),
+        ('bytes', environment.needed_bytes, 'free space', environment.free_bytes),
+        ('bytes', environment.needed_bytes, "the user's quota", environment.quota_bytes),
+        ('bytes', environment.needed_bytes, 'limits.bytes', limits.bytes),
+        ('inodes', environment.needed_inodes, 'free inodes', environment.free_inodes),
+        ('inodes', environment.needed_inodes, "the user's inode quota", environment.quota_inodes),
+        ('inodes', environment.needed_inodes, 'limits.inodes', limits.inodes),
     )
     for what, needed, name, offered in offers:
         if offered is not None and needed > offered:
             if what == 'bytes':
-                why = f', for {ground.narrowest}' if name == 'free space' and ground.narrowest else ''
+                why = f', for {environment.narrowest}' if name == 'free space' and environment.narrowest else ''
                 return (
-                    f'the case needs {approximate_size(needed)} ({needed} B) on {ground.plan.target.path}, '
+                    f'the case needs {approximate_size(needed)} ({needed} B) on {environment.plan.target.path}, '
                     f'more than {name}: {approximate_size(offered)} ({offered} B){why}'
                 )
-            return f'the case needs {needed} inodes on {ground.plan.target.path}, more than {name}: {offered}'
+            return f'the case needs {needed} inodes on {environment.plan.target.path}, more than {name}: {offered}'
     return None
 
 
@@ -162,9 +162,9 @@ def room_enough(ground: Ground) -> Optional[str]:
     'set state in trial.yaml to a directory outside file_systems.<name>.path',
     'hpc/ior PR 464',
 )
-def output_elsewhere(ground: Ground) -> Optional[str]:
-    if ground.raw_inside:
-        return f'the records {ground.plan.records} lie inside the target {ground.plan.target.path}'
+def output_elsewhere(environment: Environment) -> Optional[str]:
+    if environment.raw_inside:
+        return f'the records {environment.plan.records} lie inside the target {environment.plan.target.path}'
     return None
 
 
@@ -176,9 +176,11 @@ def output_elsewhere(ground: Ground) -> Optional[str]:
     'put state of trial.yaml on another file system, or allow it with records_on_target: true',
     'a hung target must not take the evidence with it',
 )
-def records_elsewhere(ground: Ground) -> Optional[str]:
-    if ground.same_device and not ground.plan.target.records_on_target:
-        return f'records ({ground.plan.records}) and target ({ground.plan.target.path}) are on one file system'
+def records_elsewhere(environment: Environment) -> Optional[str]:
+    if environment.same_device and not environment.plan.target.records_on_target:
+        return (
+            f'records ({environment.plan.records}) and target ({environment.plan.target.path}) are on one file system'
+        )
     return None
 
 
@@ -190,8 +192,8 @@ def records_elsewhere(ground: Ground) -> Optional[str]:
     'should the target hang, the evidence hangs with it',
     'P18',
 )
-def records_on_target(ground: Ground) -> Optional[str]:
-    if ground.same_device and ground.plan.target.records_on_target:
+def records_on_target(environment: Environment) -> Optional[str]:
+    if environment.same_device and environment.plan.target.records_on_target:
         return 'records and target are on one file system, as trial.yaml allows'
     return None
 
@@ -204,29 +206,29 @@ def records_on_target(ground: Ground) -> Optional[str]:
     'use the layout default on this file system',
     'asked is not got: lfs accepts more stripes than there are targets',
 )
-def layout_possible(ground: Ground) -> Optional[str]:
-    return ground.layout_fault
+def layout_possible(environment: Environment) -> Optional[str]:
+    return environment.layout_fault
 
 
 @rule(
     'P20a',
-    'The connections of every node are looked at before and after each launch, so that P20 sees a loss',
+    'The connections of every node are checked before and after each launch, so that P20 sees a loss',
     BEFORE,
     'label',
     'see the consoles of the nodes, or the logs of the servers for the time of the case',
     'osc.*.state of a Lustre client is not for every user to read, and tells of one node',
 )
-def connections_are_seen(ground: Ground) -> Optional[str]:
-    if ground.unseen is None:
+def connections_are_seen(environment: Environment) -> Optional[str]:
+    if environment.unseen is None:
         return None
-    if ground.unseen:
-        return f'not seen whether a connection to a server was lost: {ground.unseen}'
-    if ground.plan.case.nodes > 1:
-        return 'not seen whether a connection to a server was lost: only those of the first node are looked at'
+    if environment.unseen:
+        return f'not seen whether a connection to a server was lost: {environment.unseen}'
+    if environment.plan.case.nodes > 1:
+        return 'not seen whether a connection to a server was lost: only those of the first node are checked'
     return None
 
 
-def peak(plan: TrialPlan, per_client: int) -> Dict[str, int]:
+def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:
     """The most 'bytes' and 'inodes' that the case has on the target at once, marker and directories included."""
-    size, inodes = footprint(plan.workload, plan.points, per_client)
-    return {'bytes': size + DIRECTORY_BYTES, 'inodes': inodes + DIRECTORY_INODES}
+    most = kind_of(plan.kind).footprint(resized(plan.points, per_task))
+    return {'bytes': most.bytes + DIRECTORY_BYTES, 'inodes': most.inodes + DIRECTORY_INODES}

@@ -3,13 +3,14 @@
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.layout import target_name
-from seatrial.model.namespace import Namespace
 from seatrial.model.plan import TrialPlan, digest, metric
-from seatrial.model.record import Measurement, Records, Sample
+from seatrial.model.point import Point
+from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
-from seatrial.model.workload import Point, files_of, resized
 from seatrial.rules.registry import CASE, finding, rule, seen_elsewhere
 from seatrial.rules.stopping import state
+from seatrial.workload.registry import kind_of, metrics_at, metrics_of, planned_metrics
+from seatrial.workload.words import counted, listed
 
 
 class CaseSeen(NamedTuple):
@@ -25,13 +26,13 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     Those count that were taken with the last decided size, and at a point of the plan. A launch with several metrics
     is a sample of each.
     """
-    points = {point.label: point for point in plan.points}
+    labels = {point.label for point in plan.points}
     by_metric: Dict[str, List[Sample]] = {}
     for sample in records.samples:
         counts = sample.stage == 'measured' and records.sized and sample.sizing == records.sized.number
-        if counts and sample.point in points and sample.operation in plan.workload.operations:
-            for name in plan.measures(sample.operation, points[sample.point]):
-                by_metric.setdefault(metric(name, sample.point), []).append(sample)
+        if counts and sample.point.label in labels and sample.phase in plan.phases:
+            for each in metrics_of(sample.point, sample.phase):
+                by_metric.setdefault(metric(each.name, sample.point.label), []).append(sample)
     return by_metric
 
 
@@ -49,7 +50,7 @@ def cut_off(records: Records) -> bool:
     'to ReFrame a job that is killed after printing its table is OK (seen)',
 )
 def job_ended(seen: CaseSeen) -> Optional[str]:
-    end, fate = seen.records.end, seen.records.fate
+    end, job_state = seen.records.end, seen.records.job_state
     if not cut_off(seen.records):
         return None if end is None or end.reason == 'finished' else end.why
     if end is not None:
@@ -58,8 +59,8 @@ def job_ended(seen: CaseSeen) -> Optional[str]:
         said = 'the job died: it left no end record'
     else:
         # A job that Slurm has started may have left no record all the same: its node lacks Python, say.
-        said = 'the job left no record' if fate else 'the job never started: no record of it'
-    return f'{said}; {fate}' if fate else said
+        said = 'the job left no record' if job_state else 'the job never started: no record of it'
+    return f'{said}; {job_state}' if job_state else said
 
 
 @rule(
@@ -86,8 +87,8 @@ def of_this_plan(seen: CaseSeen) -> Optional[str]:
     'a lost line is a lost sample, and perhaps the one that failed',
 )
 def undamaged(seen: CaseSeen) -> Optional[str]:
-    torn = seen.records.torn
-    return None if torn == 0 else f'{torn} line{"s" if torn > 1 else ""} of the record cannot be read'
+    truncated = seen.records.truncated
+    return f'{counted(truncated, "line")} of the record cannot be read' if truncated else None
 
 
 @rule(
@@ -96,7 +97,7 @@ def undamaged(seen: CaseSeen) -> Optional[str]:
     CASE,
     'invalid',
     'the record was changed after the job, or Seatrial has a fault; measure again',
-    'a verdict is computed from the samples and believes no summary of them',
+    'a verdict is computed from the samples and from no summary of them',
 )
 def consistent(seen: CaseSeen) -> Optional[str]:
     end, sized = seen.records.end, seen.records.sized
@@ -104,28 +105,36 @@ def consistent(seen: CaseSeen) -> Optional[str]:
         return None
     by_metric = measured(seen.plan, seen.records)
     for point in seen.plan.points:
-        names = [name for each in seen.plan.workload.operations for name in seen.plan.measures(each, point)]
-        columns = {name: by_metric.get(metric(name, point.label), []) for name in names}
+        columns = {each.name: by_metric.get(metric(each.name, point.label), []) for each in metrics_at(point)}
+        decided = _with_share(point, sized.per_task)
         for name, samples in columns.items():
             where = metric(name, point.label)
             if [sample.repetition for sample in samples] != list(range(len(samples))):
                 return f'{where}: the repetitions are not numbered 1 to {len(samples)} without a gap'
-            if any(sample.per_client != sized.per_client for sample in samples):
-                return f'{where}: a sample has another share of each client than was decided'
+            if any(sample.point != decided for sample in samples):
+                return f'{where}: a sample was taken at another point than was decided'
             if any(sample.valid and sample.exit_status != 0 for sample in samples):
-                return f'{where}: a sample is called valid although the engine failed'
+                return f'{where}: a sample is said to be valid although the engine failed'
             if any(sample.valid and name not in sample.figures for sample in samples):
-                return f'{where}: a sample is called valid and lacks the figure'
+                return f'{where}: a sample is said to be valid and lacks the figure'
         fault = _stop_fault(seen.plan, columns, end.stopped.get(point.label, ''))
         if fault is not None:
             return f'{point.label}: {fault}'
     return None
 
 
+def _with_share(point: Point, per_task: int) -> Optional[Point]:
+    """The point as it was to be launched; None where it cannot have this share."""
+    try:
+        return kind_of(point.kind).resized(point, per_task)
+    except ValueError:
+        return None
+
+
 def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
     samples = [sample for column in columns.values() for sample in column]
     if not all(columns.values()):
-        return None  # an operation that was never measured is T5's
+        return None  # a phase that was never measured is T5's
     if said == 'invalid':
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
     if any(not sample.valid for sample in samples):
@@ -152,16 +161,17 @@ def complete(seen: CaseSeen) -> Optional[str]:
     by_metric = measured(seen.plan, seen.records)
     # Of a target that could not be tested its first metric says so.
     untested = {
-        sample.point
+        sample.point.label
         for samples in by_metric.values()
         for sample in samples
         if any(each.effect == 'incomplete' for each in sample.findings)
     }
-    planned = [name for name in seen.plan.metrics if name.partition('@')[2] not in untested]
-    missing = [name for name in planned if not by_metric.get(name)]
+    planned = planned_metrics(seen.plan)
+    tested = [name for name in planned if name.partition('@')[2] not in untested]
+    missing = [name for name in tested if not by_metric.get(name)]
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
-    return f'{len(missing)} of {len(seen.plan.metrics)} metrics were not measured ({", ".join(missing[:3])})'
+    return f'{len(missing)} of {len(planned)} metrics were not measured ({", ".join(missing[:3])})'
 
 
 @rule(
@@ -173,12 +183,8 @@ def complete(seen: CaseSeen) -> Optional[str]:
     'a curve of two points shows no trend',
 )
 def whole_sweep(seen: CaseSeen) -> Optional[str]:
-    left = seen.plan.left_out
-    if not left:
-        return None
-    if seen.plan.axis == 'layout':
-        return f'{len(left)} layouts of the check need more OSTs than there are ({seen.plan.target.osts})'
-    return f'{len(left)} values of the sweep over {seen.plan.axis} do not fit ({", ".join(map(str, left[:8]))})'
+    plan = seen.plan
+    return f'not all {plan.axis.plural} fit; left out: {listed(plan.left_out)}' if plan.left_out else None
 
 
 @rule(
@@ -191,24 +197,21 @@ def whole_sweep(seen: CaseSeen) -> Optional[str]:
 )
 def every_target(seen: CaseSeen) -> Optional[str]:
     plan, start = seen.plan, seen.records.start
-    if plan.axis not in ('ost', 'mdt') or start is None or plan.axis in plan.target.listed:
+    if start is None or plan.axis.name in plan.target.listed:
         return None
     lost = left_untested(plan, seen.records)
-    if not lost:
-        return None
-    more = f' and {len(lost) - LISTED} more' if len(lost) > LISTED else ''
-    return f'{", ".join(lost[:LISTED])}{more} take files and were not tested'
-
-
-LISTED = 8
+    return f'not tested, although files go there: {listed(lost)}' if lost else None
 
 
 def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
-    """The targets that take files, and that a sweep over targets has no point of."""
+    """The targets that take files, and that a sweep over targets of their kind has no point of."""
     points = {point.label for point in plan.points}
     rows = records.start.targets if records.start else ()
-    open_ = [row for row in rows if row.active and row.takes_objects is not False]
-    names = [target_name(row.kind, row.number) for row in open_ if row.kind.lower() == plan.axis]
+    names = [
+        target_name(row.kind, row.number)
+        for row in rows
+        if row.kind == plan.axis.equals and row.active and row.takes_objects is not False
+    ]
     return tuple(name for name in names if name not in points)
 
 
@@ -237,19 +240,19 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:
     plan, records = seen.plan, seen.records
-    if isinstance(plan.workload, Namespace):
-        return None  # no cache of bytes answers for the servers of names: T4 says what a client's did, P16a the rest
-    seconds = [s.measurement.seconds for each in measured(plan, records).values() for s in each if s.measurement]
-    if not seconds or records.start is None or records.sized is None:
+    if not kind_of(plan.kind).moves_data:
+        return None  # no cache of data answers for metadata servers: T4 says what a client's did, P16a the rest
+    samples = [sample for each in measured(plan, records).values() for sample in each]
+    seconds = [sample.measurement.seconds for sample in samples if sample.measurement]
+    if not seconds or records.start is None:
         return None
-    least = max(STORAGE_MIN_S, plan.sizing.min_s)
-    if min(seconds) < least:
-        return f'the shortest timed region lasted {min(seconds):.1f} s, less than {least:.0f} s'
+    min_s = max(STORAGE_MIN_S, plan.sizing.min_s)
+    if min(seconds) < min_s:
+        return f'the shortest timed region lasted {min(seconds):.1f} s, less than {min_s:.0f} s'
     if plan.target.server_cache_bytes is None or plan.target.fast_tier_bytes is None:
-        return 'server cache possible: its size is not declared'
-    plain = [point for point in plan.points if isinstance(point, Point)]
-    for point in (resized(each, plan.axis, records.sized.per_client) for each in plain):
-        used = sum(file.size for file in files_of(plan.workload, point))
+        return UNDECLARED
+    for point in dict.fromkeys(sample.point for sample in samples):
+        used = sum(file.size for file in kind_of(point.kind).files(point))
         needed = working_set(plan, point, records.start.memory_bytes)
         if used < needed:
             return (
@@ -258,12 +261,14 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
     return None
 
 
+UNDECLARED = 'server cache possible: its size is not declared'
+
 seen_elsewhere(
     'P16a',
-    'A rate of names that a contract or a criterion is decided by comes from long phases',
+    'A metadata rate that a contract or a criterion is decided by comes from long phases',
     CASE,
     'label',
-    'decides nothing: use the profile acceptance, or more files_per_client in trial.yaml',
+    'no valid result: use the profile acceptance, or more files_per_task in trial.yaml',
     'IO500 asks for phases of minutes; a short one is of the memory of the servers alone',
 )
 
@@ -273,28 +278,27 @@ def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
 
     The declared server caches are taken to be shared evenly by the servers that are seen.
     """
-    target, sized = plan.target, records.sized
-    if plan.axis != 'ost' or sized is None:
+    target = plan.target
+    samples = [sample for each in measured(plan, records).values() for sample in each]
+    if plan.axis.equals != 'OST' or not kind_of(plan.kind).moves_data or not samples:
         return None
     if target.server_cache_bytes is None or target.fast_tier_bytes is None:
-        return 'server cache possible: its size is not declared'
-    seen = (
+        return UNDECLARED
+    servers = (
         {server for name, server in records.start.servers.items() if name.startswith('ost')} if records.start else ()
     )
-    kept = target.server_cache_bytes // max(1, len(seen)) + target.fast_tier_bytes
-    given = min(
-        resized(point, plan.axis, sized.per_client).bytes_moved for point in plan.points if isinstance(point, Point)
-    )
+    kept = target.server_cache_bytes // max(1, len(servers)) + target.fast_tier_bytes
+    given = min(sample.point.bytes_moved for sample in samples)
     if given >= kept:
         return None
     return (
         f'a server may keep {approximate_size(kept)}, and a target is given {approximate_size(given)}; '
-        f'give the trial more bytes_per_client'
+        f'give the trial more bytes_per_task'
     )
 
 
 def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
-    """Why a rate of names is of too short a time for a contract (P16a), or None."""
+    """Why a metadata rate is of too short a time for a contract (P16a), or None."""
     seconds = [each for each in (seconds_of(sample, name) for sample in samples) if each is not None]
     if not seconds or min(seconds) >= PHASE_MIN_S:
         return None
@@ -303,15 +307,13 @@ def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
 
 def seconds_of(sample: Sample, name: str) -> Optional[float]:
     """How long the timed region of a metric lasted; None of one that was not timed."""
-    measurement = sample.measurement
-    if isinstance(measurement, Measurement):
-        return measurement.seconds
-    return next((rate.seconds for rate in measurement.rates if rate.metric == name), None) if measurement else None
+    found = sample.measurement.metric(name) if sample.measurement else None
+    return found.seconds if found and found.unit else None
 
 
 STORAGE_MIN_S = 60.0
 PHASE_MIN_S = 7.5
-"""Seconds of a phase on names: a quarter of what the profile acceptance sizes the shortest one for."""
+"""Seconds of a metadata phase: a quarter of what the profile acceptance sizes the shortest one for."""
 
 
 def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:

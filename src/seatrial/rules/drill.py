@@ -12,27 +12,25 @@ a figure: it names a component, the verdict stands without it.
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.plan import metric
-from seatrial.rules.outliers import again, alike, standings
+from seatrial.rules.outliers import again, alike, scores
 from seatrial.rules.servers import Component, components
 from seatrial.rules.stopping import t_interval
+from seatrial.workload.words import counted, listed
 
 REPETITIONS = 4
-"""Of each group in a round: the least with which a difference of twice the least effect is seen through 5 % noise."""
+"""Of each group in a round: enough to see a difference of twice the smallest effect through 5 % noise."""
 
-MOST_PARTS = 8
-MOST_SUSPECTS = 2
+MAX_PARTS = 8
+MAX_SUSPECTS = 2
 """Into how many groups a suspect is divided at most, and how many suspects are divided in one round: the slowest."""
-
-LISTED = 8
-"""Targets of one group that a sentence names."""
 
 Members = Tuple[str, ...]
 
 
 class Breach(NamedTuple):
-    """A metric whose interval lies below its bound, in the unit of the metric. high: the interval's upper end."""
+    """A metric whose interval lies below its bound, in base units. high: the interval's upper end."""
 
-    operation: str
+    metric: str
     point: str
     bound: float
     high: float
@@ -54,7 +52,7 @@ class Search(NamedTuple):
     found:    what was found slow and cannot be divided, with the share that it is slower
     lost:     suspects of which no part was slow again
     unfollowed: groups that were slow, and more than are divided in one round
-    alike:    whether the first groups are surely less than the least effect apart
+    alike:    whether the first groups are surely less than the smallest effect apart
     """
 
     servers: Mapping[str, str]
@@ -109,9 +107,9 @@ def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Seq
     usable = {label: own for label, own in figures.items() if own}
     suspected = [each.label for each in measured if not each.is_control]
     by_control = any(each.is_control and each.label in usable for each in measured)
-    standing = again(suspected, usable) if by_control else standings(usable)
-    slow = {each.name: each.effect for each in standing if each.slow}
-    as_fast = {each.name for each in standing if not each.slow}
+    scored = again(suspected, usable) if by_control else scores(usable)
+    slow = {each.name: each.effect for each in scored if each.slow}
+    as_fast = {each.name for each in scored if not each.slow}
     fast = {name for each in measured if each.label in as_fast for name in each.targets}
     next_: Dict[Members, float] = {}
     found, lost = list(search.found), list(search.lost)
@@ -131,12 +129,12 @@ def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Seq
     slowest = sorted(next_.items(), key=lambda item: -item[1])
     return Search(
         search.servers,
-        tuple(slowest[:MOST_SUSPECTS]),
+        tuple(slowest[:MAX_SUSPECTS]),
         tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
         tuple(dict.fromkeys(found)),
         tuple(lost),
         search.rounds + 1,
-        search.unfollowed + len(slowest[MOST_SUSPECTS:]),
+        search.unfollowed + len(slowest[MAX_SUSPECTS:]),
         search.alike if search.rounds else alike(usable),
     )
 
@@ -155,39 +153,36 @@ def conclusion(search: Search, targets: Sequence[str], out_of_time: bool) -> str
     said = [each.words for each in slow_components(search, targets)]
     if search.rounds:
         said += [
-            f'one or more of {_listed(members)} are {100 * effect:.0f} % slower'
-            for members, effect in search.suspects
+            f'one or more of {listed(members)} are {100 * effect:.0f} % slower' for members, effect in search.suspects
         ]
     if search.unfollowed:
-        said.append(f'and {search.unfollowed} more slow group{"s" if search.unfollowed > 1 else ""} not followed')
+        said.append(f'and {counted(search.unfollowed, "more slow group")} not followed')
     if out_of_time:
-        return '; '.join([*said, 'the time budget ended before more could be told'])
+        return '; '.join([*said, 'time budget exhausted before the search was done'])
     if said:
         return '; '.join(said)
     if search.lost:
-        return 'a group of targets seemed slow, and none of its parts did: nothing is named'
+        return 'a group of targets seemed slow, and none of its parts did: no target is named'
     if not search.rounds:
-        return 'there are no targets to be told apart'
+        return 'there are no targets to compare'
     if not search.cleared:
         return 'the groups of targets could not be compared, because too few launches on them are valid'
     if not search.alike:
-        return (
-            'nothing can be told apart: no group of targets is slower than most, and they are not shown to be alike'
-        )
-    return 'no group of targets is slower than the others: look elsewhere, as at the network or at all of them'
+        return 'undecided: no group of targets is slower than most, and they are not shown to be alike'
+    return 'no group of targets is slower than the others: check the network, or whether all are slow'
 
 
 def _parts(suspect: Members, servers: Mapping[str, str]) -> List[Members]:
-    """By server where it has several, else in halves; at most MOST_PARTS."""
+    """By server where it has several, else in halves; at most MAX_PARTS."""
     by_server: Dict[str, List[str]] = {}
     for name in suspect:
         by_server.setdefault(servers.get(name, ''), []).append(name)
     parts = [tuple(own) for own in by_server.values()]
     if len(parts) > 1:
         size = min(map(len, parts))
-        if sum(len(_chunks(part, size)) for part in parts) <= MOST_PARTS:
+        if sum(len(_chunks(part, size)) for part in parts) <= MAX_PARTS:
             return parts
-        return _chunks(suspect, -(-len(suspect) // MOST_PARTS))
+        return _chunks(suspect, -(-len(suspect) // MAX_PARTS))
     return _chunks(suspect, max(1, len(suspect) // 2))
 
 
@@ -195,11 +190,6 @@ def _chunks(members: Members, size: int) -> List[Members]:
     """Groups of this size that hold all members; the last shares some with the one before if they do not divide."""
     starts = [*range(0, len(members) - size, size), len(members) - size]
     return [members[start : start + size] for start in starts]
-
-
-def _listed(members: Members) -> str:
-    more = len(members) - LISTED
-    return ', '.join(members[:LISTED]) + (f' and {more} more' if more > 0 else '')
 
 
 def _label(place: int) -> str:

@@ -1,22 +1,22 @@
 """Which of many equals is slow: nodes, OSTs or MDTs that should all give the same figure, where larger is better.
 
-A place is suspected where two things hold: it is beyond what the scatter of its equals explains, and it is at least
-LEAST_EFFECT slower than they are. It is slow only if a second measurement beside others finds both again. A place
-that is unusually fast is never named.
+A component is suspected where two things hold: it is beyond what the scatter of its equals explains, and it is at
+least MIN_EFFECT slower than they are. It is slow only if a second measurement beside others finds both again. A
+component that is unusually fast is never named.
 
 Scatter is the modified z-score of median and MAD (Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC
 1993; their threshold is 3.5). Of many equals some are beyond any fixed threshold every night, so it grows with their
 number: it is the quantile at which FALSE_SUSPECTS of a healthy system are expected (Bonferroni). A MAD has 37 % of
 the efficiency of a standard deviation (Rousseeuw and Croux, JASA 88, 1993), so the quantile is Student's with as many
-degrees of freedom as 37 % of the places would give. Under FEW places that is too much to ask; there each is compared
-with each other by Welch's interval (Biometrika 34, 1947).
+degrees of freedom as 37 % of the components would give. Under FEW of them that is too much to ask; there each is
+compared with each other by Welch's interval (Biometrika 34, 1947).
 
 Where about as many are slow as fast, neither rule knows which is usual, and a median and MAD show nothing. So it is
-asked as well whether the places part into two groups LEAST_EFFECT apart: the cut that leaves the least absolute
+asked as well whether the components split into two groups MIN_EFFECT apart: the cut that leaves the least absolute
 deviation inside both (Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958). A best cut finds some difference
 in any noise; therefore one half of the repetitions makes it and the other half has to show it, and the other way
 round (Cox, A Note on Data-Splitting, Biometrika 62, 1975); and Welch's interval of all of them must lie beyond
-LEAST_EFFECT, of which few places would else be apart by chance. What is found and wrongly named: docs/isolation.md.
+MIN_EFFECT, of which few components would else be apart by chance. What is found and wrongly named: docs/isolation.md.
 """
 
 import math
@@ -26,17 +26,17 @@ from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.rules.stopping import t_quantile
 
-LEAST_EFFECT = 0.10
-"""Share. A place that is less slower than its equals is not named, however sure it is."""
+MIN_EFFECT = 0.10
+"""Share. A component that is less slower than its equals is not named, however sure it is."""
 
 FEW = 32
-"""Fewer places than these are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5."""
+"""Fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5."""
 
 CONTROLS = 16
-"""Places beside which suspects are measured again, at least, for a MAD: of few suspects the threshold is low."""
+"""Components beside which suspects are measured again, at least, for a MAD: of few suspects the threshold is low."""
 
-LEAST_GROUP = 10
-"""One in so many places, and at least one, is the least group: what is rarer is an outlier, or fast."""
+MIN_GROUP = 10
+"""One in so many components, and at least one, is the smallest group: what is rarer is an outlier, or fast."""
 
 FALSE_SUSPECTS = 0.05
 """Expected of one comparison of a healthy system with normal scatter, at most, before any effect is asked."""
@@ -47,8 +47,8 @@ CONFIDENCE = 0.90
 Figures = Mapping[str, Sequence[float]]
 
 
-class Standing(NamedTuple):
-    """How a place stands among its equals, in the unit of the figures.
+class Score(NamedTuple):
+    """How a component compares with its equals, in the unit of the figures.
 
     figure:        the median of its repetitions; of an even number of them the higher one of the middle two, because
                    what disturbs a launch only slows it
@@ -67,10 +67,10 @@ class Standing(NamedTuple):
     slow: bool
 
 
-def standings(figures: Figures) -> Tuple[Standing, ...]:
-    """Each of these places against all of the others, in their order; none where there are fewer than two.
+def scores(figures: Figures) -> Tuple[Score, ...]:
+    """Each of these components against all of the others, in their order; none where there are fewer than two.
 
-    figures: of every repetition, by the name of the place; a place without any has no standing. Raises ValueError for
+    figures: of every repetition, by the name of the component; one without any has no score. Raises ValueError for
     a figure that is not above zero, or not finite.
     """
     typical = _typical(figures)
@@ -81,17 +81,17 @@ def standings(figures: Figures) -> Tuple[Standing, ...]:
     if len(typical) < FEW:
         return tuple(_in_pairs(name, typical[name], others[name], figures, typical) for name in typical)
     scatter = _scatter(ordered)
-    least = threshold(len(typical), len(typical))
-    return tuple(_among_many(name, typical[name], others[name], scatter, least) for name in typical)
+    bound = threshold(len(typical), len(typical))
+    return tuple(_among_many(name, typical[name], others[name], scatter, bound) for name in typical)
 
 
-def suspects(figures: Figures) -> Tuple[Standing, ...]:
-    """The places that seem slow, the slowest first. A second measurement has to confirm them."""
-    return _slowest_first(standings(figures))
+def suspects(figures: Figures) -> Tuple[Score, ...]:
+    """The components that seem slow, the slowest first. A second measurement has to confirm them."""
+    return _slowest_first(scores(figures))
 
 
-def again(suspected: Sequence[str], figures: Figures) -> Tuple[Standing, ...]:
-    """Each suspect of which there are figures against the controls alone: all other places that have some.
+def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
+    """Each suspect of which there are figures against the controls alone: all others that have some.
 
     figures: of the second measurement. Suspects never stand for what is usual, so that several of them cannot hide
     each other. Slow is here what either rule finds so: whom it concerns is no longer chosen from many.
@@ -104,25 +104,25 @@ def again(suspected: Sequence[str], figures: Figures) -> Tuple[Standing, ...]:
     ordered = sorted(controls.values())
     usual = _median(ordered)
     scatter, enough = _scatter(ordered), len(controls) >= CONTROLS
-    least = threshold(len(controls), len(tested))
+    bound = threshold(len(controls), len(tested))
 
-    def stands(name: str) -> Standing:
-        found = _among_many(name, typical[name], usual, scatter, least)
+    def score(name: str) -> Score:
+        found = _among_many(name, typical[name], usual, scatter, bound)
         if enough and found.slow:
             return found
         in_pairs = _in_pairs(name, typical[name], usual, figures, {**controls, name: 0.0})
         return in_pairs._replace(z=found.z) if enough else in_pairs
 
-    return tuple(map(stands, tested))
+    return tuple(map(score, tested))
 
 
-def confirmed(suspected: Sequence[str], figures: Figures) -> Tuple[Standing, ...]:
+def confirmed(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
     """The suspects that the second measurement finds slow again, the slowest first."""
     return _slowest_first(again(suspected, figures))
 
 
 class Groups(NamedTuple):
-    """Places that part into two groups, each by its names, the slowest first, and the median of its figures."""
+    """Components that split into two groups, each by its names, the slowest first, and the median of its figures."""
 
     slow: Tuple[str, ...]
     fast: Tuple[str, ...]
@@ -135,10 +135,10 @@ class Groups(NamedTuple):
         return 1 - self.of_the_slow / self.of_the_fast
 
 
-def parted(figures: Figures) -> Optional[Groups]:
-    """The two groups that the places part into, LEAST_EFFECT or more apart; None where they are not seen to.
+def split(figures: Figures) -> Optional[Groups]:
+    """The two groups that the components split into, MIN_EFFECT or more apart; None where they are not seen to.
 
-    Figures in the order of the repetitions; a place with fewer than two is left out. Raises ValueError as standings.
+    Figures in the order of the repetitions; a component with fewer than two is left out. Raises ValueError as scores.
     """
     usable = {name: values for name, values in figures.items() if len(values) > 1}
     if len(usable) < 2:
@@ -148,23 +148,23 @@ def parted(figures: Figures) -> Optional[Groups]:
     whole = _typical(usable)
     groups = _between(_cut(whole), whole)
     slow, fast = ([value for name in names for value in usable[name]] for names in (groups.slow, groups.fast))
-    return groups if min(shown, groups.effect) >= LEAST_EFFECT and _slower(slow, fast) else None
+    return groups if min(shown, groups.effect) >= MIN_EFFECT and _slower(slow, fast) else None
 
 
 def alike(figures: Figures) -> bool:
-    """Whether no place is LEAST_EFFECT slower than another, surely: Welch's interval of each pair is above it."""
+    """Whether no component is MIN_EFFECT slower than another, surely: Welch's interval of each pair is above it."""
     known = [values for values in figures.values() if values]
     return len(known) > 1 and all(_as_fast(own, other) for own in known for other in known if own is not other)
 
 
-def threshold(places: int, tested: int) -> float:
-    """The modified z-score beyond which one of `tested` places is suspected, the MAD being that of `places`."""
-    degrees = max(1, int(_EFFICIENCY * (places - 1)))
-    return max(_LEAST_Z, t_quantile(1 - 2 * FALSE_SUSPECTS / max(1, tested), degrees))
+def threshold(known: int, tested: int) -> float:
+    """The modified z-score beyond which one of `tested` is suspected, the MAD being that of so many `known` ones."""
+    degrees = max(1, int(_EFFICIENCY * (known - 1)))
+    return max(_MIN_Z, t_quantile(1 - 2 * FALSE_SUSPECTS / max(1, tested), degrees))
 
 
 _EFFICIENCY = 0.37
-_LEAST_Z = 3.5
+_MIN_Z = 3.5
 _MAD_TO_SIGMA = 0.6745
 
 
@@ -185,33 +185,31 @@ def _scatter(ordered: Sequence[float]) -> _Scatter:
     return _Scatter(median, _median(sorted(abs(figure - median) for figure in ordered)))
 
 
-def _among_many(name: str, figure: float, usual: float, scatter: _Scatter, least: float) -> Standing:
+def _among_many(name: str, figure: float, usual: float, scatter: _Scatter, bound: float) -> Score:
     # Where more than half are exactly alike, as a coarse clock has them, any other figure is beyond their scatter.
     z = _MAD_TO_SIGMA * (figure - scatter.median) / scatter.mad if scatter.mad else None
     effect = 1 - figure / usual
-    return Standing(name, figure, usual, effect, z, (z is None or z < -least) and effect >= LEAST_EFFECT)
+    return Score(name, figure, usual, effect, z, (z is None or z < -bound) and effect >= MIN_EFFECT)
 
 
-def _in_pairs(name: str, figure: float, usual: float, figures: Figures, among: Mapping[str, float]) -> Standing:
-    """Slow is what is slower than most of the others: where most are slow, nobody knows which is usual (parted)."""
+def _in_pairs(name: str, figure: float, usual: float, figures: Figures, among: Mapping[str, float]) -> Score:
+    """Slow is what is slower than most of the others: where most are slow, nobody knows which is usual (split)."""
     slower = [_slower(figures[name], figures[other]) for other in among if other != name]
     effect = 1 - figure / usual
-    return Standing(name, figure, usual, effect, None, effect >= LEAST_EFFECT and 2 * sum(slower) > len(slower))
+    return Score(name, figure, usual, effect, None, effect >= MIN_EFFECT and 2 * sum(slower) > len(slower))
 
 
 def _cut(typical: Mapping[str, float]) -> Tuple[Tuple[str, ...], Tuple[str, ...]]:
     """The slow and the fast, by the cut that leaves the least absolute deviation from the medians of both."""
     names = sorted(typical, key=lambda name: typical[name])
     sums = [0.0, *accumulate(typical[name] for name in names)]
-    least = max(1, len(names) // LEAST_GROUP)
+    smallest = max(1, len(names) // MIN_GROUP)
 
     def deviation(first: int, last: int) -> float:
         low, high = (first + last) // 2, (first + last + 1) // 2
         return (sums[last] - sums[high]) - (sums[low] - sums[first])
 
-    cut = min(
-        range(least, len(names) - least + 1), key=lambda place: deviation(0, place) + deviation(place, len(names))
-    )
+    cut = min(range(smallest, len(names) - smallest + 1), key=lambda at: deviation(0, at) + deviation(at, len(names)))
     return tuple(names[:cut]), tuple(names[cut:])
 
 
@@ -221,15 +219,15 @@ def _between(cut: Tuple[Tuple[str, ...], Tuple[str, ...]], typical: Mapping[str,
 
 
 def _as_fast(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the one is surely not LEAST_EFFECT below the other's."""
-    return _slower([(1 - LEAST_EFFECT) ** 2 * value for value in other], own)
+    """Whether the mean of the one is surely not MIN_EFFECT below the other's."""
+    return _slower([(1 - MIN_EFFECT) ** 2 * value for value in other], own)
 
 
 def _slower(own: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether the mean of the one is surely LEAST_EFFECT below the other's (Welch's interval for the difference)."""
+    """Whether the mean of the one is surely MIN_EFFECT below the other's (Welch's interval for the difference)."""
     if min(len(own), len(other)) < 2:
         return False
-    share = 1 - LEAST_EFFECT
+    share = 1 - MIN_EFFECT
     mean, error = _mean_and_error(own)
     other_mean, other_error = _mean_and_error([share * value for value in other])
     both = error + other_error
@@ -260,5 +258,5 @@ def _median_without(ordered: Sequence[float], one: float) -> float:
     return at(left // 2) if left % 2 else (at(left // 2 - 1) + at(left // 2)) / 2
 
 
-def _slowest_first(found: Sequence[Standing]) -> Tuple[Standing, ...]:
+def _slowest_first(found: Sequence[Score]) -> Tuple[Score, ...]:
     return tuple(sorted((each for each in found if each.slow), key=lambda each: -each.effect))

@@ -1,17 +1,21 @@
-"""What a record says of each place of an isolation sweep (node, OST, MDT), and which have to be measured again.
+"""What a record says of each component of an isolation sweep (node, OST, MDT), and which to measure again.
 
-A sweep over targets has one figure a place and launch. A node sweep has one a node in every launch: bytes of the
-node's clients over the longest of their times, once while all nodes work and once while the node's group works alone.
+A sweep over targets has one figure a target and launch. A node sweep has one a node in every launch: bytes of the
+node's tasks over the longest of their times, once while all nodes work and once while the node's group works alone.
 """
 
+from statistics import median
 from types import MappingProxyType
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from seatrial.model.layout import target_name
+from seatrial.model.metric import HIGHER, Measurement, NodeTime, TaskTime
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import FLASH, JobTime, Measurement, NodeTime, Records, Sample
-from seatrial.model.workload import TOGETHER
+from seatrial.model.record import FLASH, Records, Sample
 from seatrial.rules.outliers import suspects
+from seatrial.workload.base import CACHED, COLD, UNKNOWN
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.sweep import ALL_NODES
 
 CONFIRM = 'confirm'
 """The stage of samples of the second measurement."""
@@ -27,7 +31,7 @@ class Comparison(NamedTuple):
 
     metric: where some of it was read cold and some not, with the state of the cache: 'read (cached)' is another one
     how: TOGETHER_WORDS or ALONE_WORDS of a node sweep; of targets their kind, where there are several
-    figures: of every repetition, by the name of the place
+    figures: of every repetition, by the name of the component
     """
 
     metric: str
@@ -36,11 +40,11 @@ class Comparison(NamedTuple):
 
 
 def by_node(measurement: Measurement) -> Measurement:
-    """The measurement with its clients reduced to one row a node: a sweep over thousands must stay readable."""
-    jobs: Dict[str, List[JobTime]] = {}
-    for job in measurement.jobs:
-        jobs.setdefault(short(job.host), []).append(job)
-    return measurement._replace(jobs=(), nodes=tuple(_node_time(host, own) for host, own in sorted(jobs.items())))
+    """The measurement with its tasks reduced to one row a node: a sweep over thousands must stay readable."""
+    tasks: Dict[str, List[TaskTime]] = {}
+    for task in measurement.tasks:
+        tasks.setdefault(short(task.host), []).append(task)
+    return measurement._replace(tasks=(), nodes=tuple(_node_time(host, own) for host, own in sorted(tasks.items())))
 
 
 def short(host: str) -> str:
@@ -60,7 +64,7 @@ def second(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
 
 
 def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
-    """The places that the first measurement suspects, by metric, the slowest first; those in any way it was made."""
+    """The components that the first measurement suspects, by metric, the slowest first; in any way it was made."""
     found: Dict[str, Dict[str, float]] = {}
     for each in first(plan, records):
         for one in suspects(each.figures):
@@ -70,20 +74,20 @@ def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
 
 
 def alone(plan: TrialPlan, compared: Sequence[Comparison]) -> Dict[str, Tuple[str, ...]]:
-    """By operation the places that were measured often enough, and not beside others in the same way."""
-    least = plan.stopping.least
+    """By metric the components that were measured often enough, and not beside others in the same way."""
+    minimum = plan.stopping.minimum
     made: Dict[Tuple[str, str, str], int] = {}
     beside: Set[Tuple[str, str, str]] = set()
     for each in compared:
         keys = {name: (operation_of(each.metric), each.how, name) for name in each.figures}
-        often = {keys[name] for name, figures in each.figures.items() if len(figures) >= least}
+        often = {keys[name] for name, figures in each.figures.items() if len(figures) >= minimum}
         beside |= often if len(often) > 1 else set()
         for name, figures in each.figures.items():
             made[keys[name]] = made.get(keys[name], 0) + len(figures)
     found: Dict[str, List[str]] = {}
-    for operation, _, name in sorted(key for key, count in made.items() if count >= least and key not in beside):
-        found.setdefault(operation, []).append(name)
-    return {operation: tuple(dict.fromkeys(names)) for operation, names in found.items()}
+    for metric, _, name in sorted(key for key, count in made.items() if count >= minimum and key not in beside):
+        found.setdefault(metric, []).append(name)
+    return {metric: tuple(dict.fromkeys(names)) for metric, names in found.items()}
 
 
 def operation_of(metric: str) -> str:
@@ -96,7 +100,7 @@ def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
     rows = records.start.targets if records.start else ()
     flash = {target_name(row.kind, row.number) for row in rows if FLASH in row.flags}
     own = [point.label for point in plan.points]
-    if plan.axis == 'group' or not 0 < sum(label in flash for label in own) < len(own):
+    if plan.axis.equals == 'node' or not 0 < sum(label in flash for label in own) < len(own):
         return NO_KINDS
     return {label: FLASH if label in flash else f'not {FLASH}' for label in own}
 
@@ -116,37 +120,36 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
     found: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
     kind, mixed = kinds(plan, records), _mixed(records)
     for sample in samples:
-        if not sample.valid:
+        if not sample.valid or sample.measurement is None:
             continue
         # A figure from a cache says nothing of one that was fetched.
-        state = _STATES[sample.cache] if sample.operation in mixed else ''
-        if plan.axis == 'group':
-            how = '' if sample.stage == CONFIRM else TOGETHER_WORDS if sample.point == TOGETHER else ALONE_WORDS
-            assert isinstance(sample.measurement, Measurement)
+        state, label = _STATES[sample.cache] if sample.phase in mixed else '', sample.point.label
+        if plan.axis.equals == 'node':
+            how = '' if sample.stage == CONFIRM else TOGETHER_WORDS if label == ALL_NODES else ALONE_WORDS
             for node in sample.measurement.nodes:
-                own = found.setdefault((f'{sample.operation}{state}', how), {})
+                own = found.setdefault((f'{sample.phase}{state}', how), {})
                 own.setdefault(node.host, []).append(node.bandwidth)
         else:
-            for metric, figure in sample.figures.items():
-                own = found.setdefault((f'{metric}{state}', kind.get(sample.point, '')), {})
-                own.setdefault(sample.point, []).append(figure)
+            figures = sample.figures
+            for each in metrics_of(sample.point, sample.phase):
+                if each.better == HIGHER and each.name in figures:  # what is slow has a rate that is low
+                    own = found.setdefault((f'{each.name}{state}', kind.get(label, '')), {})
+                    own.setdefault(label, []).append(figures[each.name])
     return tuple(Comparison(metric, how, figures) for (metric, how), figures in found.items())
 
 
-_STATES = {'': '', 'cold': '', 'cached': ' (cached)', 'unknown': ' (cache unknown)'}
+_STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
 
 
 def _mixed(records: Records) -> Set[str]:
-    """The operations that were not read in one state of the cache."""
+    """The phases that did not read in one state of the cache."""
     seen: Dict[str, Set[str]] = {}
     for sample in records.samples:
         if sample.stage in ('measured', CONFIRM) and sample.valid:
-            seen.setdefault(sample.operation, set()).add(sample.cache)
-    return {operation for operation, states in seen.items() if len(states) > 1}
+            seen.setdefault(sample.phase, set()).add(sample.cache)
+    return {phase for phase, states in seen.items() if len(states) > 1}
 
 
-def _node_time(host: str, jobs: Sequence[JobTime]) -> NodeTime:
-    seconds = sorted(job.seconds for job in jobs)
-    half = len(seconds) // 2
-    median = seconds[half] if len(seconds) % 2 else (seconds[half - 1] + seconds[half]) / 2
-    return NodeTime(host, len(jobs), sum(job.bytes_moved for job in jobs), median, seconds[-1])
+def _node_time(host: str, tasks: Sequence[TaskTime]) -> NodeTime:
+    seconds = sorted(task.seconds for task in tasks)
+    return NodeTime(host, len(tasks), sum(task.bytes_moved for task in tasks), median(seconds), seconds[-1])

@@ -3,7 +3,7 @@
 import statistics
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
-FEWEST = 2
+MIN_TARGETS = 2
 """Targets of a server that must all be slow before it is named in their place; one alone says nothing of it."""
 
 
@@ -21,14 +21,14 @@ class Component(NamedTuple):
     @property
     def is_server(self) -> bool:
         """Whether it is the server as a whole."""
-        return len(self.targets) >= FEWEST
+        return len(self.targets) >= MIN_TARGETS
 
     @property
     def words(self) -> str:
         """For people: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower', 'ost0003 of 10.0.0.5@o2ib is 35 % slower'."""
         of = f' of {self.server}' if self.server else ''
         if self.is_server:
-            every = 'both' if len(self.targets) == FEWEST else f'all {len(self.targets)}'
+            every = 'both' if len(self.targets) == MIN_TARGETS else f'all {len(self.targets)}'
             return f'{every} {self.targets[0][:3].upper()}s{of} are {100 * self.effect:.0f} % slower'
         return f'{self.targets[0]}{of} is {100 * self.effect:.0f} % slower'
 
@@ -47,7 +47,7 @@ def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mappin
     found: List[Component] = []
     named: List[str] = []
     for server, own in by_server.items():
-        if len(by_server) > 1 and len(own) >= FEWEST and all(name in slow for name in own):
+        if len(by_server) > 1 and len(own) >= MIN_TARGETS and all(name in slow for name in own):
             found.append(Component(server, tuple(own), statistics.median(slow[name] for name in own)))
             named += own
     found += [Component(servers.get(name, ''), (name,), effect) for name, effect in slow.items() if name not in named]

@@ -51,27 +51,27 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     """What the rule says after these repetitions of a point: to be asked again after each of them.
 
     Every metric has one entry a repetition, in their order: its value, or None where it was not valid. A repetition
-    counts once all metrics have their entry; those without a valid value use up `most` all the same, so that a point
-    whose measurements cannot be believed ends too.
+    counts once all metrics have their entry; those without a valid value use up `maximum` all the same, so that a
+    point whose measurements are all invalid ends too.
 
-    The point has converged at the first repetition at which every metric has at least `least` valid values and a half
-    width of at most max_relative_error x |mean|. It is owed `extra` valid repetitions from there, whatever they show.
-    Unconverged after `most`, or still owed something after most + extra: 'exhausted'. Nothing that is appended later
-    changes a 'done'. Raises ValueError without metrics, or for a value that is not finite.
+    The point has converged at the first repetition at which every metric has at least `minimum` valid values and a
+    half width of at most max_relative_error x |mean|. It is owed `extra` valid repetitions from there, whatever they
+    show. Unconverged after `maximum`, or still owed something after maximum + extra: 'exhausted'. Nothing that is
+    appended later changes a 'done'. Raises ValueError without metrics, or for a value that is not finite.
     """
     if not values_by_metric:
         raise ValueError('a point without metrics has nothing to stop at')
     made = min(len(values) for values in values_by_metric.values())
     if rule.fixed:
-        return State('done', 'fixed') if made >= rule.least else State('more')
-    converged_at = _converged_at(values_by_metric, rule, min(made, rule.most))
+        return State('done', 'fixed') if made >= rule.minimum else State('more')
+    converged_at = _converged_at(values_by_metric, rule, min(made, rule.maximum))
     if converged_at is None:
-        return State('done', 'exhausted') if made >= rule.most else State('more')
-    cap = min(made, rule.most + rule.extra)
+        return State('done', 'exhausted') if made >= rule.maximum else State('more')
+    cap = min(made, rule.maximum + rule.extra)
     counted = min(len(_valid(values[converged_at:cap])) for values in values_by_metric.values())
     if counted >= rule.extra:
         return State('done', 'converged', converged_at)
-    if cap == rule.most + rule.extra:
+    if cap == rule.maximum + rule.extra:
         return State('done', 'exhausted', converged_at)
     return State('extra', '', converged_at, rule.extra - counted)
 
@@ -110,7 +110,7 @@ def t_quantile(confidence: float, df: int) -> float:
 
 
 def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
-    for count in range(rule.least, made + 1):
+    for count in range(rule.minimum, made + 1):
         if all(converged(_valid(values[:count]), rule) for values in values_by_metric.values()):
             return count
     return None
@@ -118,7 +118,7 @@ def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, ma
 
 def converged(values: Sequence[float], rule: StoppingRule) -> bool:
     """Whether the interval of these values is as short as the rule asks, and they are enough for one."""
-    if len(values) < rule.least:
+    if len(values) < rule.minimum:
         return False
     interval = t_interval(values, rule.confidence)
     return interval.half_width <= rule.max_relative_error * abs(interval.mean)

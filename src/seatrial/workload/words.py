@@ -25,3 +25,12 @@ def counted(number: int, one: str, many: str = '') -> str:
 def joined(words: Sequence[str], last: str) -> str:
     """'a, b and c', with the word that comes before the last one."""
     return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} {last} {words[-1]}'
+
+
+LISTED = 8
+
+
+def listed(names: Sequence[str]) -> str:
+    """At most LISTED of the names, and how many more there are: 'ost0001, ost0002 and 3 more'."""
+    more = len(names) - LISTED
+    return ', '.join(names[:LISTED]) + (f' and {grouped(more)} more' if more > 0 else '')

@@ -1,0 +1,219 @@
+"""The verdict of a case. Pure functions over its plan and records; nothing is measured here."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from seatrial.judge.caveats import caveats
+from seatrial.judge.expectations import (
+    Curves,
+    ExpectationResult,
+    Guarantee,
+    judge_curves,
+    judge_guarantee,
+    not_judged,
+)
+from seatrial.judge.measured import as_meant, judge_metric
+from seatrial.judge.outliers import SLOW, SUSPECTED, Isolation, isolation
+from seatrial.judge.references import (
+    CONTRACT,
+    OUTSIDE,
+    UNDECIDED,
+    Reference,
+    ReferenceResult,
+    judge_reference,
+)
+from seatrial.judge.verdict import (
+    OF_EFFECT,
+    WORST_FIRST,
+    CaseResult,
+    Criteria,
+    MetricResult,
+    Verdict,
+    of_relation,
+    worst,
+)
+from seatrial.model.metric import Fact
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Drill, Finding, Records, Sample
+from seatrial.rules.case import CaseSeen, measured
+from seatrial.rules.issued import comparisons, issued_findings
+from seatrial.rules.registry import CASE, findings
+from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.words import LISTED
+
+NO_CRITERION = (
+    'no criterion: an acceptance is compared with something; '
+    'give it a contract in references.yaml, or enforce an expectation in trial.yaml'
+)
+_NO_CRITERIA = Criteria()
+_OF_INTERVAL = {OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+
+
+def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
+    """The verdict of one case from its plan and what its job recorded; an empty record is INCOMPLETE.
+
+    A smoke test is compared with nothing: it has too few repetitions, and its expectations are only listed.
+    """
+    found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
+    found += issued_findings(plan, records)
+    by_metric = measured(plan, records)
+    start, end = records.start, records.end
+    engine = start.engine if start else ''
+    metrics = tuple(
+        judge_metric(plan, records, by_metric, point, each, found)
+        for point in plan.points
+        for each in metrics_at(point)
+    )
+    unjudged = f'{plan.profile}: {plan.stopping.minimum} repetitions, not judged' if plan.stopping.fixed else ''
+    references: tuple[ReferenceResult, ...] = ()
+    if not unjudged:
+        references = tuple(_judge_reference(each, metrics, engine, plan.profile) for each in criteria.references)
+        metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
+    curves = _curves(plan, metrics, engine)
+    facts = _facts(by_metric.values())
+    expectations = (*_judge_expectations(curves, criteria, unjudged), *_judge_guarantees(facts, criteria))
+    isolated = isolation(plan, records, unjudged)
+    against = [*_against(found, metrics, references, expectations), *_of_places(isolated)]
+    against.sort(key=lambda reason: WORST_FIRST.index(reason[0]))
+    # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
+    asked = criteria.references or criteria.enforced_expectations
+    if plan.profile == 'acceptance' and not isolated and not asked:
+        against.append((Verdict.INCONCLUSIVE, NO_CRITERION))
+    return CaseResult(
+        case=plan.case,
+        profile=plan.profile,
+        verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics)]),
+        reasons=tuple(said for _, said in against),
+        labels=caveats(plan, records, found, by_metric, metrics, criteria, isolated),
+        engine=engine,
+        version=start.version if start else '',
+        skipped=start.skipped if start else (),
+        host=start.host if start else '',
+        per_task=records.sized.per_task if records.sized else None,
+        duration_s=end.ended - start.started if start and end else None,
+        metrics=metrics,
+        curves=curves,
+        expectations=expectations,
+        references=references,
+        unjudged=unjudged,
+        facts=facts,
+        darshan=comparisons(plan, records),
+        isolation=isolated,
+    )
+
+
+def _judge_reference(
+    reference: Reference, metrics: Sequence[MetricResult], engine: str, profile: str
+) -> ReferenceResult:
+    one = next((each for each in metrics if each.metric == reference.metric), None)
+    if one is None:
+        return judge_reference(reference, (), engine)
+    doubt = one.why if one.verdict is Verdict.INVALID else ''
+    # A night that reads from the cache must not hide a regression; where no counter tells, a label says so.
+    if reference.origin == CONTRACT or profile == 'acceptance' or one.cache in ('cached', 'mixed'):
+        doubt = doubt or one.not_storage
+    drifting = profile == 'acceptance' and one.summary is not None and one.summary.drifting
+    return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting)
+
+
+def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
+    """The metric with the verdict that its reference makes of it."""
+    reference = next((each for each in references if each.metric == one.metric), None)
+    verdict = _OF_INTERVAL.get(reference.interval, Verdict.PASS) if reference else Verdict.PASS
+    if reference is None or verdict is Verdict.PASS or worst([verdict, one.verdict]) is not verdict:
+        return one
+    also = f'{one.why}; ' if one.verdict is verdict and one.why not in reference.words else ''
+    return replace(one, verdict=verdict, why=also + reference.words)
+
+
+def _with_drill(one: MetricResult, drill: Drill | None) -> MetricResult:
+    """The metric that fails, with what a search for the slow component came to; that is evidence and no verdict."""
+    if drill is None or drill.metric != one.metric or one.verdict is not Verdict.FAIL:
+        return one
+    return replace(one, why=f'{one.why}; drill-down: {drill.sentence}')
+
+
+def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
+    """What expectations may be judged on: samples that are valid and, in acceptance, that speak of storage."""
+    lists = kind_of(plan.kind).compares_in_launch
+    # A first listing that was none compares nothing.
+    warm = {each.point for each in metrics if lists and not as_meant(plan, each.cache)}
+
+    def usable(one: MetricResult) -> tuple[float, ...]:
+        elsewhere = plan.profile == 'acceptance' and one.not_storage and not as_meant(plan, one.cache)
+        return () if one.verdict is Verdict.INVALID or one.point in warm or elsewhere else one.values
+
+    values = {point.label: point.at for point in sorted(plan.points, key=lambda point: point.at)}
+    known = {(each.name, each.point): usable(each) for each in metrics}
+    names = {each.name: each.better for each in metrics}
+    samples = {name: {label: known[name, label] for label in values if (name, label) in known} for name in names}
+    cached = frozenset((each.name, each.point) for each in metrics if each.cache in ('cached', 'mixed'))
+    return Curves(plan.case.check, engine, plan.axis, values, samples, names, frozenset() if lists else cached)
+
+
+def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:
+    results = [
+        result
+        for each in criteria.expectations
+        for result in judge_curves(each, curves, each.id in criteria.enforced)
+    ]
+    return tuple(not_judged(result, unjudged) if unjudged else result for result in results)
+
+
+def _judge_guarantees(facts: Sequence[Fact], criteria: Criteria) -> tuple[ExpectationResult, ...]:
+    return tuple(
+        judge_guarantee(each, facts, each.id in criteria.enforced)
+        for each in criteria.expectations
+        if isinstance(each, Guarantee)
+    )
+
+
+def _against(
+    found: Sequence[Finding],
+    metrics: Sequence[MetricResult],
+    references: Sequence[ReferenceResult],
+    expectations: Sequence[ExpectationResult],
+) -> list[tuple[Verdict, str]]:
+    """All that speaks against a PASS; what follows from something else is not said again."""
+    reasons = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    known = {said for _, said in reasons}
+    planned = {each.metric for each in metrics}
+    alike: dict[tuple[Verdict, str], list[str]] = {}
+    for each in metrics:
+        follows = each.why in known or (each.verdict is Verdict.INCOMPLETE and known)
+        if each.verdict is not Verdict.PASS and not follows:
+            alike.setdefault((each.verdict, each.why), []).append(each.metric)
+    for (verdict, why), names in alike.items():
+        said = [f'{names[0]} and {len(names) - 1} others'] if len(names) > LISTED else names
+        reasons += [(verdict, f'{name}: {verdict.value}: {why}') for name in said]
+    for one in references:
+        if one.metric not in planned:
+            reasons.append((Verdict.INCOMPLETE, f'{one.metric}: INCOMPLETE: it has a reference and was not planned'))
+    for result in expectations:
+        verdict = of_relation(result.relation) if result.enforced else Verdict.PASS
+        if verdict is not Verdict.PASS:
+            reasons.append((verdict, f'{result.id}: {verdict.value}: {result.subject}: {result.relation.sentence}'))
+    return reasons
+
+
+def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
+    """A place that is slow is refused; one that may be, and groups of which none is usual, decide nothing."""
+    if isolated is None:
+        return []
+    verdicts = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
+    said = [(verdicts[verdict], sentence) for verdict, sentence in isolated.sentences if verdict in verdicts]
+    return said + [(Verdict.INCONCLUSIVE, sentence) for sentence in isolated.undecided]
+
+
+def _facts(samples: Iterable[Sequence[Sample]]) -> tuple[Fact, ...]:
+    """Each fact once: as it was when it did not hold, else as it was when it could not be tried, else as it held."""
+    found: dict[str, Fact] = {}
+    for sample in (sample for each in samples for sample in each if sample.valid):
+        for fact in sample.measurement.facts if sample.measurement else ():
+            known = found.setdefault(fact.name, fact)
+            if _WORSE_FACT[fact.holds] > _WORSE_FACT[known.holds]:
+                found[fact.name] = fact
+    return tuple(found.values())
+
+
+_WORSE_FACT = {True: 0, None: 1, False: 2}

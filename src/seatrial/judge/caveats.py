@@ -1,0 +1,111 @@
+"""The labels of a case: caveats of its figures, which stand beside its verdict and decide nothing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from seatrial.judge.expectations import Expectation, OfPair
+from seatrial.judge.outliers import CLEARED, Isolation
+from seatrial.judge.references import CONTRACT
+from seatrial.judge.verdict import Criteria, MetricResult
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import Finding, Records, Sample
+from seatrial.workload.words import listed
+
+OWN_BASELINE = (
+    'compared with its own baseline of {dates} alone: this shows that it is not slower than it was then, '
+    'and nothing of what was agreed; that takes a contract in references.yaml'
+)
+NOT_ASKED = 'no criterion: {open} of {all} metrics have no pass criterion; a contract in references.yaml changes that'
+RARE = 'rare slow launches: {n} repetitions do not show them; up to {share:.0f} % of all launches may be slow (95 %)'
+DRIFTING = (
+    'drifting: {metrics}: neighbouring repetitions resemble each other, so the interval is too short; '
+    'of steady series 5 % look so by chance'
+)
+ONLY_EQUAL = (
+    'the {kind}s are compared with each other only: how fast they are is no criterion here; '
+    'that takes a contract for a check of bandwidth or rates'
+)
+
+
+def caveats(
+    plan: TrialPlan,
+    records: Records,
+    found: Sequence[Finding],
+    by_metric: Mapping[str, Sequence[Sample]],
+    metrics: Sequence[MetricResult],
+    criteria: Criteria,
+    isolated: Isolation | None,
+) -> tuple[str, ...]:
+    """Every caveat once. found: what the rules over the case have found; criteria: what was judged by."""
+    before = records.start.findings if records.start else ()
+    labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
+    labels += _of_launches(by_metric.values())
+    labels += _of_places(isolated) if isolated else []
+    labels += _left_behind(records)
+    if isolated and plan.profile == 'acceptance' and not criteria.references:
+        labels.append(ONLY_EQUAL.format(kind=isolated.kind))
+    if not plan.stopping.fixed:
+        labels += _drifts(metrics)
+    if plan.profile == 'acceptance':
+        labels += _of_acceptance(metrics, criteria, compared=isolated is not None)
+    return tuple(dict.fromkeys(labels))
+
+
+def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
+    """Each label of a launch rule once, with the launches that it concerns."""
+    concerned: dict[str, dict[str, str]] = {}
+    for sample in (sample for each in samples for sample in each):
+        for finding in sample.findings:
+            if finding.effect == 'label':
+                concerned.setdefault(finding.rule, {})[sample.launch] = finding.sentence
+    return [
+        f'{rule}: {", ".join(list(where)[:3])}{" and others" if len(where) > 3 else ""}: {next(iter(where.values()))}'
+        for rule, where in concerned.items()
+    ]
+
+
+def _of_places(isolated: Isolation) -> list[str]:
+    labels = [sentence for verdict, sentence in isolated.sentences if verdict == CLEARED]
+    lost = [f'{each.node} ({each.state}{each.reason and f": {each.reason}"})' for each in isolated.not_tested]
+    return [*labels, f'not tested: {listed(lost)}'] if lost else labels
+
+
+def _left_behind(records: Records) -> list[str]:
+    if records.end is None or records.start is None or not records.start.run_directory:
+        return []
+    if records.end.reason in ('finished', 'failed') and records.removal is None:
+        return [f'{records.start.run_directory} was not removed; see `seatrial clean`']
+    if records.removal and records.removal.left:
+        left = records.removal.left
+        return [f'left in {records.start.run_directory}: {left[0]}{" and more" if len(left) > 1 else ""}']
+    return []
+
+
+def _drifts(metrics: Sequence[MetricResult]) -> list[str]:
+    names = [each.metric for each in metrics if each.summary and each.summary.drifting]
+    return [DRIFTING.format(metrics=listed(names))] if names else []
+
+
+def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool) -> list[str]:
+    """What an acceptance leaves open. compared: whether the metrics are compared with each other.
+
+    Of n launches none shows what befalls a share p of all with the probability (1 - p)^n.
+    """
+    enforced = criteria.enforced_expectations
+    known = {each.metric for each in criteria.references}
+    open_ = [each for each in metrics if each.metric not in known and not _is_of(each.name, enforced)]
+    said = open_ and not compared and (criteria.references or enforced)
+    labels = [NOT_ASKED.format(open=len(open_), all=len(metrics))] if said else []
+    dates = sorted({each.date for each in criteria.references})
+    if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
+        labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
+    counts = [len(each.values) for each in metrics if each.values]
+    if counts:
+        labels.append(RARE.format(n=min(counts), share=100 * (1 - 0.05 ** (1 / min(counts)))))
+    return labels
+
+
+def _is_of(metric: str, expectations: Sequence[Expectation]) -> bool:
+    return any(
+        each.metric in ('', metric) or (isinstance(each, OfPair) and not each.of and each.than == metric)
+        for each in expectations
+    )

@@ -1,0 +1,154 @@
+"""One metric at one point: what its samples say, and what verdict they have by themselves."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from seatrial.judge.statistics import Fairness, fairness, summary
+from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.point import Point
+from seatrial.model.record import Finding, Records, Sample
+from seatrial.rules.case import hidden_by_servers, seconds_of, short_phase
+from seatrial.rules.stopping import converged
+from seatrial.workload.base import LISTED_BEFORE
+from seatrial.workload.registry import kind_of
+
+AFTER_STOP = 1.5
+"""Times the precision asked for, at most, once the extra repetitions of a point that converged have been made.
+
+They are made whatever they show, and 3 % of the points of 10 % noise are then just above what they converged to.
+Beyond this factor are 0.03 % of those, but nearly all that met a slow launch in them (docs/statistics.md).
+"""
+
+
+def judge_metric(
+    plan: TrialPlan,
+    records: Records,
+    by_metric: Mapping[str, Sequence[Sample]],
+    point: Point,
+    what: MetricType,
+    found: Sequence[Finding],
+) -> MetricResult:
+    """The metric as it stands without any reference. found: what the rules over the case have found."""
+    name, kind = metric(what.name, point.label), kind_of(plan.kind)
+    samples = by_metric.get(name, ())
+    valid = [sample for sample in samples if sample.valid]
+    values = tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
+    stopped = records.end.stopped.get(point.label, '') if records.end else ''
+    cache = kind.cache_of(what.name, _cache(valid))
+    not_storage = _not_storage(plan, cache, found)
+    doubt = '' if as_meant(plan, cache) else not_storage
+    if plan.axis.equals and cache in ('', 'cold'):
+        doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
+    verdict, why = _decide(plan, samples, values, stopped, found, doubt)
+    if not kind.moves_data:
+        not_storage = not_storage or short_phase(valid, what.name) or ''
+    return MetricResult(
+        metric=name,
+        name=what.name,
+        point=point.label,
+        verdict=verdict,
+        why=why,
+        values=values,
+        unit=what.unit,
+        better=what.better,
+        summary=summary(values, plan.stopping.confidence) if values else None,
+        fairness=_fairness(valid),
+        cache=cache,
+        not_storage=not_storage,
+        percentiles_s=_percentiles(valid, what.name),
+        clock_error=_clock_error(valid, what.name),
+    )
+
+
+def as_meant(plan: TrialPlan, cache: str) -> bool:
+    """Whether a listing shows what it is for: the first is cold, those after it what the client keeps."""
+    return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
+
+
+def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
+    if cache == LISTED_BEFORE:
+        return 'the same launch had listed the directory before: this says nothing about storage'
+    if cache not in ('', 'cold'):
+        return f'the reads were {cache}, not cold: this says nothing about storage'
+    return next((each.sentence for each in found if each.rule == 'P16'), '')
+
+
+def _decide(
+    plan: TrialPlan,
+    samples: Sequence[Sample],
+    values: Sequence[float],
+    stopped: str,
+    found: Sequence[Finding],
+    doubt: str,
+) -> tuple[Verdict, str]:
+    if not samples:
+        return Verdict.INCOMPLETE, 'it was not measured'
+    launches = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
+    wrong = launches + [finding for finding in found if finding.effect == 'invalid']
+    if wrong:
+        return OF_EFFECT.get(wrong[0].effect, Verdict.INVALID), f'{wrong[0].rule}: {wrong[0].sentence}'
+    if stopped == 'invalid':
+        return Verdict.INVALID, 'another launch of this point is not valid'
+    if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
+        return Verdict.PASS, ''
+    imprecise = _imprecise(plan, values, stopped)
+    if imprecise:
+        return Verdict.INCONCLUSIVE, imprecise
+    if plan.profile == 'acceptance' and doubt:
+        return Verdict.INCONCLUSIVE, doubt
+    return Verdict.PASS, ''
+
+
+def _imprecise(plan: TrialPlan, values: Sequence[float], stopped: str) -> str:
+    """Why this metric is not as precise as asked, or empty; another one of the same point may have kept it going."""
+    rule = plan.stopping
+    ended = {'budget': ' when the time budget was exhausted', '': ' when the job ended'}.get(stopped, '')
+    needed = rule.minimum + rule.extra
+    if len(values) < needed:
+        return f'{len(values)} of the {needed} repetitions that a verdict needs were made{ended}'
+    slack = AFTER_STOP if stopped == 'converged' else 1.0
+    if converged(values, rule._replace(max_relative_error=slack * rule.max_relative_error)):
+        return ''
+    last = f', which the last {rule.extra} undid' if stopped == 'converged' else ''
+    return f'not within {100 * rule.max_relative_error:.0f} % after {len(values)} repetitions{ended}{last}'
+
+
+def _cache(samples: Sequence[Sample]) -> str:
+    """What all repetitions were; 'mixed' where only some of them were cached, 'unknown' where some may have been."""
+    seen = {sample.cache for sample in samples}
+    if len(seen) < 2:
+        return seen.pop() if seen else ''
+    return 'mixed' if 'cached' in seen else 'unknown'
+
+
+def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
+    measured = (sample.measurement.metric(name) for sample in samples if sample.measurement)
+    columns = [each.percentiles_s for each in measured if each and each.percentiles_s]
+    return {share: statistics.median(column[share] for column in columns) for share in columns[0]} if columns else {}
+
+
+def _clock_error(samples: Sequence[Sample], name: str) -> float:
+    shares = [
+        sample.measurement.clock_s / seconds
+        for sample in samples
+        if sample.measurement and (seconds := seconds_of(sample, name))
+    ]
+    return max(shares, default=0.0)
+
+
+def _fairness(samples: Sequence[Sample]) -> Fairness | None:
+    each = [
+        fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
+        for sample in samples
+        if sample.measurement and (tasks := sample.measurement.tasks)
+    ]
+    if not each:
+        return None
+    return Fairness(
+        tasks=each[0].tasks,
+        time_ratio=statistics.median(one.time_ratio for one in each),
+        time_cv=statistics.median(one.time_cv for one in each),
+        jain=statistics.median(one.jain for one in each),
+    )

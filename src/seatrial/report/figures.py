@@ -1,0 +1,105 @@
+"""Figures as people read them: three significant digits, and one unit for all that are compared."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from seatrial.judge.verdict import MetricResult
+from seatrial.model.units import BINARY, in_base, in_unit, unit_for
+
+NARROW_SPACE = '\u202f'
+
+GROUPED = 9999.5
+"""From here on the digits of a figure are grouped; where another unit would do, that is read better."""
+
+_LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What figures are shown in; they are given in its base unit. name: 'GiB/s'; empty for a number."""
+
+    name: str = ''
+
+    @property
+    def size(self) -> float:
+        """How many of the base unit it is."""
+        return in_base(1.0, self.name).value
+
+    def of(self, value: float) -> float:
+        """The value in this unit."""
+        return in_unit(value, self.name)
+
+    def figure(self, value: float) -> str:
+        """'1.23'."""
+        return figure(self.of(value))
+
+    def span(self, low: float, high: float) -> str:
+        """'1.20 \u2013 1.26', or one figure where both read the same."""
+        ends = dict.fromkeys((self.figure(low), self.figure(high)))
+        return ' \u2013 '.join(ends)
+
+    def words(self, value: float) -> str:
+        """'1.23 GiB/s'."""
+        return f'{self.figure(value)} {self.name}'.rstrip()
+
+
+NUMBER, SECOND = Unit(), Unit('s')
+
+
+def common_unit(values: Iterable[float], base: str, system: str) -> Unit:
+    """The unit for figures of one dimension that are compared.
+
+    It is the best one for the smallest of them in which the largest is still short.
+    """
+    ordered = sorted(abs(value) for value in values if value and math.isfinite(value)) or [0.0]
+    names = list(dict.fromkeys(unit_for(value, base, system) for value in ordered))
+    return Unit(next((name for name in names if in_unit(ordered[-1], name) < GROUPED), names[-1]))
+
+
+def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
+    """The unit for the means of these metrics, by the base unit of their dimension."""
+    means: dict[str, list[float]] = {}
+    for metric in metrics:
+        means.setdefault(metric.unit, []).append(metric.summary.mean if metric.summary else 0.0)
+    return {base: common_unit(values, base, system) for base, values in means.items()}
+
+
+def figure(value: float) -> str:
+    """A figure with three significant digits or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
+    if not math.isfinite(value):
+        return '\u2013'
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    text = f'{value:.{min(digits, 6)}f}'
+    return f'{value:,.0f}'.replace(',', NARROW_SPACE) if abs(value) >= GROUPED else text
+
+
+def compact(value: float) -> str:
+    """A round figure in a narrow place: 500, 20k, 1M."""
+    least, factor, letter = next((each for each in _LETTERS if value >= each[0]), (0.0, 1.0, ''))
+    return f'{value / factor:g}{letter}' if least else figure(value)
+
+
+def percent(share: float) -> str:
+    """A share as per cent, with one decimal below 10: 4.2 %, 37 %."""
+    return f'{100 * share:.1f} %' if abs(share) < 0.0995 else f'{100 * share:.0f} %'
+
+
+def seconds(value: float) -> str:
+    """How long something took: 0.81 s, 45 s, 12 min, 3.5 h."""
+    if value < 10:
+        return f'{value:.2f} s'
+    if value < 120:
+        return f'{value:.0f} s'
+    return f'{value / 60:.0f} min' if value < 7200 else f'{value / 3600:.1f} h'
+
+
+def brief(value: float, base: str = 's', system: str = BINARY) -> str:
+    """One figure by itself, in the unit that is best for it: 1.23 s, 33.4 \u00b5s, 5.2 GiB/s."""
+    return common_unit((value,), base, system).words(value)
+
+
+def tick_time(value_s: float) -> str:
+    """A round time on an axis: 50 ms."""
+    unit = common_unit((value_s,), 's', BINARY)
+    return f'{unit.of(value_s):g} {unit.name}'
