@@ -16,7 +16,7 @@ SESSION = '20261121T020638-9f3a1c'
 
 @pytest.fixture
 def frame(rows, sample):
-    return rows(write_2objects=[sample(repetition=n) for n in range(6)])
+    return rows(write_16MiB=[sample(repetition=n) for n in range(6)])
 
 
 def skipped(folder):
@@ -36,7 +36,7 @@ def test_a_folder_that_is_not_there_is_an_empty_history(tmp_path):
 
 def test_sessions_come_oldest_first(tmp_path, rows, sample):
     for session in ('20261203T000000-c', '20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_2objects=[sample()]))
+        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
     found = read(tmp_path).rows['session'].unique(maintain_order=True).to_list()
     assert found == ['20261201T000000-a', '20261202T000000-b', '20261203T000000-c']
 
@@ -65,7 +65,7 @@ def test_a_session_that_is_being_written_is_not_seen(tmp_path, frame, monkeypatc
 
 
 def test_readers_never_see_half_a_session(tmp_path, rows, sample):
-    frame = rows(write_2objects=[sample(repetition=n) for n in range(6)])
+    frame = rows(write_16MiB=[sample(repetition=n) for n in range(6)])
     done = threading.Event()
 
     def again():
@@ -99,11 +99,11 @@ def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
     file = write(tmp_path, SESSION, frame)
     script = (
         'import random, sys\nfrom pathlib import Path\nfrom seatrial.history.store import read\n'
-        'file = Path(sys.argv[1]); good = file.read_bytes(); dice = random.Random(1)\n'
+        'file = Path(sys.argv[1]); good = file.read_bytes(); rng = random.Random(1)\n'
         'for _ in range(300):\n'
         '    bad = bytearray(good)\n'
-        '    for _ in range(dice.choice([1, 4, 64])):\n'
-        '        bad[dice.randrange(len(bad))] = dice.randrange(256)\n'
+        '    for _ in range(rng.choice([1, 4, 64])):\n'
+        '        bad[rng.randrange(len(bad))] = rng.randrange(256)\n'
         '    file.write_bytes(bad); read(file.parent)\n'
     )
     done = subprocess.run([sys.executable, '-c', script, str(file)], capture_output=True, text=True)
@@ -112,7 +112,7 @@ def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
 
 def test_the_others_are_read_beside_a_damaged_one(tmp_path, rows, sample):
     for session in ('20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_2objects=[sample()]))
+        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
     (tmp_path / '20261201T000000-a.parquet').write_bytes(b'PAR1')
     found = read(tmp_path)
     assert found.rows['session'].unique().to_list() == ['20261202T000000-b']
@@ -173,11 +173,11 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
 def test_other_files_in_the_folder_are_none_of_its_business(tmp_path, frame):
     write(tmp_path, SESSION, frame)
     (tmp_path / 'README').write_text('hello')
-    (tmp_path / '.hidden.1.tmp').write_text('torn')
+    (tmp_path / '.hidden.1.tmp').write_text('cut short')
     assert skipped(tmp_path) == []
 
 
 def test_the_files_are_plain_parquet_with_the_schema_in_a_column(tmp_path, frame):
     file = write(tmp_path, SESSION, frame)
-    lazily = pl.scan_parquet(file).filter(pl.col('valid')).select('schema', 'bandwidth_mib_s').collect()
-    assert lazily['bandwidth_mib_s'].to_list() == [128.0] * 6
+    lazily = pl.scan_parquet(file).filter(pl.col('valid')).select('schema', 'value').collect()
+    assert lazily['value'].to_list() == [128.0 * MIB] * 6

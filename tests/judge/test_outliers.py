@@ -4,6 +4,7 @@ import random
 import re
 
 import pytest
+from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
 
 from builders import SIZE, moved, plan_of, records_of, sample_of
 from seatrial.job.sequence.confirm import measured_again
@@ -13,7 +14,6 @@ from seatrial.judge.verdict import Criteria, Verdict, judge_case
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested, TargetRow
 from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
 from seatrial.rules.places import CONFIRM, all_of, kinds, suspected
 from sweeps import launched, night, node_plan
 

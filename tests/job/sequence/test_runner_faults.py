@@ -33,12 +33,12 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
-from seatrial.model.workload import AccessPattern
+from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
-SFWA = AccessPattern('single', 'whole', operations=('read',))
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+SFWA = data_access('single', operations=('read',))
+WRITES = data_access('multiple', operations=('write',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
 NOBODY = 65534
 
@@ -152,25 +152,25 @@ class Bad:
 @pytest.fixture(scope='module', params=BAD_LAUNCHES)
 def bad(request, tmp_path_factory, laboratory, make_stub_fio, count_short_launches):
     folder = tmp_path_factory.mktemp(request.param)
-    fio = make_stub_fio(folder / 'stubs', ('measured-write@2objects', {'fault': request.param}))
+    fio = make_stub_fio(folder / 'stubs', ('measured-write@32KiB', {'fault': request.param}))
     with count_short_launches():
         return Bad(request.param, laboratory(folder), fio)
 
 
 def test_a_measurement_that_cannot_be_believed_is_invalid_and_says_why(bad):
     what, mend = BAD_LAUNCHES[bad.fault]
-    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@2objects'))
+    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@32KiB'))
     assert (bad.ran.end.reason, bad.ran.result.verdict) == ('finished', Verdict.INVALID)
-    assert_matches(f'write@2objects: INVALID: {what}.*; {mend}', reason)
+    assert_matches(f'write@32KiB: INVALID: {what}.*; {mend}', reason)
 
 
 def test_a_point_that_cannot_be_believed_is_not_repeated_until_it_can(bad):
-    assert [sample.valid for sample in bad.ran.measured if sample.point == '2objects'] == [False]
-    assert bad.ran.end.stopped == {'2objects': 'invalid', '4objects': 'fixed'}
+    assert [sample.valid for sample in bad.ran.measured if sample.point == '32KiB'] == [False]
+    assert bad.ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
 
 
 def test_the_points_beside_a_bad_one_are_measured_all_the_same(bad):
-    assert [each.verdict for each in bad.ran.result.metrics if each.point == '4objects'] == [Verdict.PASS] * 2
+    assert [each.verdict for each in bad.ran.result.metrics if each.point == '16KiB'] == [Verdict.PASS] * 2
 
 
 def test_the_raw_output_of_a_bad_launch_is_kept(bad):
@@ -185,11 +185,11 @@ def test_a_bad_launch_leaves_everything_else_as_it_was(bad):
 
 
 def test_what_a_bad_write_has_left_is_never_read(bad):
-    assert 'measured-read@2objects' not in Path(f'{bad.fio}.log').read_text()
+    assert 'measured-read@32KiB' not in Path(f'{bad.fio}.log').read_text()
 
 
 def test_a_file_that_vanishes_in_one_read_ends_its_point_before_the_next(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('0004-measured', {'fault': 'delete-file'})), workload=SFWA, values=(2,)))
+    ran = lab.run(lab.plan(stub_fio(('0004-measured', {'fault': 'delete-file'})), workload=SFWA, values=(32,)))
     assert_matches('T17: after the read 1 of 1 files are missing', said(ran))
     assert len(ran.measured) == 1
 
@@ -212,10 +212,10 @@ def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetitio
             os.unlink(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(rundir, 'os', Worm())
-    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+    ran = lab.run(lab.plan(stub_fio(), values=(32,)))
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
     assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', said(ran))
-    assert [(sample.operation, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
+    assert [(sample.phase, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
 
 
 # The engine fails before anything is measured
@@ -265,7 +265,7 @@ def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fi
     good, broken = stub_fio(), stub_fio(version='nonsense')
     ran = lab.run(lab.plan(good, engines=(EngineChoice('fio', broken), EngineChoice('fio', good))))
     assert (ran.end.reason, ran.records.start.program) == ('finished', good)
-    assert ran.result.passed_over == ("fio: 'nonsense' is not the version of fio",)
+    assert ran.result.skipped == ("fio: 'nonsense' is not the version of fio",)
 
 
 def test_a_program_that_vanishes_during_the_run_ends_it(lab, stub_fio):
@@ -311,7 +311,7 @@ def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab,
 
 
 def test_clients_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('measured-write@2objects', {'fault': 'crash-with-client'}))))
+    ran = lab.run(lab.plan(stub_fio(('measured-write@32KiB', {'fault': 'crash-with-client'}))))
     assert_matches('fio died of signal 9', ran.result.reasons[-2])
     assert working_in(lab.target) == []
 
@@ -442,7 +442,7 @@ def test_a_file_system_that_is_mounted_read_only_is_refused(lab, stub_fio, mount
 def filled(lab, stub_fio, mounted, repository):
     """A run on a file system that another user fills in between, its removal, and what is there afterwards."""
     fio = stub_fio(('measured-write', {'fill': str(lab.target / 'neighbour')}))
-    plan = lab.plan(fio, size=256 * KIB, values=(2,))
+    plan = lab.plan(fio, size=256 * KIB, values=(32,))
     path = lab.write(plan)
     remove = shlex.join(runner_argv(repository, 'remove', path))
     output = mounted(path, tmpfs(lab.target, 'size=3m'), f'{remove}; ls -A {lab.target}')
@@ -611,7 +611,7 @@ def test_the_signal_handlers_of_the_caller_are_restored(lab, stub_fio):
 def endless(lab, fio):
     """A plan that goes on until it is stopped, in many short launches."""
     plan = lab.plan(fio, values=(1, 2, 4, 8))
-    return plan._replace(stopping=plan.stopping._replace(least=10**6, most=10**6))
+    return plan._replace(stopping=plan.stopping._replace(minimum=10**6, maximum=10**6))
 
 
 @pytest.mark.parametrize('seed', range(INTERRUPTIONS))
@@ -668,7 +668,7 @@ def check_whole_lines(plan):
     text = path.read_text() if path.exists() else ''
     whole = text[: text.rfind('\n') + 1].splitlines()
     records = read_records(whole)
-    assert records.torn == 0
+    assert records.truncated == 0
     assert records.end is None
     assert [json.loads(line)['record'] for line in whole][:1] in ([], ['start'])
 

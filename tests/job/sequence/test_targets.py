@@ -27,8 +27,8 @@ pytestmark = pytest.mark.usefixtures('short_launches')
 SIZE = 64 * KIB
 FAST, SLOWER = {'seconds': 0.02}, {'seconds': 0.04}
 # Two are the least that can be compared: each launch asks the stand-ins a dozen times.
-REPEATED = StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0)
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+REPEATED = StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=600.0)
+WRITES = data_access('multiple', operations=('write',))
 SERVERS = {f'OST{n:04x}': f'10.0.0.{n // 2}@o2ib' for n in range(4)}
 LAYOUTS = (
     Layout(),
@@ -77,7 +77,7 @@ def test_each_target_is_measured_by_itself_and_its_layout_is_proved_on_a_file(lu
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS), ran.result.reasons
     assert set(set_on_directories(lustre)) == {'-o 0', '-o 1', '-o 2', '-o 3'}
-    writes = [sample for sample in ran.measured if sample.operation == 'write']
+    writes = [sample for sample in ran.measured if sample.phase == 'write']
     assert len(writes) == 4 * 2 and looked_at(lustre) >= len(writes)
     assert {place.name: place.verdict for place in ran.result.isolation.places} == {
         f'ost{n:04d}': USUAL for n in range(4)
@@ -135,7 +135,7 @@ def test_directories_are_placed_on_each_metadata_target(lustre):
     tree = MetadataTree(files_per_directory=20, phases=('create', 'stat', 'remove'))
     sweep = on_mdts(Trees((('files', tree),), 'mdt', scales=True), range(2))
     target = {'type': 'lustre', 'path': str(lustre.target), 'mdts': 2}
-    ran = lustre.run(lustre.plan_of_names(Namespace('tree', tree.phases), sweep, files=20, target=target))
+    ran = lustre.run(lustre.plan_of_metadata(Namespace('tree', tree.phases), sweep, files=20, target=target))
     assert ran.end.reason == 'finished', ran.end.why
     asked = [words for words in lustre.stand.asked() if words[:2] == ['lfs', 'mkdir']]
     assert {tuple(words[2:4]) for words in asked} == {('-i', '0'), ('-i', '1')}
@@ -147,7 +147,7 @@ def test_who_may_not_place_directories_is_told_so(lustre):
     tree = MetadataTree(files_per_directory=20, phases=('create', 'stat', 'remove'))
     sweep = on_mdts(Trees((('files', tree),), 'mdt', scales=True), range(2))
     target = {'type': 'lustre', 'path': str(lustre.target), 'mdts': 2}
-    ran = lustre.run(lustre.plan_of_names(Namespace('tree', tree.phases), sweep, files=20, target=target))
+    ran = lustre.run(lustre.plan_of_metadata(Namespace('tree', tree.phases), sweep, files=20, target=target))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE), ran.end.why
     assert any('P5b: mdt0000 cannot be tested: ' in reason for reason in ran.result.reasons)
     assert any('only root may' in reason for reason in ran.result.reasons)
@@ -158,7 +158,7 @@ def test_who_may_not_place_directories_is_told_so(lustre):
 
 def test_every_layout_of_a_sweep_is_set_proved_and_recommended_from(lustre, stub_fio):
     plan = on(lustre, stub_fio(('', SLOWER), ('@wide', FAST)), over_layouts(LAYOUTS, SIZE, 32 * KIB))
-    plan = plan._replace(stopping=REPEATED._replace(least=3, most=3))  # fewer have no interval
+    plan = plan._replace(stopping=REPEATED._replace(minimum=3, maximum=3))  # fewer have no interval
     ran = lustre.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS), ran.result.reasons
     assert {'-c -1 -S 1M', '-E 1M -c 1 -E -1 -c -1'} <= set(set_on_directories(lustre))
@@ -191,14 +191,14 @@ def drilled(lab, stub_fio, *orders, floors=None, **changes):
     values, stopping = changes.pop('values', (2,)), changes.pop('stopping', REPEATED)
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4}
     plan = lab.plan(fio, values=values, target=target, stopping=stopping, profile='nightly', **changes)
-    return lab.run(plan._replace(floors=floors if floors is not None else {'write@2objects': 1e6}))
+    return lab.run(plan._replace(floors=floors if floors is not None else {'write@32KiB': 1e6}))
 
 
 def test_a_figure_that_is_surely_below_its_bound_is_drilled_into(lustre, stub_fio):
     ran = drilled(lustre, stub_fio, ('drill1b', SLOWER), ('drill2b', SLOWER))
     drill = ran.records.drill
     assert ran.end.reason == 'finished' and drill is not None
-    assert (drill.metric, drill.bound) == ('write@2objects', 1e6)
+    assert (drill.metric, drill.bound) == ('write@32KiB', 1e6)
     assert [[group.targets for group in round_] for round_ in drill.rounds] == [
         [('ost0000', 'ost0001'), ('ost0002', 'ost0003')],
         [('ost0002',), ('ost0003',), ('ost0000',)],
@@ -212,27 +212,27 @@ def test_a_figure_that_is_surely_below_its_bound_is_drilled_into(lustre, stub_fi
 
 
 def test_the_component_is_named_in_the_verdict(lustre, stub_fio):
-    enough = REPEATED._replace(least=4, most=4, extra=2)  # for a verdict
+    enough = REPEATED._replace(minimum=4, maximum=4, extra=2)  # for a verdict
     slow = ('drill1b', SLOWER), ('drill2a', SLOWER), ('drill2b', SLOWER)
     ran = drilled(lustre, stub_fio, *slow, stopping=enough, workload=WRITES)
-    reference = Reference('write@2objects', 1e6, 0.0, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
+    reference = Reference('write@32KiB', 1e6, 0.0, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
     result = judge_case(ran.plan, ran.records, Criteria(references=(reference,)))
     assert result.verdict is Verdict.FAIL
     assert 'drill-down: both OSTs of 10.0.0.1@o2ib are 50 % slower' in result.reasons[0]
 
 
 def test_a_case_that_meets_its_bounds_is_not_drilled_into(lustre, stub_fio):
-    ran = drilled(lustre, stub_fio, floors={'write@2objects': 0.001})
+    ran = drilled(lustre, stub_fio, floors={'write@32KiB': 0.001})
     assert ran.records.drill is None
     assert 'drill' not in {sample.stage for sample in ran.records.samples}
 
 
 def test_a_file_system_without_targets_is_not_drilled_into(lab, stub_fio):
-    plan = lab.plan(stub_fio(('', FAST)), values=(2,), stopping=REPEATED)._replace(floors={'write@2objects': 1e6})
+    plan = lab.plan(stub_fio(('', FAST)), values=(32,), stopping=REPEATED)._replace(floors={'write@32KiB': 1e6})
     assert lab.run(plan).records.drill is None
 
 
 def test_the_read_is_drilled_into_after_a_write_of_its_own(lustre, stub_fio):
-    ran = drilled(lustre, stub_fio, floors={'read@2objects': 1e6})
-    own = [sample.operation for sample in ran.records.samples if sample.stage == 'drill']
+    ran = drilled(lustre, stub_fio, floors={'read@32KiB': 1e6})
+    own = [sample.phase for sample in ran.records.samples if sample.stage == 'drill']
     assert own[:4] == ['write', 'read', 'write', 'read']

@@ -156,7 +156,7 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
 
 
 def test_the_pause_after_gaps_has_an_end(monkeypatch):
-    monkeypatch.setattr(telemetry, 'MOST_PAUSE_S', 0.03)
+    monkeypatch.setattr(telemetry, 'MAX_PAUSE_S', 0.03)
     log = Kept()
     watching = Watching(counting({}), log, 0.01)
     log.wait_for(Gap, 8)
@@ -307,7 +307,7 @@ class TestInARun:
         ran = lab.run(lab.plan(stub_fio()))
         found = telemetry_in(ran.plan.records)
         launches = ran.records.samples
-        assert ran.end.reason == 'finished' and found.torn == 0
+        assert ran.end.reason == 'finished' and found.truncated == 0
         assert found.watch.time <= min(sample.started for sample in launches)
         assert found.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
         assert found.looks[-1].clock_s > found.looks[0].clock_s
@@ -333,7 +333,7 @@ class TestInARun:
         ran = lab.run(lab.plan(stub_fio()))
         lines = Path(ran.plan.records, 'samples.jsonl').read_text().splitlines()
         kinds = {json.loads(line)['record'] for line in lines}
-        assert not kinds & {'watch', 'look', 'gap'} and ran.records.torn == 0
+        assert not kinds & {'watch', 'look', 'gap'} and ran.records.truncated == 0
         assert ran.plan.target.path not in str(Path(ran.plan.records, 'telemetry.jsonl').resolve())
 
 
@@ -344,4 +344,4 @@ def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
     whole = telemetry_in(records)
     path.write_bytes(path.read_bytes()[:-9] + b'\xff\xfe')
     torn = telemetry_in(records)
-    assert (torn.torn, torn.looks, torn.watch) == (1, whole.looks, whole.watch)
+    assert (torn.truncated, torn.looks, torn.watch) == (1, whole.looks, whole.watch)

@@ -129,8 +129,8 @@ def test_nothing_is_written_where_files_are(run):
 # What a node of several has in its memory
 
 
-READS = AccessPattern('single', 'whole', operations=('read',))
-BOTH = AccessPattern('multiple', 'whole')
+READS = data_access('single', operations=('read',))
+BOTH = data_access('multiple')
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def read(run, monkeypatch):
             Ground(plan, engine, run, Driver(), True, False, ''), Launch(pattern, 'read', point), 'data', named
         )
         of.make_ready(NOTHING)
-        jobs = tuple(JobTime(rank, host, point.bytes_per_client, 0.0, 2.0) for rank, host in enumerate(hosts))
+        jobs = tuple(JobTime(rank, host, point.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         seen = of.seen(Measurement('', point.bytes_moved, 2.0, 4, ('n1', 'n2'), jobs), 0)
         return seen, asked
 
