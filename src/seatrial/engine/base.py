@@ -137,11 +137,13 @@ class Engine:
 
 
 def immovable(point: Point) -> Optional[str]:
-    """Why nothing moves the transfers of a point with one call each, as half a sentence, or None."""
+    """Why a point is not moved one transfer after the other, with a call each, as half a sentence, or None."""
     if point.transfer_size > MAX_BYTES_PER_CALL:
         return f'cannot move {point.transfer_size} bytes in one call'
     if point.direct and point.transfer_size % DIRECT_BYTES:
         return f'cannot move {point.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
+    if point.queue_depth > 1:
+        return f'cannot keep {point.queue_depth} transfers of a task in flight'
     return None
 
 
