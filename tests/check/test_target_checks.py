@@ -8,7 +8,7 @@ import pytest
 from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, not_applicable, plan_of, points_of
 from seatrial.check.session import Session
-from seatrial.filesystem.lustre_layout import Inventory, form_fault, impossible
+from seatrial.filesystem.lustre.striping import Inventory, form_fault, impossible
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.namespace import Trees
 from seatrial.model.plan import Case, TrialPlan
