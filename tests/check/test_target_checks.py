@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from seatrial.model.namespace import Trees
 
 from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, not_applicable, plan_of, points_of
 from seatrial.check.session import Session
 from seatrial.filesystem.lustre.striping import Inventory, form_fault, impossible
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.namespace import Trees
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
