@@ -9,7 +9,7 @@ from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
 from seatrial.engine.registry import by_name
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.registry import by_type
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
@@ -102,10 +102,8 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
     """The targets of the site that a sweep over targets or layouts must know of."""
-    entry, driver = (
-        session.site.file_system(case.file_system),
-        by_type(session.site.file_system(case.file_system).type),
-    )
+    entry = session.site.file_system(case.file_system)
+    driver = by_type(entry.type)
     if declared.axis.equals in ('OST', 'MDT'):
         numbers = entry.numbers(declared.axis.equals) or ()
         return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
@@ -126,6 +124,9 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         return ''
     if by_type(entry.type).no_layout:
         return by_type(entry.type).no_layout
+    foreign = next((each.type for each in own_layouts if each.type not in ('', entry.type)), '')
+    if foreign:
+        return f'no layout: those of this check are of {foreign}'
     if case.layout != DEFAULT_LAYOUT:
         return f"it sets layouts of its own; it is measured once, under '{DEFAULT_LAYOUT}'"
     if not equals:
