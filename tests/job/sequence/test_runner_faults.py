@@ -242,7 +242,9 @@ def test_an_engine_that_is_not_installed_refuses_the_run(lab):
     plan, before = lab.plan(str(lab.base / 'no' / 'fio')), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('E0: no engine can measure data access here .*no/fio.*; install one of them or name another', said(ran))
+    assert_matches(
+        'E0: no engine can measure data access here .*no/fio.*; install one of them or name another', said(ran)
+    )
     check_aftermath(lab, plan, before)
 
 

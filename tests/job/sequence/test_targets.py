@@ -9,9 +9,9 @@ import os
 import pytest
 
 from lustre_stand import imports, standing
+from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.references import Reference
-from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.layout import ALL, Component, Layout
 from seatrial.model.plan import StoppingRule
@@ -144,7 +144,9 @@ def test_directories_are_placed_on_each_metadata_target(lustre):
     assert ran.end.reason == 'finished', ran.end.why
     asked = [words for words in lustre.stand.asked() if words[:2] == ['lfs', 'mkdir']]
     assert {tuple(words[2:4]) for words in asked} == {('-i', '0'), ('-i', '1')}
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'mdt0000', 'mdt0001'}, ran.result.reasons
+    assert {sample.point.label for sample in ran.measured if sample.valid} == {'mdt0000', 'mdt0001'}, (
+        ran.result.reasons
+    )
 
 
 def test_who_may_not_place_directories_reads_why(lustre):
