@@ -1,4 +1,4 @@
-"""The barrier of a launch's clients: both of its sides, with threads and processes as guests, and what ends it."""
+"""The barrier of a launch's tasks: both of its sides, with threads and processes as guests, and what ends it."""
 
 import errno
 import json
@@ -25,30 +25,28 @@ SOON_S = 120.0  # what must happen has happened by then, or the test fails
 
 @pytest.fixture
 def meet(monkeypatch):
-    """Hold a barrier whose clients are functions: meet(do0, do1, ...) gives what each returned or raised."""
+    """Hold a barrier whose tasks are functions: meet(do0, do1, ...) gives what each returned or raised."""
 
-    def hold(*clients, barrier=None, numbers=None):
-        barrier = barrier or Barrier(len(clients))
-        came = list(numbers or range(len(clients)))
-        results = [None] * len(clients)
+    def hold(*tasks, barrier=None, numbers=None):
+        barrier = barrier or Barrier(len(tasks))
+        came = list(numbers or range(len(tasks)))
+        results = [None] * len(tasks)
 
         def take_part(index):
             try:
                 with join(came[index], barrier._tasks, f'n{index}') as met:
-                    results[index] = clients[index](met)
+                    results[index] = tasks[index](met)
             except Exception as error:
                 results[index] = error
 
         with barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            threads = [
-                threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(clients))
-            ]
+            threads = [threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(tasks))]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(SOON_S)
-            assert not any(thread.is_alive() for thread in threads), 'a client waits for ever'
+            assert not any(thread.is_alive() for thread in threads), 'a task waits for ever'
         return results
 
     return hold
@@ -78,7 +76,7 @@ class TestTogether:
     def test_nobody_begins_before_the_last_one_has_come(self, meet):
         came = []
 
-        def client(delay_s):
+        def task(delay_s):
             def act(met):
                 time.sleep(delay_s)
                 came.append(time.monotonic())
@@ -86,7 +84,7 @@ class TestTogether:
 
             return act
 
-        begun = meet(client(0.0), client(0.1), client(0.05))
+        begun = meet(task(0.0), task(0.1), task(0.05))
         assert min(begun) >= max(came)
 
     def test_all_are_given_the_same_moment(self, meet):
@@ -119,7 +117,7 @@ class TestTogether:
         meet(lambda met: met.leave({'took': 1.5}), lambda met: None, barrier=barrier)
         assert barrier.reports == {0: {'took': 1.5}, 1: None}
 
-    def test_one_client_needs_no_barrier(self, monkeypatch):
+    def test_one_task_needs_no_barrier(self, monkeypatch):
         monkeypatch.delenv(VARIABLE, raising=False)
         with join(0, 1, 'n') as met:
             assert met.wait('begin').uncertainty_s == 0
@@ -128,13 +126,13 @@ class TestTogether:
 
 
 class TestWhatEndsABarrier:
-    """Every other client is told why, at once."""
+    """Every other task is told why, at once."""
 
-    def test_a_client_that_is_lost(self, meet):
+    def test_a_task_that_is_lost(self, meet):
         results = meet(stays, dies, stays)
         assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
-    def test_a_client_that_has_left_while_others_wait(self, meet):
+    def test_a_task_that_has_left_while_others_wait(self, meet):
         left = threading.Event()
 
         def leaves(met):
@@ -147,7 +145,7 @@ class TestWhatEndsABarrier:
 
         assert str(meet(waits, leaves)[0]) == 'task 1 has left, and task 0 on n0 waits for it'
 
-    def test_a_client_that_leaves_while_others_wait_already(self, meet):
+    def test_a_task_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)
 
         def leaves(met):
@@ -163,25 +161,25 @@ class TestWhatEndsABarrier:
             "task 1 on n1 is about to 'write', task 0 on n0 to 'read'",
         }
 
-    def test_a_client_that_begins_where_another_only_talks(self, meet):
+    def test_a_task_that_begins_where_another_only_talks(self, meet):
         errors = meet(lambda met: met.wait('read'), lambda met: met.exchange('read'))
         assert all('is about to' in str(error) for error in errors)
 
-    def test_a_client_that_comes_twice(self, meet):
+    def test_a_task_that_comes_twice(self, meet):
         errors = meet(stays, stays, numbers=[1, 1])
         assert all('came twice, or was not invited' in str(error) for error in errors)
 
-    def test_a_client_that_was_not_invited(self, meet):
+    def test_a_task_that_was_not_invited(self, meet):
         errors = meet(stays, stays, numbers=[0, 2])
         assert str(errors[0]) == 'task 2 on n1 came twice, or was not invited'
 
-    def test_a_client_of_another_launch(self, monkeypatch):
+    def test_a_task_of_another_launch(self, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             with pytest.raises(BarrierError, match='task 0 on n is one of 3, and 2 were invited'):
                 join(0, 3, 'n')
 
-    def test_a_client_that_does_not_come(self, meet, monkeypatch):
+    def test_a_task_that_does_not_come(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         barrier = Barrier(2)
 
@@ -242,7 +240,7 @@ class TestStrangers:
             b'1\n',
             b'{"token": 1}\n',
             b'{"token": "\\u00e9"}\n',
-            b'{"token": "0123456789abcdef0123456789abcdef", "client": 0, "clients": 2, "host": "n"}\n',
+            b'{"token": "0123456789abcdef0123456789abcdef", "rank": 0, "tasks": 2, "host": "n"}\n',
             b'{"ping": true}\n',
             b'[' * 3000 + b'\n',
             b'x' * 100_000,
@@ -399,8 +397,8 @@ class TestClocks:
 class AtTheDoor(Barrier):
     """Its first accept() fails with this error."""
 
-    def __init__(self, clients, number):
-        super().__init__(clients)
+    def __init__(self, tasks, number):
+        super().__init__(tasks)
         self.number, self.refused = number, False
 
     def _admit(self):
@@ -434,8 +432,8 @@ def start(argvs, **environment):
     return [process.returncode for process in processes], streams, barrier.reports
 
 
-def argvs_of(clients, *argv):
-    return [together_argv(sys.executable, client, clients, argv) for client in range(clients)]
+def argvs_of(tasks, *argv):
+    return [together_argv(sys.executable, rank, tasks, argv) for rank in range(tasks)]
 
 
 SHIFTED = ('unshare', '--time', '--monotonic', '1000', '--boottime', '1000', '--fork')

@@ -7,7 +7,7 @@ from reframe.utility.sanity import reference_bounds
 
 from seatrial.judge.references import EQUAL, Reference, judge_reference
 from seatrial.judge.statistics import verdict_interval
-from seatrial.model.units import MIB
+from seatrial.model.units import MIB, in_base
 
 CONTRACT = Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
 BASELINE = Reference('read@16MiB', 100.0 * MIB, -0.1, 0.2, 'MiB/s', 'baseline', '2026-11-20', 'ior')
@@ -161,3 +161,40 @@ def test_of_a_series_that_drifts_every_sample_has_to_lie_where_its_interval_does
     drifting = [103.0, 102.0, 101.0, 99.0, 98.0, 97.0]
     assert judge_reference(reference, drifting, 'fio', drifting=True).interval == interval
     assert judge_reference(reference, drifting, 'fio').interval == ('inside' if promised < 99 else interval)
+
+
+# Units: values are in the base unit, sentences in that of the reference
+
+
+@pytest.mark.parametrize(
+    ('written', 'unit', 'mean', 'said'),
+    [
+        (500, 'GB/s', 460e9, 'wanted at least 450 GB/s (contract of 2026-11-20): the mean 460 is inside'),
+        (500, 'GB/s', 440e9, 'wanted at least 450 GB/s (contract of 2026-11-20): the mean 440 is outside'),
+        (1.5, 'GiB/s', 1400 * MIB, 'wanted at least 1.35 GiB/s (contract of 2026-11-20): the mean 1.3672 is inside'),
+        (8, 'Gbit/s', 950e6, 'wanted at least 7.2 Gbit/s (contract of 2026-11-20): the mean 7.6 is inside'),
+        (40, 'kop/s', 41000.0, 'wanted at least 36 kop/s (contract of 2026-11-20): the mean 41 is inside'),
+        (70, '%', 0.7, 'wanted at least 63 % (contract of 2026-11-20): the mean 70 is inside'),
+        (40, '', 40.0, 'wanted at least 36 (contract of 2026-11-20): the mean 40 is inside'),
+    ],
+)
+def test_figures_are_shown_in_the_unit_that_the_reference_was_written_in(written, unit, mean, said):
+    reference = Reference('m', in_base(written, unit).value, -0.1, None, unit, 'contract', '2026-11-20')
+    result = judge_reference(reference, [mean] * 6, 'fio')
+    assert (result.words.startswith(said), result.unit) == (True, unit), result.words
+
+
+@pytest.mark.parametrize(('written', 'unit', 'same'), [(500, 'GB/s', 500e9), (2, 'ms', 0.002), (1, 'TiB/s', 2**40)])
+def test_a_reference_in_any_unit_is_met_to_the_digit(written, unit, same):
+    reference = Reference('m', in_base(written, unit).value, 0.0, 0.1, unit, 'contract', '2026-11-20')
+    assert reference.value == same
+    assert judge_reference(reference, [same] * 6, 'fio').interval == 'inside'
+    assert judge_reference(reference, [same * (1 - 1e-6)] * 6, 'fio').interval == 'outside'
+
+
+@pytest.mark.parametrize(('mean', 'interval'), [(0.0018, 'inside'), (0.0025, 'outside')])
+def test_a_latency_may_have_an_upper_bound_alone(mean, interval):
+    reference = Reference('m', 0.002, None, 0.1, 'ms', 'contract', '2026-11-20')
+    result = judge_reference(reference, [mean] * 6, 'fio')
+    assert result.interval == interval
+    assert result.words.startswith('wanted at most 2.2 ms (contract of 2026-11-20)')

@@ -4,17 +4,21 @@ import pytest
 
 from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import AtLeast, Guarantee, PointAtLeast
+from seatrial.judge.expectations import AtLeast, Degrades, Guarantee, PointAtLeast
+from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
-from seatrial.model.metric import Fact
+from seatrial.model.layout import Layout
+from seatrial.model.metric import LOWER, Fact, MetricType
 from seatrial.model.plan import Sizing, StoppingRule
+from seatrial.model.point import Allocation
 from seatrial.model.record import Finding
 from seatrial.rules.case import PHASE_MIN_S
 from seatrial.workload.listing import listing
-from seatrial.workload.registry import planned_metrics
+from seatrial.workload.registry import KINDS, planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import Sweep
+from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.tree import Tree
 
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
 WRONG = (Finding('T20', 'invalid', 'the tasks waited'),)
@@ -314,3 +318,60 @@ def test_a_guarantee_is_criterion_enough_for_an_acceptance():
 def test_how_many_facts_hold_is_a_figure_that_judges_nothing():
     result = judge_case(SEMANTICS, records_of(SEMANTICS, 6 * [0.0]))
     assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.PASS, '', (0.0,) * 6)
+
+
+# Metrics of which less is better
+
+
+class Timed(Tree):
+    """Trees of which every phase gives a latency beside its rates."""
+
+    name = 'timed'
+
+    def metrics(self, point, phase):
+        return (*super().metrics(point, phase), MetricType(f'{phase}_latency', 's', LOWER))
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """The plan of a sweep over tasks of such a kind."""
+    monkeypatch.setitem(KINDS, 'timed', Timed())
+    return plan_of(FLAT._replace(kind='timed', phases=('create',)), Sweep('tasks', (1, 2)))
+
+
+def with_latencies(plan, seconds):
+    """The record of the plan with these latencies, of every repetition, by the point's label."""
+    figures = {name: 6 * [5000.0] for name in planned_metrics(plan)}
+    return records_of(plan, {**figures, **{f'create_latency@{label}': 6 * [each] for label, each in seconds.items()}})
+
+
+def test_a_latency_has_its_unit_and_direction(timed):
+    result = judge_case(timed, with_latencies(timed, {'1task': 0.001, '2tasks': 0.002}))
+    assert [(each.name, each.unit, each.better) for each in result.metrics[:2]] == [
+        ('file_create', 'op/s', 'higher'),
+        ('create_latency', 's', 'lower'),
+    ]
+    assert result.metrics[1].values == pytest.approx(6 * [0.001])
+
+
+@pytest.mark.parametrize(('later', 'verdict'), [(0.002, 'PASS'), (0.0005, 'FAIL')])
+def test_a_latency_degrades_where_it_rises(timed, later, verdict):
+    worse = Degrades(metric='create_latency', id='D1', **SOURCE)
+    result = judge_case(timed, with_latencies(timed, {'1task': 0.001, '2tasks': later}), enforcing(worse))
+    assert result.verdict == verdict
+
+
+@pytest.mark.parametrize(('seconds', 'verdict'), [(0.001, 'PASS'), (0.003, 'FAIL')])
+def test_a_latency_that_is_too_long_misses_its_reference(timed, seconds, verdict):
+    held = Criteria(references=(Reference('create_latency@1task', 0.002, None, 0.1, 'ms', 'baseline', '2026-11-20'),))
+    assert judge_case(timed, with_latencies(timed, {'1task': seconds, '2tasks': 0.002}), held).verdict == verdict
+
+
+def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
+    pinned = Site(tuple(Layout(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
+    points = tuple(expand(Sweep('mdt'), FLAT._replace(kind='timed', phases=('create',)), Allocation(1, 2), pinned))
+    plan = timed._replace(axis=AXES['mdt'], points=points)
+    records = with_latencies(plan, {f'mdt{n:04d}': 0.0001 if n == 2 else 0.001 for n in range(4)})
+    result = judge_case(plan, records)
+    assert {place.verdict for place in result.isolation.places} == {USUAL}
+    assert [(each.metric, each.unit) for each in result.isolation.columns] == [('file_create', 'op/s')]

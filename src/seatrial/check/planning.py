@@ -15,7 +15,7 @@ from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
-from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.registry import fault_of, kind_of, resized
 from seatrial.workload.sweep import ANYWHERE, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
 from seatrial.workload.words import counted
@@ -77,7 +77,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
     wanted = subsample(fitting, 0 if declared.axis.equals else session.profile.points)
-    fault = next((fault for point in wanted if (fault := kind.fault(point))), None)
+    fault = next((fault for point in wanted if (fault := fault_of(point))), None)
     if fault:
         raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
     try:

@@ -14,19 +14,18 @@ from seatrial.check.session import FILE, Session, began, left_out_of, not_applic
 from seatrial.cli.results import RESULTS
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
-from seatrial.job.sequence.trial import DATA
 from seatrial.judge.case import judge_case
 from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError, from_json
-from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN, Records, Sample
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
-from seatrial.report.words import by_place
+from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.registry import kind_of, metrics_of
+from seatrial.workload.registry import kind_of
 
 RAW = 'raw'
 
@@ -79,7 +78,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     gone = sorted({plan.case.check for plan in plans} - set(checks))
     notices = [
         *_changed(folder, result),
-        *(f'{check} is no check any more; it is compared with nothing' for check in gone),
+        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
     ]
     return evidence_of(session, plans, result, notices)
 
@@ -108,7 +107,7 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
     if not missing:
         return []
     whole = len(begun) + len(missing)
-    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_place(missing))}']
+    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_environment(missing))}']
 
 
 def _plan_in(file: Path) -> TrialPlan:
@@ -142,7 +141,7 @@ def _records(folder: Path, plan: TrialPlan) -> Records:
 
 def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
     records = _records(folder, plan)
-    start, samples = records.start, measured(plan, records)
+    samples = measured(plan, records)
     own = folder / 'cases' / Path(plan.records).name
     raw = own / RAW
     return CaseEvidence(
@@ -152,7 +151,6 @@ def _case(folder: Path, plan: TrialPlan, result: CaseResult) -> CaseEvidence:
         samples=samples,
         steps=_steps(plan, records, samples, raw),
         raw=f'{plan.records}/{RAW}',
-        data=f'{start.run_directory}/{DATA}' if start and start.run_directory else '',
         telemetry=telemetry_in(str(own)),
     )
 
@@ -161,12 +159,12 @@ def _steps(
     plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
 ) -> dict[str, list[Step]]:
     """The first repetition of every point that has one, with the preparation that it needed."""
+    first: dict[tuple[str, str], Sample] = {}
+    for sample in (sample for own in samples.values() for sample in own if sample.command):
+        first.setdefault((sample.point.label, sample.phase), sample)
     steps: dict[str, list[Step]] = {}
     for point in plan.points:
-        names = [metrics_of(point, phase)[0].name for phase in plan.phases]
-        first = [samples.get(metric(name, point.label), ())[:1] for name in names]
-        launches = [sample for each in first for sample in each if sample.command]
-        made = {each.point.label for each in kind_of(plan.kind).preparations([point])}
+        launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
         prepared = [
             sample
             for sample in records.samples
@@ -174,16 +172,13 @@ def _steps(
             and sample.stage == 'prepare'
             and sample.command
             and sample.started <= launches[0].started
-            and (sample.point.label in made or kind_of(plan.kind).moves_data)
+            and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [_step(each, raw) for each in (*prepared[-1:], *launches)]
+            steps[point.label] = [
+                Step(each, {name: _text(raw / name) for name in each.inputs}) for each in (*prepared[-1:], *launches)
+            ]
     return steps
-
-
-def _step(sample: Sample, raw: Path) -> Step:
-    """A launch with the texts of the files that it began with."""
-    return Step(sample, {name: _text(raw / name) for name in sample.inputs})
 
 
 def _text(file: Path) -> str:

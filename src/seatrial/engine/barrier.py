@@ -9,7 +9,7 @@ No wait is without end. While a task waits, the coordinator says every HEARTBEAT
 without a word, and the task gives up. When one task is lost, the coordinator aborts the wait of all others.
 
 On the wire every message is a line of JSON. A task sends
-    {"token", "client", "clients", "host"}      once, answered by {"clock"}
+    {"token", "rank", "tasks", "host"}          once, answered by {"clock"}
     {"ping"}                                    answered by {"now"}
     {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come
     {"leave"}                                   at its end, with its report if it has one
@@ -94,7 +94,7 @@ def join(rank: int, tasks: int, host: str) -> Barrier:
     except OSError as error:
         raise BarrierError(f'the barrier at {address}:{port} cannot be joined: {error.strerror or error}') from None
     barrier = _Connected(connection)
-    barrier.introduce({'token': token, 'client': rank, 'clients': tasks, 'host': host})
+    barrier.introduce({'token': token, 'rank': rank, 'tasks': tasks, 'host': host})
     return barrier
 
 

@@ -491,7 +491,7 @@ def _only_table(said: Summary, phase: str, point: Point) -> Table:
 
 def _check_run(run: Run, point: Point) -> None:
     there = levels_total(point, point.tasks)
-    kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties))
+    kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
     planned = (point.tasks, there.files or there.empties, kinds)
     if (run.tasks, run.entries, run.kinds) != planned:
         raise EngineError(

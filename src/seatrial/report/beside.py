@@ -191,7 +191,9 @@ def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -
         cell = BesideCell(each, units[each.unit] if each else Unit())
         if each and best and each in valid:
             shares = sorted((_mean(each) / _mean(best), _mean(best) / _mean(each)))
-            cell = replace(cell, share=shares[0], best=each is best, like_best=each is not best and _alike(each, best))
+            cell = replace(
+                cell, share=shares[0], best=each is best, like_best=each is not best and _alike(each, best)
+            )
         cells.append(replace(cell, cache=each.cache) if each and unlike else cell)
     return cells
 

@@ -5,7 +5,7 @@ is listed again and again, with a line a point: the curve of the client's cache.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -92,7 +92,7 @@ def curve(
     right = paper.width - (paper.room(again) if again else paper.right)
     axis = _of_listings(plan, case, left, right) if repeated else _of_sweep(plan, left, right)
     names = list(dict.fromkeys(_key(plan, metric)[0] for metric in metrics))
-    style = styles(names)
+    style = styles(_key(plan, metric)[0] for metric in case.metrics)
     return Curve(
         paper=paper,
         left=left,
@@ -101,7 +101,11 @@ def curve(
         y_ticks=y_ticks,
         x_label=axis.label,
         y_label=axis_label(metrics, up),
-        lines=tuple(_line(name, style, case, plan, metrics, axis, up) for name in names),
+        lines=tuple(
+            # Intervals of several lines at one point would hide each other: each stands a little to its side.
+            _line(name, style[name], ASIDE * (2 * i - len(names) + 1), case, plan, metrics, axis, up)
+            for i, name in enumerate(names)
+        ),
         again_ticks=again,
         again_label='for one listing' if again else '',
         breaks=axis.breaks,
@@ -185,15 +189,14 @@ def _listing_times(plan: TrialPlan, up: Scale, paper: Paper) -> tuple[Tick, ...]
 
 def _line(
     name: str,
-    style: Mapping[str, str],
+    style: str,
+    aside: float,
     case: CaseResult,
     plan: TrialPlan,
     metrics: Sequence[MetricResult],
     axis: _LyingAxis,
     up: Scale,
 ) -> CurveLine:
-    # Intervals of several lines at one point would hide each other: each stands a little to its side.
-    aside = ASIDE * (2 * list(style).index(name) - len(style) + 1)
     references = {reference.metric: reference for reference in case.references}
     own = {at: metric for metric in metrics for line, at in [_key(plan, metric)] if line == name}
     marks: list[Mark] = []
@@ -210,8 +213,9 @@ def _line(
             strokes.append([])
         else:
             strokes[-1].append((marks[-1].at, marks[-1].mean))
-    label = kind_of(plan.kind).metric_words(name)
     if is_repeated_listing(plan):
-        label = name if len(style) > 1 else ''
+        label = name if len(plan.points) > 1 else ''
+    else:
+        label = kind_of(plan.kind).metric_words(name)
     drawn = tuple(tuple(each) for each in strokes if len(each) > 1)
-    return CurveLine(name, label, style[name], drawn, tuple(marks))
+    return CurveLine(name, label, style, drawn, tuple(marks))

@@ -49,9 +49,7 @@ class Dots(Frame):
         return '; '.join(mark.words for mark in self.marks)
 
 
-def dots(
-    plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, paper: Paper
-) -> Dots | None:
+def dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, paper: Paper) -> Dots | None:
     """The dots of those metrics of a case that have one dimension, or None where nothing was measured.
 
     On narrow paper the name of a metric stands above its lanes.

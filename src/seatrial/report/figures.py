@@ -44,7 +44,7 @@ class Unit:
         return f'{self.figure(value)} {self.name}'.rstrip()
 
 
-NUMBER, SECOND = Unit(), Unit('s')
+NUMBER = Unit()
 
 
 def common_unit(values: Iterable[float], base: str, system: str) -> Unit:

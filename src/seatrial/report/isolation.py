@@ -12,6 +12,7 @@ from seatrial.judge.statistics import quantile
 from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.marks import FULL, OPEN, styles
 from seatrial.report.scale import HEADROOM, Frame, Paper, Scale, Tick, apart, papers
+from seatrial.report.words import cut
 from seatrial.workload.words import counted
 
 MAX_DOTS = 200
@@ -19,6 +20,8 @@ MAX_DOTS = 200
 
 MAX_ROWS = 24
 """Rows of the table: all places that are not usual, and the slowest others as far as there is room."""
+
+MAX_NOT_TESTED = 32
 
 SLOWEST = 12
 """Places that are drawn by themselves where the others are quantiles."""
@@ -96,7 +99,7 @@ class PlaceRow:
 
 @dataclass(frozen=True)
 class IsolationView:
-    """What the template needs. more: usual places that have no row."""
+    """What the template needs. more: usual places that have no row; not_tested: nodes in words."""
 
     isolation: Isolation
     columns: tuple[ComparedColumn, ...]
@@ -104,6 +107,7 @@ class IsolationView:
     more: int
     summary: str
     drawings: Mapping[str, Sorted]
+    not_tested: Sequence[str]
 
 
 def view(isolation: Isolation | None, system: str) -> IsolationView | None:
@@ -124,6 +128,10 @@ def view(isolation: Isolation | None, system: str) -> IsolationView | None:
         more=len(isolation.places) - len(shown),
         summary=summary(isolation),
         drawings={name: _sorted(isolation, columns, paper) for name, paper in PAPERS.items()},
+        not_tested=cut(
+            [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested],
+            MAX_NOT_TESTED,
+        ),
     )
 
 
@@ -147,9 +155,7 @@ def _named(places: Sequence[Place], many: str, what: str) -> str:
 def _unit(base: str, isolation: Isolation, system: str) -> Unit:
     """One for all columns of a dimension."""
     labels = {column.label for column in isolation.columns if column.unit == base}
-    figures = [
-        score.figure for place in isolation.places for label, score in place.scores.items() if label in labels
-    ]
+    figures = [score.figure for place in isolation.places for label, score in place.scores.items() if label in labels]
     return common_unit(figures, base, system)
 
 
@@ -209,9 +215,7 @@ def _shares(isolation: Isolation, label: str) -> list[tuple[float, Place]]:
     return [(figure / median, place) for figure, place in own]
 
 
-def _line(
-    column: ComparedColumn, own: Sequence[tuple[float, Place]], across: Scale, up: Scale
-) -> SortedLine:
+def _line(column: ComparedColumn, own: Sequence[tuple[float, Place]], across: Scale, up: Scale) -> SortedLine:
     ordered = [share for share, _ in own]
     last = max(1, len(own) - 1)
     if len(own) <= MAX_DOTS:

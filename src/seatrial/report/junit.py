@@ -8,11 +8,11 @@ test cases are all green if and only if the session is a PASS.
 from xml.etree import ElementTree
 
 from seatrial.judge.expectations import ExpectationResult
-from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
-from seatrial.model.tree import LATENCIES
+from seatrial.judge.verdict import MetricResult, Verdict, of_relation
 from seatrial.report import words
 from seatrial.report.contrast import contentions
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
+from seatrial.report.figures import brief
 
 _ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
 _BAD = ('failure', 'error')
@@ -22,8 +22,7 @@ _HOLDS = {True: 'holds', False: 'does not hold', None: 'not tried'}
 def junit(evidence: SessionEvidence) -> str:
     """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
     result = evidence.result
-    own = {each.result.case: each for each in evidence.cases}
-    cases = [_case(case, own[case.case]) for case in result.cases]
+    cases = [_case(case, evidence.units) for case in evidence.cases]
     cases += [_relation(each) for each in result.relations if each.enforced]
     shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
     if result.left_out or (result.verdict is not Verdict.PASS and not shown):
@@ -64,16 +63,17 @@ def junit(evidence: SessionEvidence) -> str:
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"
 
 
-def _case(case: CaseResult, evidence: CaseEvidence) -> ElementTree.Element:
+def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
+    case = evidence.result
     element = _testcase(case.case.name, case.case.check, case.duration_s)
     properties = ElementTree.SubElement(element, 'properties')
     for name, value in (('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)):
         _property(properties, name, value)
     for metric in case.metrics:
-        _property(properties, metric.metric, _figures(metric))
+        _property(properties, metric.metric, _figures(metric, system))
     for pair in contentions(evidence.plan, case):
         for name, ratio in pair.ratios.items():
-            _property(properties, f'{name}, {pair.over} / {pair.under}', words.ratio(ratio))
+            _property(properties, f'{name}, {pair.over} / {pair.under}', ratio.words)
     for fact in case.facts:
         _property(properties, fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}')
     _outcome(element, case.verdict, case.reasons)
@@ -105,15 +105,13 @@ def _property(properties: ElementTree.Element, name: str, value: str) -> None:
     ElementTree.SubElement(properties, 'property', {'name': words.clean(name), 'value': words.clean(value)})
 
 
-def _figures(metric: MetricResult) -> str:
+def _figures(metric: MetricResult, system: str) -> str:
     summary = metric.summary
     if summary is None:
         return f'{metric.verdict.value}: not measured'
-    latencies = ''.join(
-        f', p{100 * share:g} {words.brief(each)}'
-        for share, each in zip(LATENCIES, metric.percentiles_s, strict=False)
-    )
-    return f'{metric.verdict.value}: mean {summary.mean:.6g} {metric.unit}, n = {summary.n}{latencies}'
+    latencies = ''.join(f', {name} {brief(each)}' for name, each in metric.percentiles_s.items())
+    mean = brief(summary.mean, metric.unit, system)
+    return f'{metric.verdict.value}: mean {mean}, n = {summary.n}{latencies}'
 
 
 def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str, ...]) -> None:

@@ -1,18 +1,17 @@
 """A short summary in Markdown, for a merge request, a ticket or a mail."""
 
 import re
-from collections.abc import Sequence
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
-from seatrial.judge.verdict import CaseResult
 from seatrial.report import words
 from seatrial.report.contrast import cached, contentions
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
-from seatrial.report.lanes import ROLES, believed, in_role, unit_of
+from seatrial.report.figures import brief
 from seatrial.report.layouts import recommendations
+from seatrial.report.overview import Overview, overviews
 
-REASONS_SHOWN = 3
+MAX_REASONS = 3
 _SPECIAL = re.compile(r'([\\`*_<>\[\]|~&#])')
 
 
@@ -20,9 +19,9 @@ def markdown(evidence: SessionEvidence) -> str:
     """The summary of a session; what comes from elsewhere is escaped."""
     result = evidence.result
     engines = ', '.join(f'{name} ({cases})' for name, cases in words.engines(result))
-    over = ''.join(f'; passed over: {reason}' for reason in words.passed_over(result))
+    over = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
     machines = [words.machines(evidence), *words.kernels(evidence)]
-    left_out = [('; '.join(words.by_place(names)), why) for why, names in evidence.not_applicable.items()]
+    left_out = [('; '.join(words.by_environment(names)), why) for why, names in evidence.not_applicable.items()]
     lines = [
         f'# {result.verdict.value}',
         '',
@@ -36,82 +35,68 @@ def markdown(evidence: SessionEvidence) -> str:
         *(f'- Not applicable: {_escaped(f"{names}: {why}")}' for names, why in left_out),
         f'- {words.counts(result)}; judged by Seatrial {_escaped(evidence.seatrial)}',
         '',
-        *_tables(result.cases),
-        *_metadata(evidence.cases),
-        *_layouts(evidence.cases),
-        *_reasons(result),
-        *_held_against(result),
+        *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
+        *_listed([line for case in evidence.cases for line in _metadata(case)]),
+        *_listed(_layouts(evidence)),
+        *_listed(_reasons(result)),
+        *_criteria(result),
     ]
     return '\n'.join(lines).rstrip() + '\n'
 
 
-def _tables(cases: Sequence[CaseResult]) -> list[str]:
-    """A table a unit, of what the cases of one can be compared by."""
-    lines = []
-    for unit in ROLES:
-        own = [case for case in cases if unit_of(case) == unit]
-        if own:
-            roles = [role for role in ROLES[unit] if any(in_role(case, role) for case in own)]
-            heads = ' | '.join(f'{role} {unit}' if unit != 'facts' else 'promises of POSIX' for role in roles)
-            lines += [f'| verdict | case | {heads} |', f'|---|---|{"---:|" * len(roles)}']
-            lines += [*(_row(case, roles) for case in own), '']
-    return lines
+def _table(overview: Overview) -> list[str]:
+    """What the cases of one overview can be compared by."""
+    heads = [' '.join(part for part in (role.name, role.unit.name) if part) for role in overview.roles]
+    rows = []
+    for case in overview.cases:
+        result = case.result
+        figures = (
+            [words.held(result.facts)] if result.facts else [role.range(result) or '-' for role in overview.roles]
+        )
+        rows.append([result.verdict.value, _escaped(result.case.name), *figures])
+    return [
+        f'| {" | ".join(["verdict", "case", *heads])} |',
+        f'|---|---|{"---:|" * len(heads)}',
+        *(f'| {" | ".join(row)} |' for row in rows),
+        '',
+    ]
 
 
-def _row(case: CaseResult, roles: Sequence[str]) -> str:
-    figures = [_range(believed(case, role)) for role in roles]
-    if case.facts:
-        figures = [words.held(case.facts)]
-    return f'| {case.verdict.value} | {_escaped(case.case.name)} | {" | ".join(figures)} |'
-
-
-def _metadata(cases: Sequence[CaseEvidence]) -> list[str]:
+def _metadata(case: CaseEvidence) -> list[str]:
     """The ratios and facts that a metadata check is made for, a line each."""
-    lines = []
-    for case in cases:
-        said = []
-        for pair in contentions(case.plan, case.result):
-            ratios = ', '.join(f'{name} {words.ratio(each)}' for name, each in pair.ratios.items() if each.estimate)
-            said += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
-        for point in case.plan.points:
-            found = cached(case.plan, case.result, point.label)
-            if found:
-                times = f'{words.ratio(found.faster)} times as fast' if found.faster.estimate else 'not compared'
-                said.append(f'listing again, {words.brief(found.warm_s)}: {times}. {found.kept}')
-        if words.not_held(case.result.facts):
-            said.append(f'{words.held(case.result.facts)} promises hold{words.not_held(case.result.facts)}')
-        lines += [f'- {_escaped(case.plan.case.name)}: {_escaped(each)}' for each in said]
-    return [*lines, ''] if lines else []
+    said = []
+    for pair in contentions(case.plan, case.result):
+        ratios = ', '.join(f'{name} {each.words}' for name, each in pair.ratios.items() if each.estimate)
+        said += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
+    for point in case.plan.points:
+        found = cached(case.plan, case.result, point.label)
+        if found:
+            times = f'{found.faster.words} times as fast' if found.faster.estimate else 'not compared'
+            said.append(f'listing again, {brief(found.fourth_s)}: {times}. {found.kept}')
+    if words.not_held(case.result.facts):
+        said.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
+    return [f'- {_escaped(case.plan.case.name)}: {_escaped(each)}' for each in said]
 
 
-def _layouts(cases: Sequence[CaseEvidence]) -> list[str]:
+def _layouts(evidence: SessionEvidence) -> list[str]:
     """Which layout is best for what, a line each; nothing where nothing is judged."""
-    lines = [
+    return [
         f'- {_escaped(each.case.name)}: {_escaped(choice.sentence)}'
-        for each in recommendations(cases)
+        for each in recommendations(evidence.cases, evidence.units)
         for choice in each.choices
         if not each.unjudged
     ]
-    return [*lines, ''] if lines else []
-
-
-def _range(means: Sequence[float]) -> str:
-    low, high = (words.figure(min(means)), words.figure(max(means))) if means else ('-', '-')
-    return low if low == high else f'{low} to {high}'
 
 
 def _reasons(result: SessionResult) -> list[str]:
-    lines = []
-    for case in result.cases:
-        for reason in case.reasons[:REASONS_SHOWN]:
-            lines.append(f'- {_escaped(case.case.check)}: {_escaped(reason)}')
-        more = len(case.reasons) - REASONS_SHOWN
-        if more > 0:
-            lines.append(f'- {_escaped(case.case.check)}: and {more} more')
-    return [*lines, ''] if lines else []
+    return [
+        f'- {_escaped(case.case.check)}: {_escaped(reason)}'
+        for case in result.cases
+        for reason in words.cut(case.reasons, MAX_REASONS)
+    ]
 
 
-def _held_against(result: SessionResult) -> list[str]:
+def _criteria(result: SessionResult) -> list[str]:
     """What the site asked for, one by one; the rest as a count."""
     references = [each for case in result.cases for each in case.references]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
@@ -124,10 +109,15 @@ def _held_against(result: SessionResult) -> list[str]:
     context = [each.relation.verdict for each in every if not each.enforced]
     if context and not any(case.unjudged for case in result.cases):
         lines.append(
-            f'- context, which decides nothing: of what the literature found, {context.count(HOLDS)} hold here, '
-            f'{context.count(FAILS)} do not, {context.count(UNDECIDED)} cannot be told'
+            f'- context, which decides no verdict: what the literature found, here: holds {context.count(HOLDS)}, '
+            f'fails {context.count(FAILS)}, undecided {context.count(UNDECIDED)}'
         )
     return lines
+
+
+def _listed(lines: list[str]) -> list[str]:
+    """The lines of a list, with an empty one behind it if there are any."""
+    return [*lines, ''] if lines else []
 
 
 def _escaped(text: str) -> str:

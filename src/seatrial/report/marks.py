@@ -12,9 +12,8 @@ from seatrial.judge.references import ReferenceResult
 from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.metric import LOWER
-from seatrial.report.scale import Scale, scale_of
-
 from seatrial.report.figures import Unit
+from seatrial.report.scale import Scale, scale_of
 
 FULL, OPEN, STRUCK = 'full', 'open', 'struck'
 
@@ -61,9 +60,7 @@ def is_valid(metric: MetricResult) -> bool:
     return metric.summary is not None and metric.verdict is not Verdict.INVALID
 
 
-def figures_scale(
-    case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, start: float, end: float
-) -> Scale:
+def figures_scale(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, start: float, end: float) -> Scale:
     """The axis of the figures. It need not hold all of an interval of three samples, nor a reference far above."""
     references = {each.metric: each for each in case.references}
     summaries = [metric.summary for metric in metrics if metric.summary]

@@ -1,4 +1,4 @@
-"""What people are told of a scheduled trial: one screen of how it stands, and news only when there are any."""
+"""Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,18 @@ from seatrial.report.nights import (
     MISSED,
     RUNNING,
     Criterion,
+    DueRun,
     Night,
-    Run,
     Standing,
     Standings,
-    change,
-    decided_nothing,
+    difference,
     in_a_row,
     passed,
     standings,
+    without_result,
 )
-from seatrial.report.words import clean, count, listed
+from seatrial.report.words import clean, cut, listed
+from seatrial.workload.words import counted
 
 UNLIKE = 'not the same'
 """What is to be known before figures are compared: with what else they were measured."""
@@ -32,13 +33,13 @@ SHOWN = 12
 
 
 @dataclass(frozen=True)
-class Watch:
+class TrialWatch:
     """What is known of the scheduled trials of a site and profile at a moment.
 
     nights: the sessions that ended, oldest first; runs: the last ones that were due
     calendar: when it runs, in words, or empty where it is not scheduled; following: when next
     queue:  what Slurm says of it; report: the last session's page; either may be empty
-    held:   how much the last session was held against; None where nobody knows any more
+    criteria: how many the last session had; None where nobody knows any more
     unread: files of the history from after the last session that cannot be read, with the reasons
     """
 
@@ -46,12 +47,12 @@ class Watch:
     profile: str
     now: datetime
     nights: Sequence[Night]
-    runs: Sequence[Run] = ()
+    runs: Sequence[DueRun] = ()
     calendar: str = ''
     following: datetime | None = None
     queue: str = ''
     report: str = ''
-    held: int | None = None
+    criteria: int | None = None
     unread: Sequence[str] = ()
 
     @cached_property
@@ -81,41 +82,42 @@ class Watch:
         return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
 
 
-class Told(NamedTuple):
-    """What people have been told already: all up to a session, and the misses up to a time."""
+class Notified(NamedTuple):
+    """Of what people have been notified: all up to a session, and the misses up to a time."""
 
     session: str = ''
     missed: datetime | None = None
 
 
 class News(NamedTuple):
-    """Something that people should be told. events: 'changed', 'undecided', 'missed', 'died'."""
+    """A notification. events: 'changed', 'undecided', 'missed', 'died'."""
 
     events: tuple[str, ...]
     subject: str
     text: str
 
 
-def news(watch: Watch, told: Told, patience: int, faults: Sequence[str] = ()) -> News | None:
-    """What is new since people were told last, or None.
+def news(watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = ()) -> News | None:
+    """What is new since the last notification, or None.
 
-    patience: how many nights in a row may decide nothing until people are told, and again after as many more
+    patience: how many nights in a row may have no valid result until people are notified, and again after as many
+              more
     faults:   sentences on what went wrong around the last run itself
     """
     known = [night.session for night in watch.nights]
-    index = known.index(told.session) if told.session in known else -1
+    index = known.index(notified.session) if notified.session in known else -1
     before: Standings = watch.standings[index] if index >= 0 else {}
     heads: list[tuple[str, str]] = [('died', fault) for fault in faults]
-    missed = [due for due in watch.missed if told.missed is None or due > told.missed]
+    missed = [due for due in watch.missed if notified.missed is None or due > notified.missed]
     if missed:
-        heads.append(('missed', f'{count(len(missed), "run")} missed: {listed([_moment(due) for due in missed])}'))
+        heads.append(('missed', f'{counted(len(missed), "run")} missed: {listed([_moment(due) for due in missed])}'))
     if index + 1 < len(known):
-        new, ended = change(before, watch.standing)
+        new, ended = difference(before, watch.standing)
         if new or ended:
             heads.append(('changed', _change_in_short(watch, new, ended)))
-        nothing = in_a_row(watch.nights, decided_nothing)
-        if nothing // patience > max(0, nothing - (len(known) - 1 - index)) // patience:
-            heads.append(('undecided', f'{count(nothing, "night")} in a row decided nothing'))
+        without = in_a_row(watch.nights, without_result)
+        if without // patience > max(0, without - (len(known) - 1 - index)) // patience:
+            heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
     if not heads:
         return None
     subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
@@ -125,10 +127,10 @@ def news(watch: Watch, told: Told, patience: int, faults: Sequence[str] = ()) ->
     return News(tuple(dict.fromkeys(event for event, _ in heads)), clean(' '.join(subject.split())), f'{text}\n')
 
 
-def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str]]:
+def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:
     """How it stands: lines of a word and what is to be said; the word is empty where the line before goes on.
 
-    before: what changes are told against; None takes the night before the last one.
+    before: what changes are compared with; None takes the night before the last one.
     """
     night = watch.last
     lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
@@ -143,16 +145,13 @@ def screen(watch: Watch, before: Standings | None = None) -> list[tuple[str, str
         lines += [
             ('last run', f'{_span(night)}, session {night.session}'),
             ('verdict', f'{later}{night.verdict.value}: {_counts(night)}'),
-            *(
-                [('held against', 'nothing: it passes whatever it measures; see docs/references.md')]
-                * (watch.held == 0)
-            ),
+            *([('criteria', 'none: it passes whatever it measures; see docs/references.md')] * (watch.criteria == 0)),
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
             *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),
         ]
     if watch.runs or watch.calendar:
-        of = f'of the last {count(len(watch.runs), "run")}'
+        of = f'of the last {counted(len(watch.runs), "run")}'
         which = f': {listed([_moment(due) for due in reversed(watch.missed)])}' if watch.missed else ''
         lines.append(('missed', f'{len(watch.missed) or "none"} {of}{which}' if watch.runs else 'none was due yet'))
         if watch.runs and watch.runs[-1].state in (AWAITED, RUNNING):
@@ -185,14 +184,14 @@ def _counts(night: Night) -> str:
     return ', '.join(f'{number} {verdict.value}' for verdict, number in found.items() if number)
 
 
-def _change_in_short(watch: Watch, new: Sequence[Criterion], ended: Sequence[Criterion]) -> str:
+def _change_in_short(watch: TrialWatch, new: Sequence[Criterion], ended: Sequence[Criterion]) -> str:
     words = [watch.standing[key].verdict.value for key in new]
     parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
     return ', '.join([*parts, f'{len(ended)} cleared'] if ended else parts)
 
 
 def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> list[str]:
-    new, ended = change(before, after)
+    new, ended = difference(before, after)
     lines = [
         f'new: {standing.verdict.value} {_named(case, keys)}'
         for case, keys, standing in _by_case({key: after[key] for key in new})
@@ -233,18 +232,16 @@ def _named(case: str, keys: Sequence[Criterion]) -> str:
 
 
 def _streak(nights: Sequence[Night]) -> str:
-    well, nothing = in_a_row(nights, passed), in_a_row(nights, decided_nothing)
-    if nothing:
-        return f'{count(nothing, "night")} decided nothing'
+    well, without = in_a_row(nights, passed), in_a_row(nights, without_result)
+    if without:
+        return f'{counted(without, "night")} without a valid result'
     if well:
-        return f'{count(well, "night")} PASS'
+        return f'{counted(well, "night")} PASS'
     failed = in_a_row(nights, lambda night: night.verdict is Verdict.FAIL)
     before = in_a_row(nights[: len(nights) - failed], passed)
-    return f'{count(failed, "night")} FAIL, after {count(before, "night")} PASS'
+    return f'{counted(failed, "night")} FAIL, after {counted(before, "night")} PASS'
 
 
 def _list(word: str, said: Sequence[str], otherwise: str) -> list[tuple[str, str]]:
-    shown = list(said[:SHOWN]) or [otherwise]
-    if len(said) > SHOWN:
-        shown.append(f'and {len(said) - SHOWN} more')
+    shown = cut(said, SHOWN) or [otherwise]
     return [(word if number == 0 else '', line) for number, line in enumerate(shown)]

@@ -1,7 +1,7 @@
 """The nights of a scheduled trial: what each session decided, what fails since when, and which runs were missed.
 
-A criterion that failed stays among the failing until a night passes it: a night that could not decide has mended
-nothing. What could not be believed, or did not run, leaves them as soon as it has been measured again.
+A criterion that failed stays among the failing until a night passes it: a night that could not decide has fixed
+nothing. What was invalid, or did not run, leaves them as soon as it has been measured again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ class Criterion(NamedTuple):
     """What a verdict stands beside.
 
     case: its name, or empty for what belongs to the session
-    name: of a metric, or of an enforced expectation; empty for what the case (the session) was held against besides
+    name: of a metric, or of an enforced expectation; empty for what else the case (the session) was judged by
     """
 
     case: str
@@ -37,7 +37,7 @@ class Criterion(NamedTuple):
 
     @property
     def words(self) -> str:
-        """In one line: 'Check/partition/file system/layout/2n write@64objects'."""
+        """In one line: 'Check/partition/file system/layout/2n write@64KiB'."""
         return ' '.join(part for part in (self.case or 'the session', self.name) if part)
 
 
@@ -85,7 +85,7 @@ class Standing(NamedTuple):
 Standings = Mapping[Criterion, Standing]
 
 
-class Change(NamedTuple):
+class Difference(NamedTuple):
     """What is different between the standings after two nights.
 
     new:  what stands worse or differently now
@@ -104,7 +104,7 @@ class Unfinished(NamedTuple):
     alive: bool
 
 
-class Run(NamedTuple):
+class DueRun(NamedTuple):
     """A run that was due, and what became of it: 'done', 'running', 'waited for' or 'missed'."""
 
     due: datetime
@@ -155,8 +155,8 @@ def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
     }
 
 
-def held_in(results: Mapping[str, Any]) -> int:
-    """How much a session was held against: references, criteria, and sweeps whose places are compared.
+def criteria_in(results: Mapping[str, Any]) -> int:
+    """How many criteria a session had: references, expectations, and sweeps whose places are compared.
 
     Raises KeyError or TypeError where that is not the results of a session.
     """
@@ -175,10 +175,10 @@ def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
     return found
 
 
-def change(before: Standings, after: Standings) -> Change:
+def difference(before: Standings, after: Standings) -> Difference:
     """What is different, in the order of the criteria."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
-    return Change(tuple(new), tuple(key for key in before if key not in after))
+    return Difference(tuple(new), tuple(key for key in before if key not in after))
 
 
 def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
@@ -191,14 +191,14 @@ def passed(night: Night) -> bool:
     return night.verdict is Verdict.PASS
 
 
-def decided_nothing(night: Night) -> bool:
+def without_result(night: Night) -> bool:
     """Whether it is neither PASS nor FAIL."""
     return night.verdict not in (Verdict.PASS, Verdict.FAIL)
 
 
 def runs(
     due: Sequence[datetime], following: datetime, now: datetime, past: Iterable[Night], begun: Iterable[Unfinished]
-) -> list[Run]:
+) -> list[DueRun]:
     """What became of the runs that were due, in their order.
 
     due: in their order, all of them past; following: the next one. A session belongs to the run that was due last
@@ -215,7 +215,7 @@ def runs(
             state = RUNNING
         else:
             state = AWAITED if after == following and now < this + START_GRACE else MISSED
-        found.append(Run(this, state))
+        found.append(DueRun(this, state))
     return found
 
 
@@ -261,7 +261,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
 def _besides(
     cases: Mapping[str, Verdict], criteria: Mapping[Criterion, Judged]
 ) -> Iterator[tuple[Criterion, Judged]]:
-    """What each case was held against besides its metrics and expectations."""
+    """What else each case was judged by, beside its metrics and expectations."""
     by_case: dict[str, list[Verdict]] = {}
     for key, judged in criteria.items():
         by_case.setdefault(key.case, []).append(judged.verdict)
@@ -270,7 +270,7 @@ def _besides(
 
 
 def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:
-    """What made a verdict besides its parts; where they explain it, that cannot be told."""
+    """What made a verdict besides its parts; where they explain it, that is undecided."""
     if whole is Verdict.PASS:
         return Judged(Verdict.PASS)
     return Judged(Verdict.INCONCLUSIVE if worst(parts) is whole else whole)

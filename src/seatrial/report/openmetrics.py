@@ -8,19 +8,19 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import Watch
+from seatrial.report.news import TrialWatch
 from seatrial.report.nights import in_a_row, passed
 
 PREFIX = 'seatrial'
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 
 
-def openmetrics(watch: Watch) -> str:
+def openmetrics(watch: TrialWatch) -> str:
     """One family a fact; a fact that is not known, such as the time of a run that never was, is left out."""
     return '\n'.join([*_lines(watch), '# EOF', ''])
 
 
-def _lines(watch: Watch) -> Iterator[str]:
+def _lines(watch: TrialWatch) -> Iterator[str]:
     labels = {'site': watch.site, 'profile': watch.profile}
     completed = [night.ended for night in watch.nights if night.completed]
     times = {
@@ -45,8 +45,8 @@ def _lines(watch: Watch) -> Iterator[str]:
         'nights_passed': (in_a_row(watch.nights, passed), 'Nights in a row that were a PASS.'),
         'missed_runs': (len(watch.missed), 'Missed among the last runs that were due.'),
     }
-    if watch.held is not None:
-        counts['judged_criteria'] = (watch.held, 'References and criteria that the last session was held against.')
+    if watch.criteria is not None:
+        counts['judged_criteria'] = (watch.criteria, 'References and other criteria of the last session.')
     for name, (number, says) in counts.items():
         yield from _family(name, says, {'': str(number)}, labels)
 

@@ -11,7 +11,7 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, compact, units_of
 from seatrial.report.marks import is_valid, styles
 from seatrial.report.scale import Scale, Tick, apart, scale_of
-from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.registry import KINDS, kind_of, metrics_at
 
 WIDTH, NARROWER, LANE, MIN_HEIGHT, EDGE = 300, 190, 15, 34, 14
 TICK_FONT = 12.0
@@ -79,11 +79,11 @@ class Overview:
 
 
 def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
-    """Every table, in the order of the first cases that stand in them."""
-    by_title: dict[str, list[CaseEvidence]] = {}
+    """Every table, in the order of the kinds; their cases in that in which they are given."""
+    by_title: dict[str, list[CaseEvidence]] = {kind.title: [] for kind in KINDS.values()}
     for case in cases:
-        by_title.setdefault(kind_of(case.plan.kind).title, []).append(case)
-    return [_overview(title, own, system) for title, own in by_title.items()]
+        by_title[kind_of(case.plan.kind).title].append(case)
+    return [_overview(title, own, system) for title, own in by_title.items() if own]
 
 
 def _overview(title: str, cases: Sequence[CaseEvidence], system: str) -> Overview:

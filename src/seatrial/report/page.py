@@ -6,77 +6,60 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment as Jinja
+from jinja2 import PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import MetricResult, Verdict, worst
-from seatrial.model.namespace import Namespace
-from seatrial.model.plan import TrialPlan
-from seatrial.model.tree import Fact
+from seatrial.model.metric import Fact
 from seatrial.model.units import approximate_size
-from seatrial.model.workload import NAMED
 from seatrial.report import curve as curves
-from seatrial.report import dots as dotted
-from seatrial.report import drilled, trees, words
-from seatrial.report import isolation as isolated
-from seatrial.report.beside import beside, facts_beside
-from seatrial.report.contrast import Cached, Contention, Listing, cached, contentions, listings
+from seatrial.report import dots, drilled, figures, isolation, words
+from seatrial.report.beside import beside, guarantees_beside
+from seatrial.report.contrast import Cached, Contention, ListingTime, cached, contentions, listings
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
-from seatrial.report.lanes import ROLES, Lanes, believed, lanes, role_style, unit_of
+from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.layouts import recommendations
 from seatrial.report.marks import SHAPES, styles
+from seatrial.report.overview import overviews
 from seatrial.report.recipe import recipe
 from seatrial.report.state import states
 from seatrial.report.timeline import Timeline, timeline, why_none
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted, grouped
 
-TITLES = {
-    'MiB/s': 'Bytes',
-    'ops/s': 'Operations on names',
-    'entries/s': 'Listings of directories',
-    'facts': 'POSIX semantics',
-}
-"""Of the overview's tables, in their order, by unit."""
-
-HINTS = {
-    'MiB/s': 'Figures are means at the points of a sweep, from the least to the greatest, of what can be believed.',
-    'ops/s': 'Figures are means at the points of a check, from the least to the greatest, of what can be believed: '
-    'of files where there are any, else of directories; of single POSIX operations, unlink is the removal.',
-    'entries/s': 'Figures are means of listings with all attributes, the first and the last of those in a row; '
-    'of large directories, of the attributes alone.',
-    'facts': 'What was seen of each promise is in its case.',
-}
-"""What stands below an overview."""
+DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
     """The page of a session. Every text in it is escaped, whatever it holds."""
-    template = _environment().get_template('page.html')
+    template = _jinja().get_template('page.html')
     shared = words.shared_labels(evidence.result)
-    cases = [_case(each, f'case-{number}', shared) for number, each in enumerate(evidence.cases, 1)]
+    cases = [_case(each, f'case-{number}', shared, evidence.units) for number, each in enumerate(evidence.cases, 1)]
     common, where = words.where(evidence.cases)
-    places = {each.evidence.result.case.name.partition('/')[2] for each in cases}
+    environments = {each.result.case.name.partition('/')[2] for each in evidence.cases}
     return template.render(
         evidence=evidence,
         result=evidence.result,
         cases=cases,
-        anchors={each.evidence.plan.case: each.anchor for each in cases},
-        one_place=places.pop() if len(places) == 1 else '',
+        views={each.evidence.plan.case: each for each in cases},
+        one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
         shared=shared,
-        overviews=_overviews(cases),
+        overviews=overviews(_worst_first(evidence.cases), evidence.units),
         states=states(evidence.cases),
-        beside=beside(evidence.cases),
-        layouts=recommendations(evidence.cases),
-        facts_beside=facts_beside(evidence.cases),
+        beside=beside(evidence.cases, evidence.units),
+        layouts=recommendations(evidence.cases, evidence.units),
+        guarantees_beside=guarantees_beside(evidence.cases),
     )
 
 
 @dataclass(frozen=True)
-class Row:
+class MetricRow:
     """One metric in the table. style: that of its mark in the drawing, unless its group's says it.
 
     stopped: why its repetitions ended; listing: how long it took, if it was one
@@ -85,26 +68,44 @@ class Row:
     metric: MetricResult
     label: str
     style: str
+    unit: Unit
     stopped: str
-    listing: Listing | None
+    listing: ListingTime | None
 
 
 @dataclass(frozen=True)
-class Group:
+class MetricGroup:
     """Rows under one heading. style: that of its marks in the drawing, unless its rows differ."""
 
     label: str
     style: str
-    rows: Sequence[Row]
+    rows: Sequence[MetricRow]
 
 
 @dataclass(frozen=True)
-class FactRow:
-    """One promise of POSIX. fact: None where no launch came to it; promise: what the check says of it, or None."""
+class MetricTable:
+    """The table of a case. head: of its first column; figures: what the means and the others are, with the unit.
+
+    percentiles: of single operations, by name, with the unit of all of them: empty where none was timed
+    """
+
+    head: str
+    figures: str
+    groups: Sequence[MetricGroup]
+    percentiles: Sequence[str]
+    percentile_unit: Unit
+    listing_unit: Unit
+    fair: bool
+    cache: bool
+
+
+@dataclass(frozen=True)
+class GuaranteeRow:
+    """One guarantee of POSIX. fact: None where no launch came to it; expected: what the check says of it, or None."""
 
     name: str
     fact: Fact | None
-    promise: ExpectationResult | None
+    expected: ExpectationResult | None
 
 
 @dataclass(frozen=True)
@@ -117,202 +118,161 @@ class Repeat:
 
 
 @dataclass(frozen=True)
-class Case:
+class CaseView:
     """One case as the template needs it.
 
-    curves, dots: the drawings by their width, of the kind that the case has; groups: the rows of its table
-    ranges: least and greatest mean by role; rank: 0 for the worst verdict there is
-    isolation: of a sweep over nodes or targets
+    drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
+    isolation: of a sweep over nodes or targets, in place of these
     timeline: of the throughput; uncounted: why there is none, or empty
     """
 
     evidence: CaseEvidence
     anchor: str
     sentence: str
-    unit: str
-    curves: Mapping[str, curves.Curve]
-    dots: Mapping[str, dotted.Dots]
-    row_head: str
-    groups: Sequence[Group]
+    drawings: Sequence[Mapping[str, curves.Curve | dots.Dots]]
+    lines: bool
+    table: MetricTable
     totals: Sequence[tuple[str, str]]
     contentions: Sequence[Contention]
     cached: Sequence[Cached]
-    facts: Sequence[FactRow]
+    guarantees: Sequence[GuaranteeRow]
     expectations: Sequence[ExpectationResult]
-    ranges: Mapping[str, str]
     repeats: Sequence[Repeat]
     labels: Sequence[str]
-    drilled: Sequence[drilled.Row]
+    drilled: drilled.DrillView | None
     summaries: Mapping[str, Summary]
-    rank: int
     timeline: Timeline | None
     uncounted: str
-    isolation: isolated.Found | None
+    isolation: isolation.IsolationView | None
 
 
-@dataclass(frozen=True)
-class Overview:
-    """The cases of one unit, the worst first, those of one check together.
-
-    roles: their columns, each with its style; lanes: a row a case; first: whether the case is the first of its check
-    """
-
-    unit: str
-    title: str
-    roles: Sequence[tuple[str, str]]
-    cases: Sequence[Case]
-    first: Sequence[bool]
-    lanes: Lanes | None
-
-
-def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str]) -> Case:
+def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str], system: str) -> CaseView:
     plan, result = evidence.plan, evidence.result
-    sized = evidence.records.sized
-    unit = unit_of(result)
-    facts = _facts(evidence) if unit == 'facts' else []
-    return Case(
+    guarantees = _guarantees(evidence) if words.only_counts(plan) else []
+    units = units_of(result.metrics, system)
+    return CaseView(
         evidence=evidence,
         anchor=anchor,
-        sentence=words.workload(plan, sized.per_client if sized else None),
-        unit=unit,
-        curves=_curves(evidence),
-        dots=_dots(evidence),
-        row_head='metric' if _stands_by_point(evidence) else 'point',
-        groups=_groups(evidence),
-        totals=_totals(plan, sized.per_client if sized else None),
+        sentence=words.sentence(evidence),
+        drawings=_drawings(evidence, units),
+        lines=curves.has_curve(plan),
+        table=_table(evidence, units, system),
+        totals=words.totals(evidence),
         contentions=contentions(plan, result),
         cached=[each for point in plan.points if (each := cached(plan, result, point.label))],
-        facts=facts,
-        expectations=() if facts else result.expectations,
-        ranges={role: _range(believed(result, role)) for role in ROLES[unit]},
+        guarantees=guarantees,
+        expectations=() if guarantees else result.expectations,
         repeats=[
-            Repeat(words.point_words(plan, point), recipe(plan, evidence.steps[point.label], evidence.raw), steps)
+            Repeat(words.point_words(plan.axis, point), recipe(plan, steps, evidence.raw, system), steps)
             for point in plan.points
             if (steps := evidence.steps.get(point.label))
         ],
         labels=[label for label in result.labels if label not in shared],
-        drilled=drilled.rows(evidence.records),
+        drilled=drilled.view(evidence, system),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
-        rank=_worse_verdicts(result.verdict),
-        timeline=timeline(evidence),
+        timeline=timeline(evidence, system),
         uncounted=why_none(evidence),
-        isolation=isolated.found(result.isolation),
+        isolation=isolation.view(result.isolation, system),
     )
 
 
-def _overviews(cases: Sequence[Case]) -> list[Overview]:
-    found = []
-    for unit, title in TITLES.items():
-        own = _worst_first([case for case in cases if case.unit == unit])
-        roles = [(role, role_style(unit, role)) for role in ROLES[unit] if any(_has_role(case, role) for case in own)]
-        checks = [case.evidence.plan.case.check for case in own]
-        first = [checks.index(check) == i for i, check in enumerate(checks)]
-        if own:
-            found.append(Overview(unit, title, roles, own, first, lanes([case.evidence.result for case in own])))
-    return found
-
-
-def _worst_first(cases: Sequence[Case]) -> list[Case]:
+def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
+    """Those of one check together."""
     ranks: dict[str, int] = {}
     for case in cases:
-        check = case.evidence.plan.case.check
-        ranks[check] = min(case.rank, ranks.get(check, case.rank))
+        check, rank = case.plan.case.check, _outranking(case.result.verdict)
+        ranks[check] = min(rank, ranks.get(check, rank))
     checks = list(ranks)
 
-    def key(case: Case) -> tuple[int, int, int]:
-        check = case.evidence.plan.case.check
-        return ranks[check], checks.index(check), case.rank
+    def key(case: CaseEvidence) -> tuple[int, int, int]:
+        check = case.plan.case.check
+        return ranks[check], checks.index(check), _outranking(case.result.verdict)
 
     return sorted(cases, key=key)
 
 
-def _has_role(case: Case, role: str) -> bool:
-    names = {each.operation for each in case.evidence.result.metrics}
-    return any(name in names for name in ROLES[case.unit][role])
+def _outranking(verdict: Verdict) -> int:
+    """How many verdicts outrank this one."""
+    return sum(worst([verdict, other]) is not verdict for other in Verdict)
 
 
-def _curves(evidence: CaseEvidence) -> dict[str, curves.Curve]:
-    if not curves.has_curve(evidence.plan):
-        return {}
-    papers = {'wide': curves.WIDE, 'narrow': curves.NARROW}
-    drawn = {name: curves.curve(evidence.plan, evidence.result, paper) for name, paper in papers.items()}
-    return {name: each for name, each in drawn.items() if each is not None}
+def _drawings(evidence: CaseEvidence, units: Mapping[str, Unit]) -> list[dict[str, curves.Curve | dots.Dots]]:
+    plan, result = evidence.plan, evidence.result
+    if result.isolation or words.only_counts(plan):
+        return []
+    lines = curves.has_curve(plan)
+    draw, papers = (curves.curve, curves.PAPERS) if lines else (dots.dots, dots.PAPERS)
+    found = []
+    for base, unit in units.items():
+        metrics = [metric for metric in result.metrics if metric.unit == base]
+        drawn = {name: draw(plan, result, metrics, unit, paper) for name, paper in papers.items()}
+        found.append({name: each for name, each in drawn.items() if each is not None})
+    return [each for each in found if each]
 
 
-def _dots(evidence: CaseEvidence) -> dict[str, dotted.Dots]:
-    if curves.has_curve(evidence.plan) or evidence.result.isolation or unit_of(evidence.result) == 'facts':
-        return {}
-    sheets = {'wide': dotted.WIDE, 'narrow': dotted.NARROW}
-    drawn = {name: dotted.dots(evidence.plan, evidence.result, sheet) for name, sheet in sheets.items()}
-    return {name: each for name, each in drawn.items() if each is not None}
+def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> MetricTable:
+    metrics = evidence.result.metrics
+    took = listings(evidence.plan, evidence.result)
+    timed = [seconds for each in metrics for seconds in each.percentiles_s.values()]
+    one = next(iter(units), '')
+    # The rows stand by point where there are many metrics of few points; those of a sweep stand by metric.
+    by_point = len(evidence.plan.points) < min(len({each.name for each in metrics}), 3)
+    return MetricTable(
+        head='metric' if by_point else 'point',
+        figures=f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
+        groups=_groups(evidence, units, took, by_point),
+        percentiles=list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
+        percentile_unit=common_unit(timed, 's', system),
+        listing_unit=common_unit([each.seconds for each in took.values()], 's', system) if took else NUMBER,
+        fair=any(each.fairness for each in metrics),
+        cache=any(each.cache for each in metrics),
+    )
 
 
-def _stands_by_point(evidence: CaseEvidence) -> bool:
-    """Whether the rows of a table stand by point: many metrics of few points. Those of a sweep stand by metric."""
-    plan, names = evidence.plan, {each.operation for each in evidence.result.metrics}
-    return isinstance(plan.workload, Namespace) and len(plan.points) < min(len(names), 3)
-
-
-def _groups(evidence: CaseEvidence) -> list[Group]:
+def _groups(
+    evidence: CaseEvidence, units: Mapping[str, Unit], took: Mapping[str, ListingTime], by_point: bool
+) -> list[MetricGroup]:
     plan, metrics, end = evidence.plan, evidence.result.metrics, evidence.records.end
-    took = listings(plan, evidence.result)
-    names = {each.operation: trees.metric_label(each.operation) for each in metrics}
-    by_point = _stands_by_point(evidence)
+    names = {each.name: _metric_words(evidence, each, units) for each in metrics}
     said = words.point_words if by_point else words.point_value
-    points = {point.label: said(plan, point) for point in plan.points}
-    drawn_by_point = trees.is_repeated_listing(plan) or not curves.has_curve(plan)
+    points = {point.label: said(plan.axis, point) for point in plan.points}
+    drawn_by_point = curves.is_repeated_listing(plan) or not curves.has_curve(plan)
     style = styles(points if drawn_by_point else names)
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[MetricRow]] = {}
     for each in metrics:
-        key, other = (each.point, each.operation) if by_point else (each.operation, each.point)
-        row = Row(
+        key, other = (each.point, each.name) if by_point else (each.name, each.point)
+        row = MetricRow(
             metric=each,
             label=(names if by_point else points)[other],
             style='' if by_point == drawn_by_point else style[other],
+            unit=units[each.unit],
             stopped=words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
             listing=took.get(each.metric),
         )
         groups.setdefault(key, []).append(row)
     return [
-        Group((points if by_point else names)[key], style[key] if by_point == drawn_by_point else '', rows)
+        MetricGroup((points if by_point else names)[key], style[key] if by_point == drawn_by_point else '', rows)
         for key, rows in groups.items()
     ]
 
 
-def _totals(plan: TrialPlan, per_client: int | None) -> list[tuple[str, str]]:
-    """What is on disk at each point of a metadata case."""
-    if not isinstance(plan.workload, Namespace) or plan.workload.kind == 'semantics':
-        return []
-    points = trees.measured_points(plan, per_client)
-    if plan.axis in NAMED:
-        return [('', trees.totals(points[0]))]
-    named = len(points) > 1 and plan.axis != 'entries'
-    return [(point.label if named else '', trees.totals(point)) for point in points]
+def _metric_words(evidence: CaseEvidence, metric: MetricResult, units: Mapping[str, Unit]) -> str:
+    """Its name, with its unit where the metrics of the case have several."""
+    said = kind_of(evidence.plan.kind).metric_words(metric.name)
+    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
 
 
-def _facts(evidence: CaseEvidence) -> list[FactRow]:
+def _guarantees(evidence: CaseEvidence) -> list[GuaranteeRow]:
     """What does not hold first, then what was not tried, then what holds."""
     found = {fact.name: fact for fact in evidence.result.facts}
-    promises = {each.subject: each for each in evidence.result.expectations}
-    rows = [FactRow(name, found.get(name), promises.get(name)) for name in dict.fromkeys([*found, *promises])]
+    expected = {each.subject: each for each in evidence.result.expectations}
+    rows = [GuaranteeRow(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
     return sorted(rows, key=lambda row: (False, None, True).index(row.fact.holds if row.fact else None))
 
 
-def _range(means: Sequence[float]) -> str:
-    if not means:
-        return ''
-    low, high = words.figure(min(means)), words.figure(max(means))
-    return low if low == high else f'{low} \u2013 {high}'
-
-
-def _worse_verdicts(verdict: Verdict) -> int:
-    """How many verdicts outrank this one."""
-    return sum(worst([verdict, other]) is not verdict for other in Verdict)
-
-
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def _jinja() -> Jinja:
+    environment = Jinja(
         loader=PackageLoader('seatrial.report'),
         autoescape=True,
         undefined=StrictUndefined,
@@ -321,27 +281,28 @@ def _environment() -> Environment:
         finalize=_finalize,
     )
     environment.filters.update(
-        figure=words.figure,
-        percent=words.percent,
-        seconds=words.seconds,
-        brief=words.brief,
+        figure=figures.figure,
+        percent=figures.percent,
+        seconds=figures.seconds,
+        brief=figures.brief,
         size=approximate_size,
+        cut=words.cut,
         listed=words.listed,
-        grouped=trees.grouped,
+        grouped=grouped,
         humps=_humps,
         px=lambda value: f'{value:.1f}'.removesuffix('.0'),
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
-    environment.globals.update(words=words, HERE=_HERE, HINTS=HINTS, SHAPES=SHAPES)
+    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE, SHAPES=SHAPES)
     return environment
 
 
 def _humps(name: str) -> Markup:
-    """The name of a check, which may be broken between its words: SharedFile|Strided|Objects."""
+    """The name of a check, which may be broken between its words: SharedFile|Strided|Sizes."""
     return Markup('<wbr>').join(escape(part) for part in re.split('(?<=[a-z0-9])(?=[A-Z])', words.clean(name)))
 
 
-_HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'these samples cannot tell'}
+_HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'it is undecided here'}
 
 
 def _finalize(value: Any) -> Any:

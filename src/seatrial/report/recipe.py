@@ -153,7 +153,7 @@ def _commands(step: Step, raw: str) -> list[str]:
     if runner is None or not sample.barrier:
         return lines
     nodes = sample.point.nodes + runner.launched  # more than one: tasks reach the barrier by the name of this host
-    holder = f'{shlex.quote(runner.python)} -I -S -c \'{_BARRIER}\' {shlex.quote(runner.home)}'
+    holder = f"{shlex.quote(runner.python)} -I -S -c '{_BARRIER}' {shlex.quote(runner.home)}"
     return [
         f'# The runner let {counted(sample.barrier, "task")} begin together: each waits at a barrier until all have',
         '# come. Python holds it while the commands below run, and gives them its address in the environment.',

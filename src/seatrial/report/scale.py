@@ -20,7 +20,7 @@ TICK_GAP = 8.0
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on an axis. label is empty where it would touch its neighbour's; anchor: which part of it lies at `at`."""
+    """A mark on an axis. label: empty where it would touch its neighbour's; anchor: its part that lies at `at`."""
 
     at: float
     label: str
@@ -100,9 +100,7 @@ class Scale:
         return math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else 0.0
 
 
-def scale_of(
-    means: Sequence[float], others: Iterable[float], start: float, end: float, unit: Unit = NUMBER
-) -> Scale:
+def scale_of(means: Sequence[float], others: Iterable[float], start: float, end: float, unit: Unit = NUMBER) -> Scale:
     """The scale that shows all these values: linear, unless that would press one of the means flat."""
     values = [value for value in (*means, *others) if value > 0]
     if not values:

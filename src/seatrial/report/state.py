@@ -45,7 +45,9 @@ def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
         if seen:
             targets = own[0].records.start.targets if own[0].records.start else ()
             found.append(
-                FileSystemState(name, seen[0], _changed(seen), [_filled(row) for row in targets], _missing(own[0], targets))
+                FileSystemState(
+                    name, seen[0], _changed(seen), [_filled(row) for row in targets], _missing(own[0], targets)
+                )
             )
     return found
 

@@ -1,4 +1,4 @@
-"""Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses marked."""
+"""Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -200,9 +200,7 @@ def _drawing(
     )
 
 
-def _band(
-    sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], start: float, end: float
-) -> LaunchBand:
+def _band(sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], start: float, end: float) -> LaunchBand:
     y = next((lane.at for lane in lanes if lane.label == sample.phase), lanes[0].at)
     stage = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}.get(sample.stage, sample.stage)
     said = f'{sample.launch}, {stage}, {seconds(sample.elapsed_s)}'

@@ -41,6 +41,12 @@ def clean(text: str) -> str:
     return text if text.isascii() and text.isprintable() else ''.join(map(_visible, text))
 
 
+def cut(said: Sequence[str], maximum: int, where: str = '') -> list[str]:
+    """All, or the first of them and how many more there are: 'and 4 more, in the table'. One more is no more."""
+    more = len(said) - maximum
+    return list(said) if more < 2 else [*said[:maximum], f'and {more} more{where}']
+
+
 def listed(words: Sequence[str], maximum: int = 3) -> str:
     """The words, or the first of them and how many more there are: 'a, b, c and 4 more'."""
     more = len(words) - maximum

@@ -506,10 +506,9 @@ class Overrides(NamedTuple):
     enforce: tuple[str, ...] = ()
 
     def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes; those of data access leave metadata alone."""
-        if not kind_of(template.kind).moves_data:
-            return {}
-        fixed = {name: getattr(self, name) for name in ('transfer_size', 'direct', 'interface')}
+        """The parameters of the workload that it fixes, where a workload of its kind has them."""
+        own = kind_of(template.kind).parameters
+        fixed = {name: getattr(self, name) for name in ('transfer_size', 'direct', 'interface') if name in own}
         return {name: value for name, value in fixed.items() if value is not None}
 
     def share(self, template: Point) -> int | None:

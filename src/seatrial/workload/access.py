@@ -64,6 +64,17 @@ class Access(Kind):
 
     name = 'access'
     words = 'data access'
+    title = 'Data'
+    parameters = (
+        'files',
+        'extent',
+        'order',
+        'interface',
+        'collective',
+        'direct',
+        'transfer_size',
+        'bytes_per_task',
+    )
     moves_data = True
     by_darshan = True
 
@@ -83,6 +94,9 @@ class Access(Kind):
         order = ', in random order' if point.order == 'random' else ''
         return f'Every task {does} {_what(point)}{order}{through(point)}'
 
+    def title_of(self, point: Point) -> str:
+        return name_of(point)
+
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
 
@@ -97,9 +111,8 @@ class Access(Kind):
         own = pinned if pinned is not None else points[0].bytes_per_task
         if pinned is not None or not effort.first_bytes or not points[0].scales:
             if own % divisor:
-                raise ValueError(
-                    f'{exact_size(own)} a task is not a multiple of {exact_size(divisor)}, which the transfer sizes need'
-                )
+                needed = f'{exact_size(divisor)}, which the transfer sizes need'
+                raise ValueError(f'{exact_size(own)} a task is not a multiple of {needed}')
             fixed = own if not points[0].scales else pinned
             target_s = effort.target_s if effort.first_bytes else 0.0
             return Sizing(own, divisor, target_s, effort.min_s, effort.working_set, fixed)

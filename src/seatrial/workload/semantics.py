@@ -24,7 +24,8 @@ class Semantics(Kind):
     """One launch that finds out what holds; a fact of POSIX is no figure, their number is one."""
 
     name = 'semantics'
-    words = 'POSIX semantics'
+    words = title = 'POSIX semantics'
+    columns = (('guarantees that hold', (HOLDING,)),)
 
     def fault(self, point: Point) -> Optional[str]:
         return None

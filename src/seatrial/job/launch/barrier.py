@@ -179,11 +179,11 @@ class Barrier:
         if not hmac.compare_digest(str(message['token']), self._token):
             raise ValueError('this is no task of this launch')
         self._strangers.discard(guest)
-        guest.rank, guest.host = int(message['client']), str(message['host'])
+        guest.rank, guest.host = int(message['rank']), str(message['host'])
         if self._over is not None:
             self._send([guest], {'over': self._over})
-        elif message['clients'] != self._tasks:
-            self._finish(f'{guest.name} is one of {message["clients"]}, and {self._tasks} were invited', guest)
+        elif message['tasks'] != self._tasks:
+            self._finish(f'{guest.name} is one of {message["tasks"]}, and {self._tasks} were invited', guest)
         elif not 0 <= guest.rank < self._tasks or guest.rank in self._members:
             self._finish(f'{guest.name} came twice, or was not invited', guest)
         else:
