@@ -179,7 +179,7 @@ def test_dear_looks_are_taken_less_often_and_the_file_says_how_often(monkeypatch
     watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
     (pace,) = log.wait_for(Pace, 1)
     watching.stop()
-    assert pace.interval_s >= 10.0 and 'a look takes ' in pace.why
+    assert pace.interval_s >= 10.0 and 'a reading takes ' in pace.why
     assert len(log.of(Look)) == telemetry.COSTS + 1
 
 
@@ -307,7 +307,7 @@ class TestInARun:
         ran = lab.run(lab.plan(stub_fio()))
         found = telemetry_in(ran.plan.records)
         launches = ran.records.samples
-        assert ran.end.reason == 'finished' and found.truncated == 0
+        assert ran.end.reason == 'finished' and found.torn == 0
         assert found.watch.time <= min(sample.started for sample in launches)
         assert found.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
         assert found.looks[-1].clock_s > found.looks[0].clock_s
@@ -344,4 +344,4 @@ def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
     whole = telemetry_in(records)
     path.write_bytes(path.read_bytes()[:-9] + b'\xff\xfe')
     torn = telemetry_in(records)
-    assert (torn.truncated, torn.looks, torn.watch) == (1, whole.looks, whole.watch)
+    assert (torn.torn, torn.looks, torn.watch) == (1, whole.looks, whole.watch)
