@@ -18,10 +18,10 @@ import numpy as np
 from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
 from seatrial.model.workload import group_size, on_groups, over_nodes
-from seatrial.rules.outliers import LEAST_EFFECT, again, parted, suspects
+from seatrial.rules.outliers import MIN_EFFECT, again, split, suspects
 
 RULE = StoppingRule(0.1)
-REPETITIONS = RULE.least + RULE.extra
+REPETITIONS = RULE.minimum + RULE.extra
 OPERATIONS = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
@@ -92,7 +92,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
             first.append((operation, figures))
             suspected[operation] |= {each.name for each in suspects(figures)}
     groups = any(
-        parted({name: own for name, own in figures.items() if name not in suspected[operation]})
+        split({name: own for name, own in figures.items() if name not in suspected[operation]})
         for operation, figures in first
     )
     everyone = set().union(*suspected.values())
@@ -108,7 +108,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
         own = suspected[operation]
         stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
         named |= {each.name for each in stood if each.slow}
-        cleared -= {each.name for each in stood if each.effect >= LEAST_EFFECT}
+        cleared -= {each.name for each in stood if each.effect >= MIN_EFFECT}
     return Night(everyone, named, groups or bool(everyone - named - cleared))
 
 

@@ -28,7 +28,10 @@ from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand, powers_of_two
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-FORM = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json'
+sys.path.insert(0, str(REPOSITORY / 'tests'))
+
+from transcript import transcripts  # noqa: E402
+
 SIZE = 8 * MIB
 COMMAND_S = 0.1
 SWEEP = Sweep('objects', powers_of_two(1, 2048), SIZE)
@@ -124,7 +127,7 @@ class Bench(NamedTuple):
     folder: Path
 
     def fio(self) -> str:
-        report = json.loads(FORM.read_text())
+        report = json.loads(transcripts('fio')['mfwa-write']['json'])
         job = report['jobs'][0]
         job['write'].update(io_bytes=SIZE, runtime=int(1000 * COMMAND_S), bw_bytes=int(SIZE / COMMAND_S))
         report['jobs'] = [job]

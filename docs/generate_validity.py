@@ -2,12 +2,12 @@
 
 import importlib
 
-from seatrial.rules.registry import BEFORE, CASE, LAUNCH, NAMES, RULES, WARMUP
+from seatrial.rules.registry import BEFORE, CASE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, RULES, WARMUP
 
-for module in ('before', 'warmup', 'launch', 'names', 'case', 'issued'):
+for module in ('before', 'warmup', 'launch', 'case', 'issued'):
     importlib.import_module(f'seatrial.rules.{module}')
 
-HEAD = """# When a measurement is not believed
+HEAD = """# When a measurement is not valid
 
 Each rule below is one function in `src/seatrial/rules/`; this page is made from them. A broken rule is named in the
 terminal, in `results.json` and in the record of the launch, with what was found and what to do about it.
@@ -15,23 +15,22 @@ terminal, in `results.json` and in the record of the launch, with what was found
 | effect | what it means |
 |---|---|
 | refuse | nothing is run; the case is INCOMPLETE |
-| invalid | the point is measured and not believed; the case is INVALID |
+| invalid | the figure is not used; the case is INVALID |
 | incomplete | something that was planned is missing; the case is INCOMPLETE |
-| label | the figure stands, with this beside it; under the profile `acceptance` it decides nothing about storage |
+| label | the figure stands, with this beside it; under the profile `acceptance` it is no valid result about storage |
 """
-ALSO = '\nE1, E2, T1, T7 to T10, T12, T13 and P15 of the section above hold here too.\n'
 
 
 def page() -> str:
     """The whole page."""
     text = HEAD
-    for moment in (BEFORE, WARMUP, LAUNCH, NAMES, CASE):
-        text += f'\n## {moment.capitalize()}\n{ALSO if moment == NAMES else ""}\n'
-        text += '| id | what must hold | effect | mend | source |\n'
+    for moment in (BEFORE, WARMUP, LAUNCH, DATA_LAUNCH, METADATA_LAUNCH, CASE):
+        text += f'\n## {moment.capitalize()}\n\n'
+        text += '| id | what must hold | effect | remedy | source |\n'
         text += '|---|---|---|---|---|\n'
         for rule in RULES.values():
             if rule.when == moment:
-                text += f'| {rule.id} | {rule.title} | {rule.effect} | {rule.mend} | {rule.source} |\n'
+                text += f'| {rule.id} | {rule.title} | {rule.effect} | {rule.remedy} | {rule.source} |\n'
     return text
 
 

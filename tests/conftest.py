@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from transcript import transcripts
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
@@ -47,7 +49,7 @@ def make_stub_fio() -> Callable[..., str]:
     The forms of the orders: tests/stubs/fio.py. Each call gives another program in the folder.
     """
     source = (REPOSITORY / 'tests' / 'stubs' / 'fio.py').read_text()
-    template = json.loads((REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json').read_text())
+    template = json.loads(transcripts('fio')['mfwa-write']['json'])
 
     def make(
         folder: Path, *orders: tuple[str, dict[str, object]], version: str = 'fio-3.33', python: str = sys.executable

@@ -11,15 +11,15 @@ import pytest
 
 from seatrial.filesystem import lustre
 from seatrial.filesystem.mounts import Mount
+from transcript import lustre_step
 
 TESTS = Path(__file__).resolve().parent
-TRANSCRIPTS = TESTS / 'transcripts' / 'lustre'
 MIB = 1 << 20
 INSTANCE = 'ffff888105ab7000'
 OPTIONS = 'rw,checksum,encrypt,flock,lazystatfs,lruresize,nolock'
 PROGRAM = """#!{python} -IS
 import sys
-sys.path.insert(0, {stubs!r})
+sys.path[:0] = {path!r}
 import {name}
 sys.exit({name}.main(sys.argv[1:], {told!r}))
 """
@@ -34,7 +34,7 @@ class Stand:
         self.mount.mkdir()
         self.tell(
             dict(
-                {'mount': str(self.mount), 'transcripts': str(TRANSCRIPTS), 'osts': 4, 'mdts': 2, 'root': True},
+                {'mount': str(self.mount), 'osts': 4, 'mdts': 2, 'root': True},
                 version='2.17.0',
                 project=[0, 0],
                 pools={'flash': [0, 1]},
@@ -82,7 +82,9 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     programs = folder / 'bin'
     programs.mkdir()
     for name in ('lfs', 'lctl'):
-        text = PROGRAM.format(python=sys.executable, stubs=str(TESTS / 'stubs'), name=name, told=str(made.file))
+        text = PROGRAM.format(
+            python=sys.executable, path=[str(TESTS / 'stubs'), str(TESTS)], name=name, told=str(made.file)
+        )
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     mounts = [
@@ -100,7 +102,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
 
 def imports(servers: dict[str, str]) -> dict[str, str]:
     """Parameters of the stand-in: a genuine import for each of these targets, connected to the server beside it."""
-    shown = (TRANSCRIPTS / '108_import.txt').read_text()
+    shown = lustre_step('108').stdout
     value = shown.partition('osc.lustre-OST0000-osc-ffff888105ab7000.import=\n')[2].partition('\nmdc.')[0]
     found = {}
     for target, server in servers.items():

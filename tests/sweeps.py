@@ -5,17 +5,19 @@ from collections.abc import Callable, Sequence
 
 from builders import SIZE, moved, plan_of, sample_of, start_of, stopped
 from seatrial.job.sequence.confirm import measured_again, repetitions
+from seatrial.model.metric import Measurement, NodeTime
 from seatrial.model.plan import StoppingRule, TrialPlan
-from seatrial.model.record import End, Measurement, NodeTime, Records, Sample, Sized
-from seatrial.model.units import MIB
-from seatrial.model.work import sized
-from seatrial.model.workload import AccessPattern, Geometry, Point, expand, on_groups, over_nodes
+from seatrial.model.point import Allocation, Point
+from seatrial.model.record import End, Records, Sample, Sized
 from seatrial.rules.places import CONFIRM, all_of, suspected
+from seatrial.workload.access import data_access
+from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.sweep import AXES, Sweep, expand
 
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
 SIX = StoppingRule(0.1)
 Rate = Callable[[str, str], float]
-"""Of a node in a launch of an operation, in MiB/s."""
+"""Of a node in a launch of a phase, in B/s."""
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -23,21 +25,20 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f'n{number}' for number in range(1, count + 1))
 
 
-def node_plan(nodes: int = 4, tasks_per_node: int = 1, workload: AccessPattern = WRITES, **changes) -> TrialPlan:
+def node_plan(nodes: int = 4, tasks_per_node: int = 1, workload: Point = WRITES, **changes) -> TrialPlan:
     """A node sweep over so many nodes."""
-    sweep = on_groups(over_nodes(SIZE, MIB), nodes)
-    points = tuple(expand(sweep, Geometry(nodes, tasks_per_node), SIZE))
-    return plan_of(workload, sweep, case={'nodes': nodes}, **{'points': points, **changes})
+    points = tuple(expand(Sweep('node'), workload, Allocation(nodes, tasks_per_node)))
+    return plan_of(workload, case={'nodes': nodes}, **{'axis': AXES['node'], 'points': points, **changes})
 
 
-def launched(point: Point, hosts: Sequence[str], rates: Sequence[float]) -> Measurement:
-    """All nodes move their clients' bytes at these rates."""
+def launched(point: Point, hosts: Sequence[str], rates: Sequence[float], phase: str = 'write') -> Measurement:
+    """All nodes move their tasks' bytes at these rates (B/s)."""
     tasks = point.tasks_per_node
-    own = tasks * point.bytes_per_client
-    times = [own / MIB / rate for rate in rates]
+    own = tasks * point.bytes_per_task
+    times = [own / rate for rate in rates]
     rows = tuple(NodeTime(host, tasks, own, time, time) for host, time in zip(hosts, times, strict=True))
-    whole = moved(point, point.bytes_moved / MIB / max(times))
-    return whole._replace(hosts=tuple(hosts), jobs=(), nodes=rows)
+    whole = moved(point, point.bytes_moved / max(times), phase)
+    return whole._replace(hosts=tuple(hosts), tasks=(), nodes=rows)
 
 
 def night(
@@ -54,17 +55,14 @@ def night(
     cache: of the reads
     """
     nodes = names(plan.case.nodes)
-    points = [sized(point, plan.axis, plan.sizing.first) for point in plan.points]
+    points = resized(plan.points, plan.sizing.first)
     first = min(points, key=lambda point: point.tasks)
-    warm = [
-        _sample(plan, first, nodes, operation, 0, rate, 'warmup', cache) for operation in plan.workload.operations
-    ]
-    count = plan.stopping.least + plan.stopping.extra
+    warm = [_sample(plan, first, nodes, phase, 0, rate, 'warmup', cache) for phase in plan.phases]
     samples = [
-        _sample(plan, point, nodes, operation, n, rate, cache=cache)
-        for n in range(count)
+        _sample(plan, point, nodes, phase, n, rate, cache=cache)
+        for n in range(repetitions(plan))
         for point in points
-        for operation in plan.workload.operations
+        for phase in plan.phases
     ]
     records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0)
     records = records._replace(
@@ -75,10 +73,10 @@ def night(
         return records
     second = measured_again(plan, suspects, nodes, random.Random(plan.seed))
     more = [
-        _sample(plan, sized(point, plan.axis, plan.sizing.first), second.nodes, operation, n, again, CONFIRM, cache)
+        _sample(plan, point, second.nodes, phase, n, again, CONFIRM, cache)
         for n in range(repetitions(plan) if repeat is None else repeat)
-        for point in second.points
-        for operation in plan.workload.operations
+        for point in resized(second.points, plan.sizing.first)
+        for phase in plan.phases
     ]
     return records._replace(samples=[*records.samples, *more])
 
@@ -87,13 +85,14 @@ def _sample(
     plan: TrialPlan,
     point: Point,
     nodes: Sequence[str],
-    operation: str,
+    phase: str,
     repetition: int,
     rate: Rate,
     stage: str = 'measured',
     cache: str = 'cold',
 ) -> Sample:
     hosts = nodes[point.first_node : point.first_node + point.nodes]
-    measurement = launched(point, hosts, [rate(host, operation) for host in hosts])
-    made = sample_of(plan, point, operation, repetition, measurement, stage, cache if operation == 'read' else '')
+    measurement = launched(point, hosts, [rate(host, phase) for host in hosts], phase)
+    own = cache if kind_of(point.kind).reads(phase) else ''
+    made = sample_of(plan, point, phase, repetition, measurement, stage, own)
     return made._replace(sizing=1 if stage == CONFIRM else made.sizing)

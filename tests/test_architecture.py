@@ -108,3 +108,11 @@ def test_only_the_filesystem_room_knows_lfs():
     for file in FILES:
         if file.relative_to(SOURCE).parts[0] != 'filesystem':
             assert not re.search(r"['\"](lfs|lctl)['\" ]", file.read_text()), file
+
+
+def test_on_the_login_side_only_the_scheduler_room_runs_slurms_commands():
+    command = re.compile(r"['\"](sbatch|squeue|scancel|scontrol|sacct|scrontab|sinfo)['\"]")
+    for file in FILES:
+        room = file.relative_to(SOURCE).parts[0]
+        if room != 'scheduler' and ROOMS.get(room, (set(), ''))[1] == 'login':
+            assert not command.search(file.read_text()), file

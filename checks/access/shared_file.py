@@ -1,51 +1,52 @@
-"""SFSA: every client writes and reads a part of one shared file, in one piece or object by object in turn."""
+"""SFSA (single shared file): every task writes and reads its part of one file, in one piece or dealt round-robin."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.check.literature import BOITO_2009, READ_AGAINST_WRITE
-from seatrial.judge.expectations import AtLeast, Between, Degrades, DoesNotDegrade, FallsWith, Insensitive, Reaches
-from seatrial.model.units import GIB
-from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
+from seatrial.judge.expectations import AtLeast, Between, Degrades, DoesNotDegrade, Insensitive, Reaches, RisesWith
+from seatrial.model.units import MIB
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep, powers_of_two
 
-OBJECTS = Sweep('objects', powers_of_two(2, 2048), bytes_per_client=2 * GIB)
-CLIENTS = Sweep('clients', (1, 2, 4, 8, 16, 24, 32, 40), bytes_per_client=2 * GIB, objects=32)
+TRANSFER_SIZES = Sweep('transfer_size', powers_of_two('1MiB', '1GiB'))
+TASKS = Sweep('tasks', (1, 2, 4, 8, 16, 24, 32, 40))
 STABLE_AT_8 = Reaches(
     at=8,
     margin=1.25,  # at least 0.8 of the best: chosen, the source gives no figure
     id='L09-07b',
-    words='a shared file soon becomes stable with more clients',
+    words='a shared file soon becomes stable with more tasks',
     source=BOITO_2009,
 )
 
 
 @trial
-class SharedFileContiguousObjects(AccessPatternCheck):
-    """SFSA contiguous: one segment a client in a shared file, over objects at constant bytes (Boito et al. 2009)."""
+class SharedFileContiguousTransferSizes(Check):
+    """SFSA contiguous: a segment a task in a single shared file, over transfer sizes (Boito et al. 2009)."""
 
-    pattern = AccessPattern(files='single', extent='segment', order='contiguous')
-    sweep = OBJECTS
+    workload = data_access(files='single', extent='segment', order='contiguous')
+    sweep = TRANSFER_SIZES
     expectations = (
         Insensitive(
-            to='objects',
+            to='transfer_size',
             id='L09-04',
-            words='contiguous access to a shared file does not depend on the number of objects',
+            words='contiguous access to a shared file does not depend on the transfer size',
             source=BOITO_2009,
         ),
         AtLeast(
-            of='SharedFileStridedObjects',
-            least=32,
+            of='SharedFileStridedTransferSizes',
+            maximum=64 * MIB,  # from the source's 32 objects of 2 GiB on
             id='L09-05b',
-            words='contiguous access to a shared file is no slower than strided access from 32 objects on',
+            words='contiguous access to a shared file is no slower than strided access up to transfers of 64 MiB',
             source=BOITO_2009,
         ),
         Between(
             metric='read',
-            of='MultipleFilesObjects',
+            of='MultipleFilesTransferSizes',
             lowest=1.05,
             highest=1.35,  # a band that we chose around the source's ~20 %
             id='L09-06',
-            words='contiguous reading of a shared file is about a fifth faster than of a file a client',
+            words='contiguous reading of a shared file is about a fifth faster than of a file a task',
             source=BOITO_2009,
         ),
         *READ_AGAINST_WRITE,
@@ -53,23 +54,23 @@ class SharedFileContiguousObjects(AccessPatternCheck):
 
 
 @trial
-class SharedFileContiguousClients(AccessPatternCheck):
-    """SFSA contiguous: one segment a client in a shared file, over clients with 32 objects (Boito et al. 2009)."""
+class SharedFileContiguousTasks(Check):
+    """SFSA contiguous: a segment a task in a single shared file, over numbers of tasks (Boito et al. 2009)."""
 
-    pattern = AccessPattern(files='single', extent='segment', order='contiguous')
-    sweep = CLIENTS
+    workload = data_access(files='single', extent='segment', order='contiguous', transfer_size='64MiB')
+    sweep = TASKS
     expectations = (
         AtLeast(
-            of='SharedFileStridedClients',
-            least=2,
+            of='SharedFileStridedTasks',
+            minimum=2,
             id='L09-07a',
-            words='contiguous access to a shared file is faster than strided access with any number of clients',
+            words='contiguous access to a shared file is faster than strided access with any number of tasks',
             source=BOITO_2009,
         ),
         STABLE_AT_8,
         Degrades(
             id='L09-07c',
-            words='contiguous access to a shared file degrades with more clients',
+            words='contiguous access to a shared file degrades with more tasks',
             source=BOITO_2009,
         ),
         *READ_AGAINST_WRITE,
@@ -77,16 +78,16 @@ class SharedFileContiguousClients(AccessPatternCheck):
 
 
 @trial
-class SharedFileStridedObjects(AccessPatternCheck):
-    """SFSA strided: objects of a shared file in turn by rank, over objects at constant bytes (Boito et al. 2009)."""
+class SharedFileStridedTransferSizes(Check):
+    """SFSA strided: blocks of a single shared file dealt round-robin, over transfer sizes (Boito et al. 2009)."""
 
-    pattern = AccessPattern(files='single', extent='segment', order='strided')
-    sweep = OBJECTS
+    workload = data_access(files='single', extent='segment', order='strided')
+    sweep = TRANSFER_SIZES
     expectations = (
-        FallsWith(
-            by='objects',
+        RisesWith(
+            by='transfer_size',
             id='L09-05a',
-            words='strided access to a shared file is the slower the more objects there are',
+            words='strided access to a shared file is the slower the smaller its transfers are',
             source=BOITO_2009,
         ),
         *READ_AGAINST_WRITE,
@@ -94,16 +95,16 @@ class SharedFileStridedObjects(AccessPatternCheck):
 
 
 @trial
-class SharedFileStridedClients(AccessPatternCheck):
-    """SFSA strided: objects of a shared file in turn by rank, over clients with 32 objects (Boito et al. 2009)."""
+class SharedFileStridedTasks(Check):
+    """SFSA strided: blocks of a single shared file dealt round-robin, over numbers of tasks (Boito et al. 2009)."""
 
-    pattern = AccessPattern(files='single', extent='segment', order='strided')
-    sweep = CLIENTS
+    workload = data_access(files='single', extent='segment', order='strided', transfer_size='64MiB')
+    sweep = TASKS
     expectations = (
         STABLE_AT_8,
         DoesNotDegrade(
             id='L09-07d',
-            words='strided access to a shared file does not degrade with more clients',
+            words='strided access to a shared file does not degrade with more tasks',
             source=BOITO_2009,
         ),
         *READ_AGAINST_WRITE,

@@ -2,14 +2,14 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import GIB, MIB
-from seatrial.model.workload import AccessPattern, over_nodes
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class NodeBandwidth(AccessPatternCheck):
-    """Each node beside the others: every client writes and reads a file of its own, all at once and in groups."""
+class NodeBandwidth(Check):
+    """Each node beside the others: every task writes and reads a file of its own, all at once and in groups."""
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_nodes(bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='multiple')
+    sweep = Sweep('node')

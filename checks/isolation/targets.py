@@ -2,26 +2,23 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, MetadataCheck, trial
-from seatrial.model.namespace import Namespace, Trees
-from seatrial.model.tree import MetadataTree
-from seatrial.model.units import GIB, MIB
-from seatrial.model.workload import AccessPattern, over_osts
-
-FILES = MetadataTree(files_per_directory=1000, phases=('create', 'stat', 'remove'))
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 
 @trial
-class OstBandwidth(AccessPatternCheck):
-    """Each OST by itself: every client writes and reads a file of its own, all of them on one OST."""
+class OstBandwidth(Check):
+    """Each OST by itself: every task writes and reads a file of its own, all of them on one OST."""
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_osts(bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='multiple')
+    sweep = Sweep('ost')
 
 
 @trial
-class MdtRates(MetadataCheck):
-    """Each MDT by itself: all clients create, look at and remove empty files in one directory on it."""
+class MdtRates(Check):
+    """Each MDT by itself: all tasks create, stat and remove empty files in one directory on it."""
 
-    workload = Namespace('tree', FILES.phases)
-    sweep = Trees((('files', FILES),), axis='mdt', scales=True)
+    workload = metadata_tree(('create', 'stat', 'remove'), files_per_directory=1000, scales=True)
+    sweep = Sweep('mdt')

@@ -2,31 +2,30 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import MetadataCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.model.layout import Component, Layout
-from seatrial.model.namespace import TREE, Trees
-from seatrial.model.tree import MetadataTree
 from seatrial.model.units import KIB
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 LAYOUTS = (
     Layout(),
     Layout('c1', 1),
     Layout('dom-64KiB', components=(Component(64 * KIB, on_mdt=True), Component(stripe_count=1))),
 )
-SMALL = MetadataTree(files_per_directory=1000, bytes_per_file=3901)
 
 
 @trial
-class DataOnMdtSmallFiles(MetadataCheck):
+class DataOnMdtSmallFiles(Check):
     """Files of 3901 B, as in IO500, with their data on the MDT and on an OST."""
 
-    workload = TREE
-    sweep = Trees((('small', SMALL),), axis='layout', scales=True, layouts=LAYOUTS)
+    workload = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
+    sweep = Sweep('layout', LAYOUTS)
 
 
 @trial
-class DataOnMdtFullFiles(MetadataCheck):
+class DataOnMdtFullFiles(Check):
     """Files of 64 KiB, all that the MDT is to take of one, with their data on it and on an OST."""
 
-    workload = TREE
-    sweep = Trees((('full', SMALL._replace(bytes_per_file=64 * KIB)),), axis='layout', scales=True, layouts=LAYOUTS)
+    workload = metadata_tree(files_per_directory=1000, bytes_per_file='64KiB', scales=True)
+    sweep = Sweep('layout', LAYOUTS)

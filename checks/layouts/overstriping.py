@@ -2,10 +2,10 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.model.layout import ALL, Layout
-from seatrial.model.units import GIB, MIB
-from seatrial.model.workload import AccessPattern, over_layouts
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 LAYOUTS = (
     Layout(),
@@ -15,8 +15,8 @@ LAYOUTS = (
 
 
 @trial
-class OverstripingSharedFile(AccessPatternCheck):
-    """SFSA contiguous over numbers of stripes, more than there are OSTs: every client its segment of one file."""
+class OverstripingSharedFile(Check):
+    """SFSA contiguous over numbers of stripes, more than there are OSTs: a segment a task of a single shared file."""
 
-    pattern = AccessPattern(files='single', extent='segment')
-    sweep = over_layouts(LAYOUTS, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', LAYOUTS)

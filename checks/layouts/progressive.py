@@ -2,10 +2,11 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.model.layout import ALL, Component, Layout
-from seatrial.model.units import GIB, MIB
-from seatrial.model.workload import AccessPattern, over_layouts
+from seatrial.model.units import MIB
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 GROWING = Layout(
     'pfl',
@@ -19,16 +20,16 @@ LAYOUTS = (Layout(), Layout('c1', 1), Layout('c4', 4), Layout('all', ALL), GROWI
 
 
 @trial
-class ProgressiveMultipleFiles(AccessPatternCheck):
-    """MFWA in a progressive layout and in plain ones: every client its own file."""
+class ProgressiveMultipleFiles(Check):
+    """MFWA (file per process) in a progressive layout and in plain ones: every task its own file."""
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_layouts(LAYOUTS, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='multiple')
+    sweep = Sweep('layout', LAYOUTS)
 
 
 @trial
-class ProgressiveSharedFile(AccessPatternCheck):
-    """SFSA contiguous in a progressive layout and in plain ones: every client its segment of one file."""
+class ProgressiveSharedFile(Check):
+    """SFSA contiguous in a progressive layout and in plain ones: a segment a task of a single shared file."""
 
-    pattern = AccessPattern(files='single', extent='segment')
-    sweep = over_layouts(LAYOUTS, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', LAYOUTS)

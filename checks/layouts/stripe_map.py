@@ -2,10 +2,11 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.model.layout import ALL, Layout
-from seatrial.model.units import GIB, KIB, MIB, format_size
-from seatrial.model.workload import AccessPattern, over_layouts
+from seatrial.model.units import KIB, MIB, format_size
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 COUNTS = (1, 2, 4, 8, ALL)
 SIZES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
@@ -20,16 +21,16 @@ MAP = (
 
 
 @trial
-class StripeMapMultipleFiles(AccessPatternCheck):
-    """MFWA over stripe counts and stripe sizes: every client its own file."""
+class StripeMapMultipleFiles(Check):
+    """MFWA (file per process) over stripe counts and stripe sizes: every task its own file."""
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_layouts(MAP, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='multiple')
+    sweep = Sweep('layout', MAP)
 
 
 @trial
-class StripeMapSharedFile(AccessPatternCheck):
-    """SFSA contiguous over stripe counts and stripe sizes: every client its segment of one file."""
+class StripeMapSharedFile(Check):
+    """SFSA contiguous over stripe counts and stripe sizes: a segment a task of a single shared file."""
 
-    pattern = AccessPattern(files='single', extent='segment')
-    sweep = over_layouts(MAP, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', MAP)

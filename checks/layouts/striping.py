@@ -2,12 +2,13 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.check.literature import FERMILAB_2011
 from seatrial.judge.expectations import MARGIN_5, Insensitive, PointBetween
 from seatrial.model.layout import ALL, Layout
-from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import AccessPattern, over_layouts
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 SOURCES = (
     Layout(),
@@ -29,11 +30,11 @@ NO_EFFECT = (
 
 
 @trial
-class StripingMultipleFiles(AccessPatternCheck):
-    """MFWA in the layouts of the sources: every client its own file (Fermilab 2011)."""
+class StripingMultipleFiles(Check):
+    """MFWA (file per process) in the layouts of the sources: every task its own file (Fermilab 2011)."""
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_layouts(SOURCES, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='multiple')
+    sweep = Sweep('layout', SOURCES)
     max_relative_error = 0.05
     expectations = (
         *NO_EFFECT,
@@ -51,10 +52,10 @@ class StripingMultipleFiles(AccessPatternCheck):
 
 
 @trial
-class StripingSharedFile(AccessPatternCheck):
-    """SFSA contiguous in the layouts of the sources: every client its segment of one file (Fermilab 2011)."""
+class StripingSharedFile(Check):
+    """SFSA contiguous in the layouts of the sources: a segment a task of a single shared file (Fermilab 2011)."""
 
-    pattern = AccessPattern(files='single', extent='segment')
-    sweep = over_layouts(SOURCES, bytes_per_client=2 * GIB, transfer_size=MIB)
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', SOURCES)
     max_relative_error = 0.05
     expectations = NO_EFFECT

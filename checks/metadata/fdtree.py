@@ -2,29 +2,28 @@
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import MetadataCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.check.literature import CONTENTION
-from seatrial.model.namespace import Namespace, Trees
-from seatrial.model.tree import MetadataTree
-from seatrial.model.units import KIB
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 PHASES = ('create', 'remove')
-SMALL = MetadataTree(4, 5, files_per_directory=3, bytes_per_file=40 * KIB, subtrees='private', phases=PHASES)
-MANY = MetadataTree(1, 1, files_per_directory=1000, bytes_per_file=500 * 4 * KIB, phases=PHASES)
 
 
 @trial
-class FdtreePrivate(MetadataCheck):
-    """fdtree -f 3 -d 5: every client makes 781 directories and 2343 files of 40 KiB of its own (Calderon, HLRS)."""
+class FdtreePrivate(Check):
+    """fdtree -f 3 -d 5: every task makes 781 directories and 2343 files of 40 KiB of its own (Calderon, HLRS)."""
 
-    workload = Namespace('tree', PHASES)
-    sweep = Trees((('private', SMALL),))
+    workload = metadata_tree(
+        PHASES, depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private'
+    )
+    sweep = Sweep('tree', (('private', {}),))
 
 
 @trial
-class FdtreeShared(MetadataCheck):
-    """fdtree -l 1 -d 1 -f 1000 -s 500: all clients put 2000 files of 2 MB into two directories (Calderon, HLRS)."""
+class FdtreeShared(Check):
+    """fdtree -l 1 -d 1 -f 1000 -s 500: all tasks put 2000 files of 2 MB into two directories (Calderon, HLRS)."""
 
-    workload = Namespace('tree', PHASES)
-    sweep = Trees((('shared', MANY), ('private', MANY._replace(subtrees='private'))))
+    workload = metadata_tree(PHASES, depth=1, files_per_directory=1000, bytes_per_file='2000KiB')
+    sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
     expectations = CONTENTION

@@ -1,20 +1,20 @@
-"""How fast one client lists a directory with all attributes: from its cache and not, and of what size."""
+"""How fast one task lists a directory with all attributes: from its cache and not, and of what size."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import MetadataCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.check.literature import CALDERON
 from seatrial.judge.expectations import AtLeast
-from seatrial.model.namespace import LISTING, Trees
-from seatrial.model.tree import MetadataTree
+from seatrial.workload.listing import listing
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class AttributeCache(MetadataCheck):
+class AttributeCache(Check):
     """A client's attribute cache: 891 files (`ls -als` prints 894 lines) listed again and again (Calderon, HLRS)."""
 
-    workload = LISTING
-    sweep = Trees((('891', MetadataTree(files_per_directory=891)),), tasks=1, pauses_s=(0.5, 1.0, 2.0, 5.0, 10.0))
+    workload = listing(files_per_directory=891, pauses_s=(0.5, 1.0, 2.0, 5.0, 10.0))
+    sweep = Sweep('tree', (('891', {}),))
     expectations = (
         AtLeast(
             metric='ls_fourth',
@@ -36,12 +36,8 @@ class AttributeCache(MetadataCheck):
 
 
 @trial
-class LargeDirectory(MetadataCheck):
+class LargeDirectory(Check):
     """One directory of 10,000 to 1,000,000 files: its names, and the attributes of all, twice."""
 
-    workload = LISTING
-    sweep = Trees(
-        tuple((str(count), MetadataTree(files_per_directory=count)) for count in (10_000, 100_000, 1_000_000)),
-        axis='entries',
-        tasks=1,
-    )
+    workload = listing(files_per_directory=1_000_000)
+    sweep = Sweep('entries', (10_000, 100_000, 1_000_000))

@@ -1,28 +1,26 @@
-"""POSIX: what each operation on names costs, and which promises hold."""
+"""POSIX: what each operation on metadata costs, and which guarantees hold."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
-from seatrial.check.base import MetadataCheck, trial
-from seatrial.check.literature import PROMISES
-from seatrial.model.namespace import OPERATIONS, SEMANTICS, Trees
-from seatrial.model.tree import MetadataTree
-from seatrial.model.units import KIB
-
-FILES = MetadataTree(files_per_directory=216, bytes_per_file=4 * KIB)
+from seatrial.check.base import Check, trial
+from seatrial.check.literature import GUARANTEES
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class PosixOperations(MetadataCheck):
+class PosixOperations(Check):
     """The set of IOzone's `fileop -f 6`, each operation timed by itself, and rename (Fermilab 2011)."""
 
-    workload = OPERATIONS
-    sweep = Trees((('shared', FILES), ('private', FILES._replace(subtrees='private'))))
+    workload = posix_operations(files_per_directory=216, bytes_per_file='4KiB')
+    sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
 
 
 @trial
-class PosixSemantics(MetadataCheck):
-    """What POSIX promises two clients, on two nodes where the case has them (after Fermilab 2011)."""
+class PosixSemantics(Check):
+    """What POSIX guarantees two tasks, on two nodes where the case has them (after Fermilab 2011)."""
 
-    workload = SEMANTICS
-    sweep = Trees((('two-clients', MetadataTree()),), tasks=2)
-    expectations = PROMISES
+    workload = posix_semantics(tasks=2)
+    sweep = Sweep('tree', (('two-tasks', {}),))
+    expectations = GUARANTEES

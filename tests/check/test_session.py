@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.check import session as sessions
-from seatrial.check.session import ENVIRONMENT, Session, current, folder_of, left_out_of, new_id, save
+from seatrial.check.session import ENVIRONMENT, Session, current, left_out_of, new_id, save
 from seatrial.model.plan import EngineChoice
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
@@ -48,7 +48,7 @@ def test_names_of_sessions_sort_by_time_and_do_not_collide(monkeypatch):
 
 
 def test_a_session_lies_in_the_state_directory_of_its_site(session):
-    assert str(folder_of(session.site, 's1')) == f'{session.site.state}/sessions/s1'
+    assert str(session.site.session_folder('s1')) == f'{session.site.state}/sessions/s1'
 
 
 def test_why_an_acceptance_is_not_whole_is_kept_for_whoever_judges_it_again(session, tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from builders import moved, sample_of, start_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import Session, folder_of
+from seatrial.check.session import Session
 from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
 from seatrial.model.plan import TrialPlan
@@ -155,7 +155,7 @@ def past(site: SmallSite) -> Callable[..., Path]:
     def make(session_id: str, *, profile: str = 'nightly', figure: float = 2.0, ended: bool = True) -> Path:
         loaded = load_site(site.folder)
         session = Session(
-            session_id, folder_of(loaded, session_id), loaded, PROFILES[profile], loaded.engine_choices()
+            session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
             for case in cases_of(session, declared):

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.cli.queue import QueueError
-from seatrial.cli.sweep import SessionJob
 from seatrial.job.directory import lock, rundir
+from seatrial.scheduler.queue import QueueError
+from seatrial.scheduler.session_jobs import SessionJob
 
 SESSION, CASE = '20261121T020638-9f3a1c', 'Objects/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
@@ -129,8 +129,7 @@ def queue(monkeypatch):
 
     cancel.left = []
     cancelled_by = SimpleNamespace(found=jobs, jobs=cancelled, cancel=cancel)
-    monkeypatch.setattr('seatrial.cli.clean.shutil.which', lambda program: program)
-    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: True)
     monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: jobs)
     monkeypatch.setattr('seatrial.cli.clean.cancel', cancel)
     return cancelled_by

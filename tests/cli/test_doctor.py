@@ -16,8 +16,7 @@ import seatrial
 from seatrial.filesystem.base import Capability
 from seatrial.filesystem.posix import Posix
 from seatrial.site.load import load
-
-IOR_SAID = 'ext4-fpp-n1.out'
+from transcript import transcripts
 
 
 @pytest.fixture
@@ -56,9 +55,10 @@ def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, s
 
 
 def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):
-    transcripts = repository / 'tests' / 'transcripts'
-    for name, said in (('ior', transcripts / 'ior' / IOR_SAID), ('mpiexec', transcripts / 'mpi' / 'hydra-4.0.2.out')):
-        (tmp_path / 'stubs' / name).write_text(f'#!/bin/sh\nexec cat {said}\n')
+    hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
+    for name, said in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
+        (tmp_path / 'stubs' / f'{name}.said').write_text(said)
+        (tmp_path / 'stubs' / name).write_text(f'#!/bin/sh\nexec cat {tmp_path}/stubs/{name}.said\n')
         (tmp_path / 'stubs' / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
     site.change('}]\nfile_systems', '}, ior]\nfile_systems')

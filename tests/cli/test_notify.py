@@ -13,8 +13,9 @@ from rich.console import Console
 
 from nights import WHERE, plain, session, wait_until_opened
 from seatrial.cli import notify
-from seatrial.cli.watch import alone, watch_of
+from seatrial.cli.watch import watch_of
 from seatrial.history.store import write
+from seatrial.scheduler.series import alone
 from seatrial.site.calendar import DAYS
 from seatrial.site.load import load
 

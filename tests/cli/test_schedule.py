@@ -21,9 +21,10 @@ from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import night as night_module
 from seatrial.cli import schedule as schedule_module
-from seatrial.cli.schedule import with_block
-from seatrial.cli.watch import alone, job_name
 from seatrial.history.store import write
+from seatrial.scheduler.order import with_block
+from seatrial.scheduler.series import alone, job_name
+from seatrial.scheduler.successors import queue_lock
 from seatrial.site.calendar import DAYS, Calendar
 
 PROGRAMS = ('scrontab', 'sbatch', 'squeue', 'scancel', 'scontrol')
@@ -333,7 +334,7 @@ def test_the_cluster_that_the_user_has_chosen_is_asked(on_site, submits, cluster
 
 def test_one_installation_waits_for_the_other(submits, cluster, seatrial):
     (submits.folder / 'state').mkdir()
-    lock = night_module.queue_lock(series(submits))
+    lock = queue_lock(series(submits))
     argv = [seatrial, 'schedule', f'--site={submits.folder}', f'--checks={submits.checks}', '--install', AT]
     with alone(lock):
         other = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)

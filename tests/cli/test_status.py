@@ -9,9 +9,9 @@ import pytest
 
 from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
-from seatrial.cli.watch import job_name
 from seatrial.history.store import write
 from seatrial.job.directory.orphans import heartbeat_of
+from seatrial.scheduler.series import job_name
 from seatrial.site.calendar import DAYS
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)

@@ -1,4 +1,4 @@
-"""The barrier of a launch's clients: both of its sides, with threads and processes as guests, and what ends it."""
+"""The barrier of a launch's tasks: both of its sides, with threads and processes as guests, and what ends it."""
 
 import errno
 import json
@@ -25,30 +25,30 @@ SOON_S = 120.0  # what must happen has happened by then, or the test fails
 
 @pytest.fixture
 def meet(monkeypatch):
-    """Hold a barrier whose clients are functions: meet(do0, do1, ...) gives what each returned or raised."""
+    """Hold a barrier whose tasks are functions: meet(do0, do1, ...) gives what each returned or raised."""
 
-    def hold(*clients, barrier=None, numbers=None):
-        barrier = barrier or Barrier(len(clients))
-        came = list(numbers or range(len(clients)))
-        results = [None] * len(clients)
+    def hold(*tasks, barrier=None, numbers=None):
+        barrier = barrier or Barrier(len(tasks))
+        came = list(numbers or range(len(tasks)))
+        results = [None] * len(tasks)
 
         def take_part(index):
             try:
-                with join(came[index], barrier._clients, f'n{index}') as met:
-                    results[index] = clients[index](met)
+                with join(came[index], barrier._tasks, f'n{index}') as met:
+                    results[index] = tasks[index](met)
             except Exception as error:
                 results[index] = error
 
         with barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             threads = [
-                threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(clients))
+                threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(tasks))
             ]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(SOON_S)
-            assert not any(thread.is_alive() for thread in threads), 'a client waits for ever'
+            assert not any(thread.is_alive() for thread in threads), 'a task waits for ever'
         return results
 
     return hold
@@ -78,7 +78,7 @@ class TestTogether:
     def test_nobody_begins_before_the_last_one_has_come(self, meet):
         came = []
 
-        def client(delay_s):
+        def task(delay_s):
             def act(met):
                 time.sleep(delay_s)
                 came.append(time.monotonic())
@@ -86,7 +86,7 @@ class TestTogether:
 
             return act
 
-        begun = meet(client(0.0), client(0.1), client(0.05))
+        begun = meet(task(0.0), task(0.1), task(0.05))
         assert min(begun) >= max(came)
 
     def test_all_are_given_the_same_moment(self, meet):
@@ -119,7 +119,7 @@ class TestTogether:
         meet(lambda met: met.leave({'took': 1.5}), lambda met: None, barrier=barrier)
         assert barrier.reports == {0: {'took': 1.5}, 1: None}
 
-    def test_one_client_needs_no_barrier(self, monkeypatch):
+    def test_one_task_needs_no_barrier(self, monkeypatch):
         monkeypatch.delenv(VARIABLE, raising=False)
         with join(0, 1, 'n') as met:
             assert met.wait('begin').uncertainty_s == 0
@@ -128,13 +128,13 @@ class TestTogether:
 
 
 class TestWhatEndsABarrier:
-    """Every other client is told why, at once."""
+    """Every other task is told why, at once."""
 
-    def test_a_client_that_is_lost(self, meet):
+    def test_a_task_that_is_lost(self, meet):
         results = meet(stays, dies, stays)
-        assert [str(results[index]) for index in (0, 2)] == ['client 1 on n1 is lost'] * 2
+        assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
-    def test_a_client_that_has_left_while_others_wait(self, meet):
+    def test_a_task_that_has_left_while_others_wait(self, meet):
         left = threading.Event()
 
         def leaves(met):
@@ -145,62 +145,62 @@ class TestWhatEndsABarrier:
             left.wait(SOON_S)
             met.wait('begin')
 
-        assert str(meet(waits, leaves)[0]) == 'client 1 has left, and client 0 on n0 waits for it'
+        assert str(meet(waits, leaves)[0]) == 'task 1 has left, and task 0 on n0 waits for it'
 
-    def test_a_client_that_leaves_while_others_wait_already(self, meet):
+    def test_a_task_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)
 
         def leaves(met):
             until(lambda: barrier._coming)
 
         said = str(meet(stays, leaves, barrier=barrier)[0])
-        assert said == 'client 1 on n1 has left, and client 0 on n0 waits for it'
+        assert said == 'task 1 on n1 has left, and task 0 on n0 waits for it'
 
-    def test_clients_that_are_about_to_do_different_things(self, meet):
+    def test_tasks_that_are_about_to_do_different_things(self, meet):
         errors = meet(lambda met: met.wait('read'), lambda met: met.wait('write'))
         assert {str(error) for error in errors} <= {
-            "client 0 on n0 is about to 'read', client 1 on n1 to 'write'",
-            "client 1 on n1 is about to 'write', client 0 on n0 to 'read'",
+            "task 0 on n0 is about to 'read', task 1 on n1 to 'write'",
+            "task 1 on n1 is about to 'write', task 0 on n0 to 'read'",
         }
 
-    def test_a_client_that_begins_where_another_only_talks(self, meet):
+    def test_a_task_that_begins_where_another_only_talks(self, meet):
         errors = meet(lambda met: met.wait('read'), lambda met: met.exchange('read'))
         assert all('is about to' in str(error) for error in errors)
 
-    def test_a_client_that_comes_twice(self, meet):
+    def test_a_task_that_comes_twice(self, meet):
         errors = meet(stays, stays, numbers=[1, 1])
         assert all('came twice, or was not invited' in str(error) for error in errors)
 
-    def test_a_client_that_was_not_invited(self, meet):
+    def test_a_task_that_was_not_invited(self, meet):
         errors = meet(stays, stays, numbers=[0, 2])
-        assert str(errors[0]) == 'client 2 on n1 came twice, or was not invited'
+        assert str(errors[0]) == 'task 2 on n1 came twice, or was not invited'
 
-    def test_a_client_of_another_launch(self, monkeypatch):
+    def test_a_task_of_another_launch(self, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            with pytest.raises(BarrierError, match='client 0 on n is one of 3, and 2 were invited'):
+            with pytest.raises(BarrierError, match='task 0 on n is one of 3, and 2 were invited'):
                 join(0, 3, 'n')
 
-    def test_a_client_that_does_not_come(self, meet, monkeypatch):
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+    def test_a_task_that_does_not_come(self, meet, monkeypatch):
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         barrier = Barrier(2)
 
         def waits(met):
             barrier._patience_s = 0.1
             met.wait('begin')
 
-        assert str(meet(waits, barrier=barrier)[0]) == 'client 1 did not come within 0 s'
+        assert str(meet(waits, barrier=barrier)[0]) == 'task 1 did not come within 0 s'
 
     def test_the_runner_that_says_so(self, meet):
         barrier = Barrier(2)
-        once(lambda: barrier._coming, lambda: barrier.abort('client 1 has failed'))
-        assert str(meet(stays, barrier=barrier)[0]) == 'client 1 has failed'
+        once(lambda: barrier._coming, lambda: barrier.abort('task 1 has failed'))
+        assert str(meet(stays, barrier=barrier)[0]) == 'task 1 has failed'
 
     def test_who_comes_later_is_told_too(self, meet, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            barrier.abort('client 1 has failed')
-            with pytest.raises(BarrierError, match='client 1 has failed'), join(0, 2, 'n') as met:
+            barrier.abort('task 1 has failed')
+            with pytest.raises(BarrierError, match='task 1 has failed'), join(0, 2, 'n') as met:
                 met.wait('begin')
 
     def test_only_the_first_reason_counts(self, meet):
@@ -242,7 +242,7 @@ class TestStrangers:
             b'1\n',
             b'{"token": 1}\n',
             b'{"token": "\\u00e9"}\n',
-            b'{"token": "0123456789abcdef0123456789abcdef", "client": 0, "clients": 2, "host": "n"}\n',
+            b'{"token": "0123456789abcdef0123456789abcdef", "rank": 0, "tasks": 2, "host": "n"}\n',
             b'{"ping": true}\n',
             b'[' * 3000 + b'\n',
             b'x' * 100_000,
@@ -265,7 +265,7 @@ class TestStrangers:
         assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
     def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
 
         def beside_a_stranger(met):
@@ -285,7 +285,7 @@ class TestStrangers:
     @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
     def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
         errors = meet(stays, stays, barrier=AtTheDoor(2, number))
-        said = f'no more clients can be let in: {os.strerror(number)}'
+        said = f'no more tasks can be let in: {os.strerror(number)}'
         assert [str(error) for error in errors] == [said] * 2
 
     def test_a_wrong_token_is_refused(self, monkeypatch):
@@ -300,7 +300,7 @@ class TestStrangers:
             met._connection.sendall(b'{"come": 1}\n')
             met._answer()
 
-        assert str(meet(nonsense, stays)[1]) == 'client 0 on n0 is lost'
+        assert str(meet(nonsense, stays)[1]) == 'task 0 on n0 is lost'
 
     def test_every_launch_has_a_token_of_its_own(self):
         with Barrier(2) as one, Barrier(2) as other:
@@ -320,9 +320,9 @@ class TestWhereItIs:
             assert barrier.environment[VARIABLE].startswith(f'{socket.gethostname()}:')
 
     @pytest.mark.parametrize('value', ['', 'nonsense', 'host:port:token'])
-    def test_without_a_barrier_several_clients_do_not_begin(self, monkeypatch, value):
+    def test_without_a_barrier_several_tasks_do_not_begin(self, monkeypatch, value):
         monkeypatch.setenv(VARIABLE, value)
-        with pytest.raises(BarrierError, match='2 clients cannot begin together: SEATRIAL_BARRIER names no barrier'):
+        with pytest.raises(BarrierError, match='2 tasks cannot begin together: SEATRIAL_BARRIER names no barrier'):
             join(0, 2, 'n')
 
     def test_a_coordinator_that_is_not_there(self, monkeypatch):
@@ -344,7 +344,7 @@ class TestSilence:
 
     def test_while_others_are_waited_for_the_coordinator_is_heard_and_the_wait_goes_on(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'HEARTBEAT_S', 0.05)
-        monkeypatch.setattr(coordinator, 'LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         beats = []
         line_in = guests._Connected._line
 
@@ -399,8 +399,8 @@ class TestClocks:
 class AtTheDoor(Barrier):
     """Its first accept() fails with this error."""
 
-    def __init__(self, clients, number):
-        super().__init__(clients)
+    def __init__(self, tasks, number):
+        super().__init__(tasks)
         self.number, self.refused = number, False
 
     def _admit(self):
@@ -434,8 +434,8 @@ def start(argvs, **environment):
     return [process.returncode for process in processes], streams, barrier.reports
 
 
-def argvs_of(clients, *argv):
-    return [together_argv(sys.executable, client, clients, argv) for client in range(clients)]
+def argvs_of(tasks, *argv):
+    return [together_argv(sys.executable, rank, tasks, argv) for rank in range(tasks)]
 
 
 SHIFTED = ('unshare', '--time', '--monotonic', '1000', '--boottime', '1000', '--fork')
@@ -484,14 +484,14 @@ class TestStartingOtherPrograms:
     def test_a_program_that_is_not_there(self):
         statuses, streams, _ = start(argvs_of(1, '/nowhere/fio'))
         assert statuses == [together.NOT_STARTED]
-        assert streams[0][1] == 'seatrial: client 0 cannot start /nowhere/fio: No such file or directory\n'
+        assert streams[0][1] == 'seatrial: task 0 cannot start /nowhere/fio: No such file or directory\n'
 
     def test_where_a_wrapper_is_killed_the_others_start_nothing(self):
         argvs = argvs_of(2, 'echo', 'started')
         argvs[1] = (sys.executable, '-c', KILLED_AFTER_JOINING)
         statuses, streams, _ = start(argvs)
         assert statuses == [together.ALONE, -signal.SIGKILL]
-        assert streams[0] == ('', 'seatrial: client 0 did not start echo: client 1 on n is lost\n')
+        assert streams[0] == ('', 'seatrial: task 0 did not start echo: task 1 on n is lost\n')
 
     def test_the_skew_is_from_the_first_possible_start_to_the_last(self):
         runs = {0: Ran('a', 10.0, 10.1, 20.0, 0.0, 0.01), 1: Ran('b', 10.3, 10.5, 20.0, 0.0, 0.02)}

@@ -1,6 +1,6 @@
 """fio's file engines: their job files, what is made of genuine outputs of fio 3.33 and 3.42, and fio itself.
 
-The transcripts files-* are launches of this engine's own command lines with two clients, but for files-trap-stat.
+The transcripts files-* are launches of this engine's own command lines with two tasks, but for files-trap-stat.
 """
 
 import configparser
@@ -17,23 +17,20 @@ from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio_files import TOGETHER_S, FioFiles
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, Namespace
-from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint
 from seatrial.model.units import GIB, KIB
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import PHASES, levels_total, metadata_tree
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'fio'
+TRANSCRIPTS = transcripts('fio')
 WITHOUT_READ = ('create', 'stat', 'remove')
 
-EMPTY = MetadataTree(files_per_directory=10, phases=WITHOUT_READ)
-PRIVATE = MetadataTree(files_per_directory=10, bytes_per_file=3901, subtrees='private')
+EMPTY = metadata_tree(files_per_directory=10, phases=WITHOUT_READ)
+PRIVATE = metadata_tree(files_per_directory=10, bytes_per_file=3901, subtrees='private')
 
 
 def point(tree=EMPTY, tasks=2, nodes=1):
-    return TreePoint('label', nodes, tasks, tasks // nodes, tree)
-
-
-def workload_of(at):
-    return Namespace('tree', at.tree.phases)
+    return tree._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
 
 
 GOOD = {
@@ -41,22 +38,21 @@ GOOD = {
     for name, tree in (('shared', EMPTY), ('private', PRIVATE), ('342', EMPTY))
     for phase in tree.phases
 }
-NOT_THERE = 'client 1: No such file or directory'
+NOT_THERE = 'task 1: No such file or directory'
 REFUSED = {
     'files-missing-stat': ('stat', EMPTY, 'T17', f'fio exited with 1; {NOT_THERE}'),
     'files-missing-remove': ('remove', EMPTY, 'T17', f'fio exited with 1; {NOT_THERE}'),
-    'files-short-read': ('read', PRIVATE, 'E1', 'client 1: Input/output error, which fio also says of a file that'),
-    'files-no-directory': ('create', EMPTY, 'E1', 'client 0: No such file or directory'),
-    'files-no-inodes': ('create', EMPTY, 'E1', 'fio exited with 1; client 0: No space left on device'),
-    'files-no-space': ('create', PRIVATE, 'E1', 'client 0: No space left on device'),
+    'files-short-read': ('read', PRIVATE, 'E1', 'task 1: Input/output error, which fio also says of a file that'),
+    'files-no-directory': ('create', EMPTY, 'E1', 'task 0: No such file or directory'),
+    'files-no-inodes': ('create', EMPTY, 'E1', 'fio exited with 1; task 0: No space left on device'),
+    'files-no-space': ('create', PRIVATE, 'E1', 'task 0: No space left on device'),
     'files-client-killed': ('create', EMPTY._replace(files_per_directory=300_000), 'E1', 'got signal=9'),
     'files-trap-stat': ('stat', EMPTY, 'P15', 'fio ran all jobs with allow_file_create=None, not 0'),
 }
 
 
-def text(name, extension):
-    path = TRANSCRIPTS / f'{name}.{extension}'
-    return path.read_text() if path.exists() else ''
+def text(name, section):
+    return TRANSCRIPTS[name].get(section, '')
 
 
 def outcome(name, report=None, **instead):
@@ -67,13 +63,13 @@ def outcome(name, report=None, **instead):
 
 
 def command_of(phase, at, raw='/records/1', seed=7, program='fio'):
-    return FioFiles().command(program, workload_of(at), phase, at, raw, seed)
+    return FioFiles().command(program, phase, at, raw, seed)
 
 
 def measure(name, report=None, how=None, **instead):
     phase, at = how or GOOD[name]
     seen = outcome(name, report, **instead)
-    return FioFiles().measure(workload_of(at), phase, at, command_of(phase, at), seen)
+    return FioFiles().measure(phase, at, command_of(phase, at), seen)
 
 
 def refusal(name, report=None, how=None, **instead):
@@ -89,8 +85,8 @@ def changed(name, change):
     return json.dumps(data, indent=2)
 
 
-def of_second_client(name, **fields):
-    """The report in which the second client has other figures of its operation; clat_ns is merged."""
+def of_second_task(name, **fields):
+    """The report in which the second task has other figures of its operation; clat_ns is merged."""
     key = 'write' if GOOD[name][0] == 'create' else 'read'
 
     def change(data):
@@ -114,7 +110,7 @@ def names_of(job):
 
 
 def points(files, size, subtrees, tasks):
-    return point(MetadataTree(files_per_directory=files, bytes_per_file=size, subtrees=subtrees), tasks)
+    return point(metadata_tree(files_per_directory=files, bytes_per_file=size, subtrees=subtrees), tasks)
 
 
 POINTS = st.builds(
@@ -132,12 +128,12 @@ class TestJobFile:
     @given(POINTS)
     def test_each_job_has_its_own_files_and_together_they_are_those_of_the_plan(self, at):
         names = [name for job in jobs_of('create', at) for name in names_of(job)]
-        assert len(set(names)) == len(names) == at.entries.files
+        assert len(set(names)) == len(names) == levels_total(at, at.tasks).files
 
     @given(POINTS)
     def test_the_files_lie_in_the_directories_that_are_made_before_the_first_phase(self, at):
         made = command_of('create', at).directories
-        assert len(set(made)) == at.entries.directories
+        assert len(set(made)) == levels_total(at, at.tasks).directories
         assert {os.path.dirname(name) for job in jobs_of('create', at) for name in names_of(job)} == set(made)
 
     @given(POINTS, st.sampled_from(PHASES[1:]))
@@ -194,7 +190,7 @@ class TestJobFile:
         assert [command.argvs[0][-1]] == list(command.inputs) == ['/records/1.fio']
         assert command.outputs == ('/records/1.json',)
 
-    def test_one_process_makes_all_clients_of_the_node(self):
+    def test_one_process_makes_all_tasks_of_the_node(self):
         command = command_of('stat', point(tasks=3))
         assert (command.scope, len(command.argvs)) == ('node', 1)
 
@@ -206,8 +202,8 @@ class TestJobFile:
 
 class TestWhatItCannot:
     @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE._replace(subtrees='shared')])
-    def test_it_can_do_files_in_one_directory_or_in_one_a_client(self, tree):
-        assert FioFiles().cannot(workload_of(point(tree)), point(tree)) is None
+    def test_it_can_do_files_in_one_directory_or_in_one_a_task(self, tree):
+        assert FioFiles().cannot(point(tree)) is None
 
     @pytest.mark.parametrize(
         ('at', 'why'),
@@ -217,17 +213,15 @@ class TestWhatItCannot:
             (point(PRIVATE._replace(fsync=True)), 'cannot sync every file once before it is closed'),
             (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
             (point(PRIVATE._replace(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
-            (point(tasks=4, nodes=2), 'cannot start clients on 2 nodes at once'),
+            (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
             (point(tasks=4097), 'cannot run 4097 jobs at once'),
-            (point(EMPTY._replace(files_per_directory=0)), 'cannot do what contradicts itself: there is nothing to'),
         ],
     )
     def test_it_says_so_in_half_a_sentence(self, at, why):
-        assert FioFiles().cannot(workload_of(at), at).startswith(why)
+        assert FioFiles().cannot(at).startswith(why)
 
-    @pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
-    def test_nothing_but_trees(self, workload):
-        assert FioFiles().cannot(workload, point()) == f'does not know {workload.name}'
+    def test_nothing_but_trees(self):
+        assert FioFiles().kinds == ('tree',)
 
 
 class TestVersion:
@@ -249,7 +243,7 @@ class TestVersion:
 
 
 def test_the_directories_stay_when_the_files_are_removed():
-    left = [FioFiles().left(workload_of(point(PRIVATE)), phase, point(PRIVATE)) for phase in PHASES]
+    left = [FioFiles().entries(point(PRIVATE), phase) for phase in PHASES]
     assert left == [Entries(2, 20, 0)] * 3 + [Entries(2, 0, 0)]
 
 
@@ -257,15 +251,15 @@ def test_the_directories_stay_when_the_files_are_removed():
 class TestEveryGoodRun:
     def test_the_operations_are_those_of_the_plan(self, name):
         phase, _ = GOOD[name]
-        assert [(rate.metric, rate.operations) for rate in measure(name).rates] == [(f'file_{phase}', 20)]
+        assert [(metric.name, metric.operations) for metric in measure(name).metrics] == [(f'file_{phase}', 20)]
 
-    def test_each_client_took_the_runtime_that_fio_wrote(self, name):
+    def test_each_task_took_the_runtime_that_fio_wrote(self, name):
         key = 'write' if GOOD[name][0] == 'create' else 'read'
         runtimes = [job[key]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
-        assert [1000 * seconds for seconds in measure(name).rates[0].task_seconds] == pytest.approx(runtimes)
+        assert [1000 * seconds for seconds in measure(name).metrics[0].task_seconds] == pytest.approx(runtimes)
 
     def test_the_figures_of_fio_are_kept_verbatim(self, name):
-        words = measure(name).rates[0].tool_figure.split()
+        words = measure(name).metrics[0].figure.split()
         assert words[0] == 'iops'
         assert [f'"iops" : {figure},' in text(name, 'json') for figure in words[1:]] == [True, True]
 
@@ -273,35 +267,35 @@ class TestEveryGoodRun:
         assert (measure(name).world_size, measure(name).hosts) == (2, ('node1',))
 
     def test_latencies_are_given_where_they_are_those_of_the_operation(self, name):
-        percentiles = measure(name).rates[0].percentiles_s
-        assert len(percentiles) == (3 if GOOD[name][0] in ('stat', 'remove') else 0)
-        assert list(percentiles) == sorted(percentiles)
+        percentiles = measure(name).metrics[0].percentiles_s
+        assert list(percentiles) == (['p50', 'p95', 'p99'] if GOOD[name][0] in ('stat', 'remove') else [])
+        assert list(percentiles.values()) == sorted(percentiles.values())
 
     def test_cut_short_after_any_line_it_is_refused(self, name):
         lines = text(name, 'json').splitlines(keepends=True)
         for count in range(len(lines)):
             assert refusal(name, ''.join(lines[:count]) or '\n').rule == 'E1'
 
-    def test_another_number_of_clients_is_refused(self, name):
+    def test_another_number_of_tasks_is_refused(self, name):
         phase, at = GOOD[name]
         assert refusal(name, how=(phase, at._replace(tasks=3))).rule == 'T9'
 
     def test_another_number_of_files_is_refused(self, name):
         phase, at = GOOD[name]
-        other = at._replace(tree=at.tree._replace(files_per_directory=11))
+        other = at._replace(files_per_directory=11)
         assert refusal(name, how=(phase, other)).sentence == 'fio ran all jobs with nrfiles=10, not 11'
 
     def test_every_other_phase_is_refused(self, name):
         phase, at = GOOD[name]
-        for other in at.tree.phases:
+        for other in at.phases:
             if other != phase:
                 assert refusal(name, how=(other, at)).rule == 'P15'
 
     def test_other_directories_are_refused(self, name):
         phase, at = GOOD[name]
-        other = {'shared': 'private', 'private': 'shared'}[at.tree.subtrees]
-        refused = refusal(name, how=(phase, at._replace(tree=at.tree._replace(subtrees=other))))
-        assert refused.sentence.startswith('fio ran client 0 with filename_format=tree')
+        other = {'shared': 'private', 'private': 'shared'}[at.subtrees]
+        refused = refusal(name, how=(phase, at._replace(subtrees=other)))
+        assert refused.sentence.startswith('fio ran task 0 with filename_format=tree')
 
 
 @pytest.mark.parametrize('name', REFUSED)
@@ -320,26 +314,24 @@ def test_a_failed_run_is_refused_wherever_its_report_is_cut(name):
         refusal(name, ''.join(lines[:count]) or '\n', how=(phase, point(tree)))
 
 
-def test_an_error_of_a_client_is_one_even_if_fio_exits_with_0():
+def test_an_error_of_a_task_is_one_even_if_fio_exits_with_0():
     refused = refusal('files-missing-stat', how=('stat', point()), status=0)
     assert (refused.rule, refused.sentence) == ('T17', f'fio exited with 0 after an error; {NOT_THERE}')
 
 
-def test_a_killed_client_is_found_by_its_operations_even_where_fio_says_nothing():
+def test_a_killed_task_is_found_by_its_operations_even_where_fio_says_nothing():
     phase, tree, *_ = REFUSED['files-client-killed']
     said = text('files-client-killed', 'json')
     refused = refusal('files-client-killed', said[said.index('{\n') :], (phase, point(tree)), stderr='')
     assert refused.rule == 'T1'
-    assert refused.sentence.startswith('client 1 did ')
+    assert refused.sentence.startswith('task 1 did ')
 
 
 def test_a_launch_of_several_processes_is_not_one_of_fio():
     phase, at = GOOD['files-shared-stat']
     seen = outcome('files-shared-stat')
     with pytest.raises(EngineError, match='T9'):
-        FioFiles().measure(
-            workload_of(at), phase, at, command_of(phase, at), seen._replace(processes=seen.processes * 2)
-        )
+        FioFiles().measure(phase, at, command_of(phase, at), seen._replace(processes=seen.processes * 2))
 
 
 class TestClock:
@@ -352,12 +344,12 @@ class TestClock:
                 job['read'].update(runtime=runtime, iops=1000 * 10 / runtime)
 
         measured = measure('files-342-stat', changed('files-342-stat', start))
-        assert measured.rates[0].seconds == pytest.approx(0.14)
-        assert measured.rates[0].task_seconds == (0.09, 0.1)
+        assert measured.metrics[0].seconds == pytest.approx(0.14)
+        assert measured.metrics[0].task_seconds == (0.09, 0.1)
 
     def test_where_they_are_not_told_the_phase_is_the_longest_runtime(self):
-        rate = measure('files-private-create').rates[0]
-        assert rate.seconds == max(rate.task_seconds)
+        metric = measure('files-private-create').metrics[0]
+        assert metric.seconds == max(metric.task_seconds)
 
     def test_it_is_as_good_as_its_milliseconds_where_starts_are_told(self):
         assert measure('files-342-stat').clock_s == 0.001
@@ -365,58 +357,56 @@ class TestClock:
     def test_it_is_worse_where_they_are_not(self):
         assert measure('files-shared-stat').clock_s == TOGETHER_S > 0.001
 
-    def test_one_client_has_one_start(self):
+    def test_one_task_has_one_start(self):
         alone = changed('files-shared-stat', lambda data: data['jobs'].pop())
         assert measure('files-shared-stat', alone, ('stat', point(tasks=1))).clock_s == 0.001
 
 
 class TestLatencies:
-    def test_they_are_of_all_clients_together(self):
+    def test_they_are_of_all_tasks_together(self):
         def set_bins(data):
             for job, bins in zip(data['jobs'], ({'1000': 9, '5000': 1}, {'2000': 10}), strict=True):
                 job['read']['clat_ns'].update(bins=bins, mean=1000.0)
 
-        rate = measure('files-shared-stat', changed('files-shared-stat', set_bins)).rates[0]
-        assert rate.percentiles_s == pytest.approx((2e-6, 2e-6, 5e-6))
+        metric = measure('files-shared-stat', changed('files-shared-stat', set_bins)).metrics[0]
+        assert metric.percentiles_s == pytest.approx({'p50': 2e-6, 'p95': 2e-6, 'p99': 5e-6})
 
     @pytest.mark.parametrize('name', ['files-shared-stat', 'files-private-remove', 'files-342-remove'])
-    def test_they_lie_between_those_that_fio_gives_for_each_client(self, name):
+    def test_they_lie_between_those_that_fio_gives_for_each_task(self, name):
         of_jobs = [job['read']['clat_ns']['percentile'] for job in json.loads(text(name, 'json'))['jobs']]
         for key, ours in zip(
-            ('50.000000', '95.000000', '99.000000'), measure(name).rates[0].percentiles_s, strict=True
+            ('50.000000', '95.000000', '99.000000'), measure(name).metrics[0].percentiles_s.values(), strict=True
         ):
             theirs = [each[key] for each in of_jobs]
             assert min(theirs) <= round(1e9 * ours) <= max(theirs)
 
     def test_more_or_fewer_than_operations_are_refused(self):
         assert (
-            refusal('files-shared-stat', of_second_client('files-shared-stat', clat_ns={'bins': {'1000': 9}})).rule
+            refusal('files-shared-stat', of_second_task('files-shared-stat', clat_ns={'bins': {'1000': 9}})).rule
             == 'T1'
         )
 
     @pytest.mark.parametrize('bins', [{'x': 10}, {'1000': '10'}, {'': 10}, []])
     def test_bins_that_are_none_are_refused(self, bins):
-        assert (
-            refusal('files-shared-stat', of_second_client('files-shared-stat', clat_ns={'bins': bins})).rule == 'E1'
-        )
+        assert refusal('files-shared-stat', of_second_task('files-shared-stat', clat_ns={'bins': bins})).rule == 'E1'
 
 
 @pytest.mark.parametrize(
     ('fields', 'rule', 'words'),
     [
-        ({'total_ios': 9}, 'T1', 'client 1 did 9 operations on its 10 files'),
-        ({'total_ios': 11}, 'T1', 'client 1 did 11 operations on its 10 files'),
-        ({'clat_ns': {'N': 9}}, 'T1', 'client 1 did 9 operations on its 10 files'),
-        ({'io_bytes': 39009}, 'T1', 'client 1 has 39009 bytes in its report, not 39010'),
-        ({'runtime': 0}, 'T12', 'client 1 is too short to measure'),
-        ({'iops': 1.0}, 'T1', 'client 1: 1.0 a second for 10 in'),
-        ({'clat_ns': {'mean': 1e9}}, 'T1', 'client 1: its calls took 10.000 s of'),
+        ({'total_ios': 9}, 'T1', 'task 1 did 9 operations on its 10 files'),
+        ({'total_ios': 11}, 'T1', 'task 1 did 11 operations on its 10 files'),
+        ({'clat_ns': {'N': 9}}, 'T1', 'task 1 did 9 operations on its 10 files'),
+        ({'io_bytes': 39009}, 'T1', 'task 1 has 39009 bytes in its report, not 39010'),
+        ({'runtime': 0}, 'T12', 'task 1 is too short to measure'),
+        ({'iops': 1.0}, 'T1', 'task 1: 1.0 a second for 10 in'),
+        ({'clat_ns': {'mean': 1e9}}, 'T1', 'task 1: its calls took 10.000 s of'),
         ({'runtime': 60_000, 'iops': 10 / 60}, 'E1', 'its clock is wrong'),
         ({'total_ios': None}, 'E1', "no 'total_ios'"),
     ],
 )
 def test_figures_that_contradict_each_other_or_the_plan_are_refused(fields, rule, words):
-    refused = refusal('files-private-read', of_second_client('files-private-read', **fields))
+    refused = refusal('files-private-read', of_second_task('files-private-read', **fields))
     assert refused.rule == rule
     assert words in refused.sentence
 
@@ -459,7 +449,7 @@ def launch(program, folder, phase, at, number=1):
     process = ProcessTime('here', 0.0, time.monotonic() - began, done.returncode)
     outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
     seen = Outcome((process,), (done.stdout,), (done.stderr,), outputs)
-    return FioFiles().measure(workload_of(at), phase, at, command, seen)
+    return FioFiles().measure(phase, at, command, seen)
 
 
 def attributes(folder):
@@ -482,7 +472,7 @@ class Ran:
 
     def __init__(self, program, folder, at):
         self.at, self.seen, self.on_disk, self.files, self.data = at, {}, {}, {}, []
-        for number, phase in enumerate(at.tree.phases):
+        for number, phase in enumerate(at.phases):
             self.seen[phase] = launch(program, folder, phase, at, number)
             self.on_disk[phase], self.files[phase] = on_disk(folder), attributes(folder)
             if phase == 'create':
@@ -490,7 +480,7 @@ class Ran:
 
     @property
     def planned(self):
-        return {phase: FioFiles().left(workload_of(self.at), phase, self.at) for phase in self.at.tree.phases}
+        return {phase: FioFiles().entries(self.at, phase) for phase in self.at.phases}
 
 
 BIG = {
@@ -521,7 +511,7 @@ class TestOnDisk:
 
     def test_every_file_has_exactly_its_bytes(self, runs, name):
         sizes = {size for _, size, *_ in runs[name].files['create'].values()}
-        assert sizes == {BIG[name].tree.bytes_per_file}
+        assert sizes == {BIG[name].bytes_per_file}
 
     def test_stat_and_read_leave_every_file_as_it_was(self, runs, name):
         files = runs[name].files
@@ -529,8 +519,8 @@ class TestOnDisk:
 
     def test_every_phase_reports_the_planned_operations(self, runs, name):
         for phase, measured in runs[name].seen.items():
-            assert [(rate.metric, rate.operations) for rate in measured.rates] == [
-                (f'file_{phase}', BIG[name].entries.files)
+            assert [(metric.name, metric.operations) for metric in measured.metrics] == [
+                (f'file_{phase}', levels_total(BIG[name], BIG[name].tasks).files)
             ]
 
 
@@ -550,7 +540,7 @@ def files(tmp_path):
 def test_a_file_that_is_missing_is_refused_and_not_made(files, phase):
     lost = files / 'data directory' / 'tree.1' / 'file.1.4'
     lost.unlink()
-    with pytest.raises(EngineError, match='T17: .*client 1: No such file or directory'):
+    with pytest.raises(EngineError, match='T17: .*task 1: No such file or directory'):
         launch(shutil.which('fio'), files, phase, point(PRIVATE))
     assert not lost.exists()
 
@@ -561,7 +551,7 @@ def test_a_file_that_is_too_short_to_be_read_is_refused_and_stays(files, size):
     short = files / 'data directory' / 'tree.1' / 'file.1.4'
     os.truncate(short, size)
     before = attributes(files)
-    with pytest.raises(EngineError, match='E1: .*client 1: Input/output error'):
+    with pytest.raises(EngineError, match='E1: .*task 1: Input/output error'):
         launch(shutil.which('fio'), files, 'read', point(PRIVATE))
     assert attributes(files) == before
 
@@ -586,15 +576,15 @@ def test_empty_files_are_removed_and_none_is_made_anew(tmp_path):
 @pytest.mark.long
 @pytest.mark.needs('fio')
 def test_the_memory_suffices_for_many_files(tmp_path):
-    # The 16 pools of 16 MiB that are the least are full after some 560,000. Before fio misses one it knows them all.
-    many = point(MetadataTree(files_per_directory=700_000, bytes_per_file=1), tasks=1)
+    # The minimum of 16 pools of 16 MiB is full after some 560,000. Before fio misses one it knows them all.
+    many = point(metadata_tree(files_per_directory=700_000, bytes_per_file=1), tasks=1)
     with pytest.raises(EngineError, match='T17: .*No such file or directory'):
         launch(shutil.which('fio'), tmp_path, 'read', many)
 
 
 class TestStandIn:
-    def test_a_client_that_did_less_is_refused(self, stub_fio, tmp_path):
-        with pytest.raises(EngineError, match='T1: client 1 did 5 operations on its 10 files'):
+    def test_a_task_that_did_less_is_refused(self, stub_fio, tmp_path):
+        with pytest.raises(EngineError, match='T1: task 1 did 5 operations on its 10 files'):
             launch(stub_fio(['create', {'fault': 'fewer-bytes'}]), tmp_path, 'create', point())
 
     def test_half_a_report_is_refused(self, stub_fio, tmp_path):
@@ -602,6 +592,6 @@ class TestStandIn:
             launch(stub_fio(['create', {'fault': 'half-json'}]), tmp_path, 'create', point())
 
     def test_a_missing_file_is_refused_as_by_the_program(self, stub_fio, tmp_path):
-        with pytest.raises(EngineError, match='T17: .*client 0: No such file or directory'):
+        with pytest.raises(EngineError, match='T17: .*task 0: No such file or directory'):
             (tmp_path / 'data directory' / 'tree').mkdir(parents=True)
             launch(stub_fio(), tmp_path, 'stat', point())

@@ -13,16 +13,17 @@ import pytest
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
-from seatrial.model.workload import AccessPattern, Point, file_name, files_of, preparation
+from seatrial.workload.access import data_access, file_name, name_of, writers
+from seatrial.workload.registry import kind_of
 
-TRANSFER, OBJECTS = 12288, 5  # neither a power of two, so that a wrong rule shows
+TRANSFER, TRANSFERS = 12288, 5  # neither a power of two, so that a wrong rule shows
 
-MFWA = AccessPattern('multiple', 'whole')
-MFWA_RANDOM = AccessPattern('multiple', 'whole', 'random')
-SFSA = AccessPattern('single', 'segment')
-SFSA_STRIDED = AccessPattern('single', 'segment', 'strided')
-SFSA_RANDOM = AccessPattern('single', 'segment', 'random')
-SFWA = AccessPattern('single', 'whole', operations=('read',))
+MFWA = data_access('multiple')
+MFWA_RANDOM = data_access('multiple', order='random')
+SFSA = data_access('single', 'segment')
+SFSA_STRIDED = data_access('single', 'segment', 'strided')
+SFSA_RANDOM = data_access('single', 'segment', 'random')
+SFWA = data_access('single', operations=('read',))
 
 CALLS = (
     'pread64,pwrite64,preadv,pwritev,read,write,openat,close,dup2,lseek,fsync,fdatasync,unlink,unlinkat,'
@@ -40,13 +41,14 @@ class Event(NamedTuple):
     length: int = -1
 
 
-def point(tasks, objects=OBJECTS):
-    return Point('12KiB', 1, tasks, tasks, objects * TRANSFER, TRANSFER, objects)
+def point(workload, tasks, transfers=TRANSFERS, **changes):
+    own = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
+    return workload._replace(tasks=tasks, tasks_per_node=tasks, **own)
 
 
-def issued(engine, pattern, operation, at, directory, raw):
-    """Carry the operation out in `directory` under strace: the events of every process that touched data."""
-    command = engine.command(engine.name, pattern, operation, at, str(raw / 'x'), 7)
+def issued(engine, phase, at, directory, raw):
+    """Carry the phase out in `directory` under strace: the events of every process that touched data."""
+    command = engine.command(engine.name, phase, at, str(raw / 'x'), 7)
     for path, text in command.inputs.items():
         Path(path).write_text(text)
     processes, streams = [], []
@@ -64,7 +66,7 @@ def issued(engine, pattern, operation, at, directory, raw):
         tuple(err for _, err in streams),
         tuple(Path(path).read_text() for path in command.outputs),
     )
-    measurement = engine.measure(pattern, operation, at, command, outcome)
+    measurement = engine.measure(phase, at, command, outcome)
     traces = [events_of(path.read_text()) for path in sorted(raw.glob('trace.*'))]
     for path in raw.glob('trace.*'):
         path.unlink()
@@ -81,6 +83,8 @@ def events_of(text):
             name = values[1].strip('"')
             if got >= 0 and name.startswith('data'):
                 names[result], positions[result] = name, 0
+                if 'O_DIRECT' in arguments:
+                    events.append(Event('direct', name))
                 if 'O_TRUNC' in arguments:
                     events.append(Event('truncate', name))
         elif call in ('unlink', 'unlinkat', 'rename', 'truncate'):
@@ -103,17 +107,17 @@ def events_of(text):
     return events
 
 
-def rule(pattern, operation, at):
+def rule(phase, at):
     """The events that each rank must have: segment * tasks * block + rank * block + i * transfer in a shared file."""
     ranks = []
     for rank in range(at.tasks):
-        if pattern.extent == 'whole':
-            offsets = [i * TRANSFER for i in range(at.objects)]
-        elif pattern.order == 'strided':
-            offsets = [segment * at.tasks * TRANSFER + rank * TRANSFER for segment in range(at.objects)]
+        if at.extent == 'whole':
+            offsets = [i * TRANSFER for i in range(at.transfers)]
+        elif at.order == 'strided':
+            offsets = [segment * at.tasks * TRANSFER + rank * TRANSFER for segment in range(at.transfers)]
         else:
-            offsets = [rank * at.objects * TRANSFER + i * TRANSFER for i in range(at.objects)]
-        ranks.append([Event(operation, file_name(pattern, rank), offset, TRANSFER) for offset in offsets])
+            offsets = [rank * at.transfers * TRANSFER + i * TRANSFER for i in range(at.transfers)]
+        ranks.append([Event(phase, file_name(at, rank), offset, TRANSFER) for offset in offsets])
     return ranks
 
 
@@ -121,8 +125,8 @@ def data_events(processes):
     return sorted([event for event in events if event.call in ('read', 'write')] for events in processes)
 
 
-def prepared(directory, pattern, at):
-    for spec in files_of(pattern, at):
+def prepared(directory, at):
+    for spec in kind_of('access').files(at):
         (directory / spec.name).write_bytes(os.urandom(spec.size))
 
 
@@ -138,29 +142,42 @@ def places(tmp_path):
 @pytest.mark.needs('strace')
 @pytest.mark.parametrize('tasks', [2, 3])
 class TestFio:
-    @pytest.mark.parametrize('pattern', [MFWA, SFSA, SFSA_STRIDED], ids=lambda pattern: pattern.name)
+    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFSA_STRIDED], ids=name_of)
     def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync_and_nothing_else(
-        self, places, pattern, tasks
+        self, places, workload, tasks
     ):
-        processes, measurement = issued(Fio(), pattern, 'write', point(tasks), *places)
-        expected = [[*events, Event('fsync', events[0].file)] for events in rule(pattern, 'write', point(tasks))]
+        at = point(workload, tasks)
+        processes, measurement = issued(Fio(), 'write', at, *places)
+        expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]
         assert sorted(processes) == sorted(expected)
         assert measurement.fsync
 
-    @pytest.mark.parametrize('pattern', [MFWA, SFSA, SFSA_STRIDED, SFWA], ids=lambda pattern: pattern.name)
-    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, pattern, tasks):
-        prepared(places[0], pattern, point(tasks))
-        processes, _ = issued(Fio(), pattern, 'read', point(tasks), *places)
-        assert sorted(processes) == sorted(rule(pattern, 'read', point(tasks)))
+    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFSA_STRIDED, SFWA], ids=name_of)
+    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, workload, tasks):
+        at = point(workload, tasks)
+        prepared(places[0], at)
+        processes, _ = issued(Fio(), 'read', at, *places)
+        assert sorted(processes) == sorted(rule('read', at))
+
+    @pytest.mark.usefixtures('o_direct')
+    @pytest.mark.parametrize('phase', ['write', 'read'])
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct(self, places, phase, tasks):
+        at = point(MFWA, tasks, direct=True)
+        if phase == 'read':
+            prepared(places[0], at)
+        processes, measurement = issued(Fio(), phase, at, *places)
+        assert [events[0].call for events in processes] == ['direct'] * tasks
+        assert sorted(data_events(processes)) == sorted(rule(phase, at))
+        assert measurement.direct
 
     def test_the_preparation_of_a_shared_file_issues_every_byte_once(self, places, tasks):
-        pattern, at = preparation(SFWA, point(tasks))
-        processes, _ = issued(Fio(), pattern, 'write', at, *places)
+        at = point(SFWA, tasks)
+        processes, _ = issued(Fio(), 'write', writers(at), *places)
         end = 0
         for event in sorted(event for events in data_events(processes) for event in events):
             assert event.offset == end
             end += event.length
-        assert end == point(tasks).bytes_per_client
+        assert end == at.bytes_per_task
 
 
 CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(CLONE_THREAD|SIGCHLD)')
@@ -169,12 +186,12 @@ CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(
 @pytest.mark.needs('fio')
 @pytest.mark.needs('strace')
 @pytest.mark.parametrize('nodes', [1, 2])
-def test_fio_as_it_is_witnessed_forks_no_job_before_its_helper_thread_has_gone_to_sleep(places, nodes):
+def test_fio_under_darshan_forks_no_job_before_its_helper_thread_has_gone_to_sleep(places, nodes):
     """A job that is forked while that thread holds Darshan's lock never begins."""
     directory, raw = places
-    at = point(2)._replace(nodes=nodes, tasks_per_node=2 // nodes)
-    plain = Fio().command('fio', MFWA, 'write', at, str(raw / 'x'), 7)
-    for command, waits in ((plain, False), (Fio().witnessed(plain), True)):
+    at = point(MFWA, 2)._replace(nodes=nodes, tasks_per_node=2 // nodes)
+    plain = Fio().command('fio', 'write', at, str(raw / 'x'), 7)
+    for command, waits in ((plain, False), (Fio().under_darshan(plain), True)):
         for path, text in command.inputs.items():
             Path(path).write_text(text)
         trace = ['strace', '-f', '-e', 'trace=clone,clone3,clock_nanosleep', '-o', str(raw / 'trace')]
@@ -189,15 +206,15 @@ def test_fio_as_it_is_witnessed_forks_no_job_before_its_helper_thread_has_gone_t
 @pytest.mark.needs('fio')
 @pytest.mark.needs('strace')
 class TestFioInRandomOrder:
-    @pytest.mark.parametrize('operation', ['write', 'read'])
-    @pytest.mark.parametrize('pattern', [MFWA_RANDOM, SFSA_RANDOM], ids=lambda pattern: pattern.name)
-    def test_random_order_issues_every_transfer_of_a_client_once_and_not_in_order(self, places, pattern, operation):
-        at = point(tasks=3, objects=67)
-        if operation == 'read':
-            prepared(places[0], pattern, at)
-        processes, _ = issued(Fio(), pattern, operation, at, *places)
+    @pytest.mark.parametrize('phase', ['write', 'read'])
+    @pytest.mark.parametrize('workload', [MFWA_RANDOM, SFSA_RANDOM], ids=name_of)
+    def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(self, places, workload, phase):
+        at = point(workload, 3, 67)
+        if phase == 'read':
+            prepared(places[0], at)
+        processes, _ = issued(Fio(), phase, at, *places)
         seen = data_events(processes)
-        assert sorted(sorted(events) for events in seen) == sorted(rule(pattern, operation, at))
+        assert sorted(sorted(events) for events in seen) == sorted(rule(phase, at))
         assert all(events != sorted(events) for events in seen)
 
 
@@ -205,30 +222,43 @@ class TestFioInRandomOrder:
 @pytest.mark.needs('strace')
 @pytest.mark.parametrize('tasks', [2, 3])
 class TestDd:
-    @pytest.mark.parametrize('pattern', [MFWA, SFSA, SFWA], ids=lambda pattern: pattern.name)
-    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, pattern, tasks):
-        prepared(places[0], pattern, point(tasks))
-        processes, _ = issued(Dd(), pattern, 'read', point(tasks), *places)
-        assert sorted(processes) == sorted(rule(pattern, 'read', point(tasks)))
+    @pytest.mark.parametrize('workload', [MFWA, SFSA, SFWA], ids=name_of)
+    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, workload, tasks):
+        at = point(workload, tasks)
+        prepared(places[0], at)
+        processes, _ = issued(Dd(), 'read', at, *places)
+        assert sorted(processes) == sorted(rule('read', at))
 
-    @pytest.mark.parametrize('pattern', [MFWA, SFSA], ids=lambda pattern: pattern.name)
-    def test_a_preparation_issues_the_transfers_of_the_rule_then_one_fsync(self, places, pattern, tasks):
-        processes, measurement = issued(Dd(), pattern, 'write', point(tasks), *places)
-        expected = [[*events, Event('fsync', events[0].file)] for events in rule(pattern, 'write', point(tasks))]
+    @pytest.mark.parametrize('workload', [MFWA, SFSA], ids=name_of)
+    def test_a_preparation_issues_the_transfers_of_the_rule_then_one_fsync(self, places, workload, tasks):
+        at = point(workload, tasks)
+        processes, measurement = issued(Dd(), 'write', at, *places)
+        expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]
         assert sorted(processes) == sorted(expected)
         assert measurement.fsync
+
+    @pytest.mark.usefixtures('o_direct')
+    @pytest.mark.parametrize('phase', ['write', 'read'])
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, phase, tasks):
+        at = point(MFWA, tasks, direct=True)
+        if phase == 'read':
+            prepared(places[0], at)
+        processes, measurement = issued(Dd(), phase, at, *places)
+        assert [[event.call for event in events].count('direct') for events in processes] == [1] * tasks
+        assert sorted(data_events(processes)) == sorted(rule(phase, at))
+        assert measurement.direct
 
 
 @pytest.mark.needs('fio')
 class TestDataOfFio:
     @pytest.fixture
     def blocks(self, places):
-        """The 4 KiB blocks that three clients wrote in two launches of the same seed."""
+        """The 4 KiB blocks that three tasks wrote in two launches of the same seed."""
         directory, raw = places
-        at = Point('64KiB', 1, 3, 3, 1 << 18, 1 << 16, 4)
+        at = point(MFWA, 3, transfer_size=1 << 16, bytes_per_task=1 << 18)
         blocks = []
         for launch in ('0001', '0002'):
-            command = Fio().command('fio', MFWA, 'write', at, str(raw / launch), 7)
+            command = Fio().command('fio', 'write', at, str(raw / launch), 7)
             for path, text in command.inputs.items():
                 Path(path).write_text(text)
             subprocess.run(command.argvs[0], cwd=directory, check=True, capture_output=True)

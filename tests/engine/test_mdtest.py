@@ -18,26 +18,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint
+from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
+from seatrial.engine.ior import Complaint
 from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
-from seatrial.model import tree as tree_model
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE
-from seatrial.model.tree import LEAST_DIRECTORIES, PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
+from seatrial.workload import tree as tree_kind
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import MIN_DIRECTORIES, PHASES, levels_total, metadata_tree, operations
+from transcript import transcripts
 
-TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'mdtest'
+TRANSCRIPTS = transcripts('mdtest')
 
-PRIVATE = MetadataTree(2, 3, files_per_directory=2, bytes_per_file=40 * KIB, subtrees='private')
-SHARED = MetadataTree(files_per_directory=20, empties_per_directory=20)
-EMPTIES = MetadataTree(1, 2, empties_per_directory=3, phases=('create', 'stat', 'remove'))
-BARE = MetadataTree(1, 10, subtrees='private', phases=('create', 'remove'))
-SYNCED = MetadataTree(files_per_directory=10, bytes_per_file=3901, fsync=True)
-FDTREE_1 = MetadataTree(4, 5, files_per_directory=3, bytes_per_file=40 * KIB, subtrees='private')
+PRIVATE = metadata_tree(depth=2, branching=3, files_per_directory=2, bytes_per_file='40KiB', subtrees='private')
+SHARED = metadata_tree(files_per_directory=20, empties_per_directory=20)
+EMPTIES = metadata_tree(('create', 'stat', 'remove'), 1, 2, empties_per_directory=3)
+BARE = metadata_tree(('create', 'remove'), 1, 10, subtrees='private')
+SYNCED = metadata_tree(files_per_directory=10, bytes_per_file=3901, fsync=True)
+FDTREE_1 = metadata_tree(depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private')
 
 
 def point(tree, tasks=2, nodes=1):
-    return TreePoint('label', nodes, tasks, tasks // nodes, tree)
+    return tree._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
 
 
 GOOD = {
@@ -50,7 +51,7 @@ GOOD = {
     for phase in (('create',) if tree.fsync else tree.phases)
 }
 
-# Why the others are refused when this was planned: two clients create 20 files and 20 directories each.
+# Why the others are refused when this was planned: two tasks create 20 files and 20 directories each.
 PLANNED = ('create', point(SHARED))
 REFUSED = {
     'fail-badflag': ('E1', "exited with 1: 'Error invalid argument: -q"),
@@ -108,7 +109,7 @@ OTHERS = {
     ),
     *('fail-w-noparse', 'main-P', 'phase-C', 'phase-T', 'phase-r', 't-timing', 'v', 'vv', 'werr-ok', 'y'),
 }
-NAMES = sorted(path.name[: -len('.out')] for path in TRANSCRIPTS.glob('*.out'))
+NAMES = sorted(name for name, said in TRANSCRIPTS.items() if 'out' in said)
 UNFINISHED = {name for name, (rule, _) in REFUSED.items() if rule == 'E1'} | {'v33-refuses'}
 WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
 
@@ -117,13 +118,12 @@ WHOLE = sorted(set(NAMES) - UNFINISHED - {'mdwb', 'mdwb-detail', 'singletons'})
 def trees_of_few_directories_count():
     """The transcripts are of trees of 11 and 13 directories, whose making no case calls a rate."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tree_model, 'LEAST_DIRECTORIES', 2)
+        patch.setattr(tree_kind, 'MIN_DIRECTORIES', 2)
         yield
 
 
-def text(name, extension='out'):
-    path = TRANSCRIPTS / f'{name}.{extension}'
-    return path.read_text() if path.exists() else None
+def text(name, section='out'):
+    return TRANSCRIPTS[name].get(section)
 
 
 def outcome(name, stdout=None, ranks=None, status=None):
@@ -138,8 +138,8 @@ def outcome(name, stdout=None, ranks=None, status=None):
 
 def measure(name, how=None, **instead):
     phase, at = how or GOOD.get(name, PLANNED)
-    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
-    return Mdtest().measure(TREE, phase, at, command, outcome(name, **instead))
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    return Mdtest().measure(phase, at, command, outcome(name, **instead))
 
 
 def refusal(name, how=None, **instead):
@@ -154,15 +154,15 @@ def cuts(whole):
     return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // 200)]
 
 
-def changed(name, old, new, extension='out'):
+def changed(name, old, new, section='out'):
     """The text of a transcript with one thing in it changed."""
-    whole = text(name, extension)
+    whole = text(name, section)
     assert old in whole
     return whole.replace(old, new)
 
 
 def argv_of(phase, at, raw='/records/1', seed=7):
-    return Mdtest().command('mdtest', TREE, phase, at, raw, seed).argvs[0]
+    return Mdtest().command('mdtest', phase, at, raw, seed).argvs[0]
 
 
 def option(argv, flag):
@@ -172,7 +172,7 @@ def option(argv, flag):
 # The command lines
 
 
-def test_the_first_scenario_of_fdtree_is_a_tree_of_files_for_each_client():
+def test_the_first_scenario_of_fdtree_is_a_tree_of_files_for_each_task():
     said = options_of('create', point(FDTREE_1))
     assert said[-10:] == ('-C', '-u', '-F', '-z', '4', '-b', '5', '-I', '3', '-w', '40960')[-10:]
 
@@ -248,7 +248,7 @@ def test_the_seed_of_the_data_is_a_number_that_mdtest_takes_as_it_is(seed, raw):
 
 
 def test_what_mdtest_leaves_lies_beside_the_records():
-    command = Mdtest().command('mdtest', TREE, 'stat', point(SHARED), '/records/1', 7)
+    command = Mdtest().command('mdtest', 'stat', point(SHARED), '/records/1', 7)
     assert command.outputs == ('/records/1.csv',)
     assert '--saveRankPerformanceDetails=/records/1.csv' in command.argvs[0]
 
@@ -258,7 +258,7 @@ def test_what_mdtest_leaves_lies_beside_the_records():
 
 @pytest.mark.parametrize('tree', [PRIVATE, SHARED, EMPTIES, BARE, SYNCED, FDTREE_1])
 def test_it_can_do_the_trees_of_the_sources(tree):
-    assert Mdtest().cannot(TREE, point(tree, 48, 6)) is None
+    assert Mdtest().cannot(point(tree, 48, 6)) is None
 
 
 @pytest.mark.parametrize(
@@ -266,39 +266,37 @@ def test_it_can_do_the_trees_of_the_sources(tree):
     [
         (SHARED._replace(empties_per_directory=19), 'other numbers of files and of directories'),
         (SHARED._replace(fsync=True), 'sync a file to which it writes nothing'),
-        (SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL + 1), 'in one call'),
+        (SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
         (SHARED._replace(depth=31, branching=2), 'cannot number 4294967295 directories'),
         (SHARED._replace(depth=70), 'paths of 1'),
-        (SHARED._replace(depth=-1), 'contradicts itself: depth'),
     ],
 )
 def test_it_says_what_it_cannot_do_exactly(tree, why):
-    assert why in Mdtest().cannot(TREE, point(tree))
+    assert why in Mdtest().cannot(point(tree))
 
 
-@pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
-def test_it_knows_nothing_but_trees(workload):
-    assert Mdtest().cannot(workload, point(SHARED)) == f'does not know {workload.name}'
+def test_it_knows_nothing_but_trees():
+    assert Mdtest().kinds == ('tree',)
 
 
 def test_the_largest_file_that_one_call_writes_is_accepted():
-    assert Mdtest().cannot(TREE, point(SHARED._replace(bytes_per_file=MOST_BYTES_A_CALL))) is None
+    assert Mdtest().cannot(point(SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL))) is None
 
 
 # What it leaves, and where it looks
 
 
 def test_until_they_are_removed_the_entries_lie_in_one_directory_more():
-    planned = point(PRIVATE).entries
+    planned = levels_total(PRIVATE, 2)
     one_more = planned._replace(directories=planned.directories + 1)
-    left = {phase: Mdtest().left(TREE, phase, point(PRIVATE)) for phase in PHASES}
+    left = {phase: Mdtest().entries(point(PRIVATE), phase) for phase in PHASES}
     assert left == {'create': one_more, 'stat': one_more, 'read': one_more, 'remove': Entries(0, 0, 0)}
 
 
 @pytest.mark.parametrize(('nodes', 'elsewhere'), [(1, []), (3, []), (4, ['stat', 'read', 'remove'])])
-def test_from_four_nodes_on_every_client_looks_at_what_its_node_has_not_made(nodes, elsewhere):
+def test_from_four_nodes_on_every_task_works_on_what_its_node_has_not_made(nodes, elsewhere):
     at = point(SHARED, 2 * nodes, nodes)
-    assert [phase for phase in PHASES if Mdtest().elsewhere(TREE, phase, at)] == elsewhere
+    assert [phase for phase in PHASES if Mdtest().reads_elsewhere(at, phase)] == elsewhere
 
 
 # Versions
@@ -314,7 +312,7 @@ def test_the_version_of_a_transcript_is_understood():
     assert Mdtest().parse_version(text('main-P')) == '4.1.0+dev'
 
 
-def test_a_version_whose_rates_are_wrong_is_refused_with_the_mend():
+def test_a_version_whose_rates_are_wrong_is_refused_with_the_remedy():
     with pytest.raises(EngineError, match=r'T7: .*mdtest 3\.3\.0 are wrong: .*PRs 312 and 336.*ior@4\.0\.0'):
         Mdtest().parse_version(text('v33-create'))
 
@@ -336,9 +334,9 @@ def test_no_transcript_is_left_out():
 def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
     printed = dict(re.findall(r'^   (\w+ \w+) +([\d.]+)', text(name), re.MULTILINE))
     words = {'create': 'creation', 'remove': 'removal'}
-    kinds = [(rate, *rate.metric.split('_')) for rate in measure(name).rates]
-    measured = {f'{kind.capitalize()} {words.get(phase, phase)}': rate.tool_figure for rate, kind, phase in kinds}
-    if not GOOD[name][1].tree.depth:  # a root that stands alone is no metric
+    kinds = [(metric.figure, *metric.name.split('_')) for metric in measure(name).metrics]
+    measured = {f'{kind.capitalize()} {words.get(phase, phase)}': figure for figure, kind, phase in kinds}
+    if not GOOD[name][1].depth:  # a root that stands alone is no metric
         printed = {operation: figure for operation, figure in printed.items() if not operation.startswith('Tree')}
     assert measured == {operation: figure for operation, figure in printed.items() if figure != '0.000'}
 
@@ -346,35 +344,34 @@ def test_the_figures_are_those_of_the_table_to_their_last_digit(name):
 @pytest.mark.parametrize('name', GOOD)
 def test_the_metrics_and_their_operations_are_those_of_the_plan(name):
     phase, at = GOOD[name]
-    assert {rate.metric: rate.operations for rate in measure(name).rates} == operations(at.tree, phase, at.tasks)
+    assert {metric.name: metric.operations for metric in measure(name).metrics} == operations(at, phase)
+    assert {metric.unit for metric in measure(name).metrics} == {'op/s'}
 
 
 @pytest.mark.parametrize('name', GOOD)
 def test_operations_over_seconds_is_the_figure_of_entries(name):
-    rates = [rate for rate in measure(name).rates if not rate.metric.startswith('tree')]
-    assert [f'{rate.per_second:.3f}' for rate in rates] == [rate.tool_figure for rate in rates]
+    rates = [metric for metric in measure(name).metrics if not metric.name.startswith('tree')]
+    assert [f'{metric.value:.3f}' for metric in rates] == [metric.figure for metric in rates]
 
 
 @pytest.mark.parametrize('name', GOOD)
-def test_every_client_has_its_time_and_none_is_longer_than_the_whole(name):
-    for rate in (rate for rate in measure(name).rates if not rate.metric.startswith('tree')):
-        assert len(rate.task_seconds) == 2
-        assert 0 < max(rate.task_seconds) <= rate.seconds
-        assert 0 <= rate.waiting_share < 1
+def test_every_task_has_its_time_and_none_is_longer_than_the_whole(name):
+    for metric in (metric for metric in measure(name).metrics if not metric.name.startswith('tree')):
+        assert len(metric.task_seconds) == 2
+        assert 0 < max(metric.task_seconds) <= metric.seconds
+        assert 0 <= metric.idle_share < 1
 
 
 def test_private_trees_count_all_their_directories_where_mdtest_counts_one_tree():
-    created = measure('one-private-create').rates[0]
-    assert (created.metric, created.operations) == ('tree_create', 26)
-    assert created.per_second == pytest.approx(
-        26 / float(text('one-private-create', 'csv').split('\n')[1].split(',')[21])
-    )
-    assert float(created.tool_figure) < created.per_second
+    created = measure('one-private-create').metrics[0]
+    assert (created.name, created.operations) == ('tree_create', 26)
+    assert created.value == pytest.approx(26 / float(text('one-private-create', 'csv').split('\n')[1].split(',')[21]))
+    assert float(created.figure) < created.value
 
 
 def test_making_a_tree_of_few_directories_is_no_rate(monkeypatch):
-    monkeypatch.setattr(tree_model, 'LEAST_DIRECTORIES', LEAST_DIRECTORIES)
-    assert [rate.metric for rate in measure('one-private-create').rates] == ['file_create']
+    monkeypatch.setattr(tree_kind, 'MIN_DIRECTORIES', MIN_DIRECTORIES)
+    assert [metric.name for metric in measure('one-private-create').metrics] == ['file_create']
 
 
 def test_the_nodes_are_counted_and_not_named():
@@ -645,26 +642,26 @@ def test_a_tree_of_other_directories_than_planned_is_refused():
 def test_more_seconds_than_the_launch_lived_are_refused():
     name = 'one-shared-create'
     phase, at = GOOD[name]
-    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
-    longest_s = max(rate.seconds for rate in measure(name).rates)
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
+    longest_s = max(metric.seconds for metric in measure(name).metrics)
     seen = outcome(name)._replace(processes=(ProcessTime('node1', 5.0, 5.0 + longest_s / 2, 0),))
     with pytest.raises(
         EngineError, match='T1: mdtest claims .* s in a launch of .* s: a clock of its nodes is wrong'
     ):
-        Mdtest().measure(TREE, phase, at, command, seen)
+        Mdtest().measure(phase, at, command, seen)
 
 
 @pytest.mark.parametrize(('tasks', 'files', 'size', 'said'), [(2, 20, 5, '19 of 40'), (4, 10, 5, '27 of 40')])
 def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, size, said):
-    at = TreePoint('t', 1, tasks, tasks, MetadataTree(files_per_directory=files, bytes_per_file=size))
-    assert Mdtest().repeats(TREE, at) == f'{said} files have the bytes of one that another rank makes'
+    at = point(metadata_tree(files_per_directory=files, bytes_per_file=size), tasks)
+    assert Mdtest().repeats(at) == f'{said} files have the bytes of one that another rank makes'
     assert len({number + rank for number in range(files) for rank in range(tasks)}) == files * tasks - int(said[:2])
 
 
 def test_one_rank_and_empty_files_repeat_nothing():
-    at = TreePoint('t', 1, 2, 2, MetadataTree(files_per_directory=9))
-    assert Mdtest().repeats(TREE, at) == ''
-    assert Mdtest().repeats(TREE, at._replace(tasks=1, tree=at.tree._replace(bytes_per_file=5))) == ''
+    at = point(metadata_tree(files_per_directory=9))
+    assert Mdtest().repeats(at) == ''
+    assert Mdtest().repeats(at._replace(tasks=1, bytes_per_file=5)) == ''
 
 
 def test_ranks_that_are_there_twice_are_refused():
@@ -673,17 +670,17 @@ def test_ranks_that_are_there_twice_are_refused():
 
 def test_a_file_of_ranks_that_was_not_written_is_refused_by_its_name():
     phase, at = GOOD['one-shared-stat']
-    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
     with pytest.raises(EngineError, match='T8: .*/records/1.csv'):
-        Mdtest().measure(TREE, phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
+        Mdtest().measure(phase, at, command, outcome('one-shared-stat')._replace(outputs=(None,)))
 
 
 def test_a_launch_of_several_processes_is_not_one_of_mdtest():
     phase, at = GOOD['one-shared-stat']
-    command = Mdtest().command('mdtest', TREE, phase, at, '/records/1', 7)
+    command = Mdtest().command('mdtest', phase, at, '/records/1', 7)
     seen = outcome('one-shared-stat')
     with pytest.raises(EngineError, match='T9'):
-        Mdtest().measure(TREE, phase, at, command, seen._replace(processes=seen.processes * 2))
+        Mdtest().measure(phase, at, command, seen._replace(processes=seen.processes * 2))
 
 
 def test_a_read_of_bytes_that_only_opened_is_refused():
@@ -694,10 +691,10 @@ def test_a_read_of_bytes_that_only_opened_is_refused():
 def test_a_command_line_that_mdtest_cuts_is_compared_as_far_as_it_goes():
     phase, at = GOOD['one-shared-stat']
     raw = '/records/' + 'a' * 2000
-    command = Mdtest().command('mdtest', TREE, phase, at, raw, 7)
+    command = Mdtest().command('mdtest', phase, at, raw, 7)
     line = 'Command line used: mdtest' + ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
     stdout = re.sub('Command line used.*', line[:1023], text('one-shared-stat'))
-    assert Mdtest().measure(TREE, phase, at, command, outcome('one-shared-stat', stdout=stdout)) == measure(
+    assert Mdtest().measure(phase, at, command, outcome('one-shared-stat', stdout=stdout)) == measure(
         'one-shared-stat'
     )
 
@@ -767,10 +764,10 @@ def spread(nodemap, ranks):
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
-def test_an_output_with_a_hole_is_refused_or_says_the_same(name, dice: random.Random):
+def test_an_output_with_a_hole_is_refused_or_says_the_same(name, rng: random.Random):
     whole = text(name)
-    start, end = sorted(dice.sample(range(len(whole) + 1), 2))
-    end = dice.choice([end, min(end, start + 5)])
+    start, end = sorted(rng.sample(range(len(whole) + 1), 2))
+    end = rng.choice([end, min(end, start + 5)])
     try:
         seen = measure(name, stdout=whole[:start] + whole[end:])
     except EngineError:
@@ -795,7 +792,7 @@ class Ran:
         self.at, self.seen, self.tables, self.on_disk, self.sizes = point(tree, tasks), {}, {}, {}, {}
         for number, phase in enumerate(tree.phases):
             raw = str(scratch / f'raw{number}')
-            command = Mdtest().command(shutil.which('mdtest'), TREE, phase, self.at, raw, 7)
+            command = Mdtest().command(shutil.which('mdtest'), phase, self.at, raw, 7)
             done = subprocess.run(
                 ['mpiexec', '-n', str(tasks), *command.argvs[0]],
                 cwd=data,
@@ -808,7 +805,7 @@ class Ran:
             ended = Outcome(
                 (ProcessTime('here', 0.0, 600.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
             )
-            self.seen[phase] = Mdtest().measure(TREE, phase, self.at, command, ended)
+            self.seen[phase] = Mdtest().measure(phase, self.at, command, ended)
             self.tables[phase] = done.stdout
             made = [(Path(top), directories, files) for top, directories, files in os.walk(data)]
             self.on_disk[phase] = (sum(len(each[1]) for each in made), sum(len(each[2]) for each in made))
@@ -822,7 +819,7 @@ def fdtree_ran(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def shared_ran(tmp_path_factory):
-    tree = MetadataTree(1, 2, files_per_directory=50, empties_per_directory=50, bytes_per_file=3901)
+    tree = metadata_tree(PHASES, 1, 2, 50, 50, 3901)
     return Ran(tmp_path_factory.mktemp('shared'), tree)
 
 
@@ -842,7 +839,7 @@ def test_after_its_removal_nothing_is_left(fdtree_ran):
 def test_a_shared_tree_is_on_disk_to_the_entry_until_it_is_removed(shared_ran):
     planned = (3 + 2 * 3 * 50 + 1, 2 * 3 * 50)
     assert shared_ran.on_disk == {'create': planned, 'stat': planned, 'read': planned, 'remove': (0, 0)}
-    assert shared_ran.at.entries.files == planned[1]
+    assert levels_total(shared_ran.at, 2).files == planned[1]
 
 
 @pytest.mark.needs('mdtest', 'mpiexec')
@@ -850,7 +847,7 @@ def test_the_samples_are_those_of_the_table_of_the_program(shared_ran, fdtree_ra
     for ran in (shared_ran, fdtree_ran):
         for phase, measured in ran.seen.items():
             printed = re.findall(r'^   \w+ \w+ +\S+ +\S+ +(\S+)', ran.tables[phase], re.MULTILINE)
-            figures = [rate.tool_figure for rate in measured.rates]
+            figures = [metric.figure for metric in measured.metrics]
             assert figures and set(figures) == set(printed) - {'0.000'}
 
 

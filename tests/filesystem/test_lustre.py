@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lustre_stand import OPTIONS, TESTS, TRANSCRIPTS, standing
+from lustre_stand import OPTIONS, TESTS, standing
 from seatrial.filesystem import lustre
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre_layout import (
@@ -32,6 +32,7 @@ from seatrial.model.layout import ALL, Component, Layout
 from seatrial.model.record import FLASH
 from seatrial.model.state import changes
 from seatrial.model.telemetry import BEFORE
+from transcript import lustre_step
 
 MIB = 1 << 20
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1)})
@@ -74,12 +75,6 @@ def reached(layout: Layout, size: int) -> list[Component]:
     ]
 
 
-def transcript(name: str) -> tuple[str, str]:
-    text = next(TRANSCRIPTS.glob(f'{name}_*')).read_text()
-    stdout, _, stderr = text.partition('# --- stdout\n')[2].partition('# --- stderr\n')
-    return stdout, stderr
-
-
 def digits_out(text: str) -> list[str]:
     return [re.sub(r'0x[0-9a-f]+|-?\d+', 'N', line) for line in text.splitlines()]
 
@@ -94,7 +89,7 @@ class TestTheStandIn:
     @pytest.mark.parametrize('value', ['1000', '32k', '100k', 'abc'])
     def test_it_refuses_a_stripe_size_word_for_word_as_a_real_lfs(self, stand, value):
         said = run(['lfs', 'setstripe', '-S', value, str(stand.mount / 'eS')])
-        stdout, stderr = transcript('071')
+        stdout, stderr = lustre_step('071')
         assert said.returncode == 4
         assert f'{said.stderr.strip().replace(value, "1000")}' == stderr.splitlines()[0]
         assert said.stdout == stdout.partition('rc=4\n')[0]
@@ -105,12 +100,12 @@ class TestTheStandIn:
         DRIVER.set_layout(composite, PROGRESSIVE)
         for directory, name in ((plain, '039'), (composite, '043')):
             said = run(['lfs', 'getstripe', '-y', stand.written(directory)])
-            assert digits_out(said.stdout) == digits_out(transcript(name)[0])
+            assert digits_out(said.stdout) == digits_out(lustre_step(name).stdout)
 
     def test_its_directory_stripes_are_those_of_a_real_one(self, stand):
         path = str(stand.mount / 'dm2')
         assert run(['lfs', 'mkdir', '-c', '2', path]).returncode == 0
-        shown = transcript('061')[0].partition('lmv_stripe_count:  2')[0]
+        shown = lustre_step('061').stdout.partition('lmv_stripe_count:  2')[0]
         assert digits_out(run(['lfs', 'getdirstripe', path]).stdout) == digits_out(shown)
 
     @pytest.mark.parametrize(
@@ -131,7 +126,7 @@ class TestTheStandIn:
         monkeypatch.chdir(stand.mount)
         said = run(['lfs', *argv.split()])
         assert said.returncode == status and said.stderr.startswith(error)
-        assert error in ''.join(transcript(name)[1] for name in ('062', '071', '074', '075', '076')).replace(
+        assert error in ''.join(lustre_step(name).stderr for name in ('062', '071', '074', '075', '076')).replace(
             "'dm7'", "'F'"
         )
 
@@ -443,7 +438,9 @@ class TestRoom:
         assert DRIVER.narrowest(str(stand.mount), Layout('x', pool='nopool'), 1) == ''
 
     def test_the_fullest_target_of_a_layout_ends_the_writing(self):
-        spaces = parse_df(transcript('320')[0].partition('UUID')[2].join(['UUID', '']).partition('Filesystem')[0])
+        spaces = parse_df(
+            lustre_step('320').stdout.partition('UUID')[2].join(['UUID', '']).partition('Filesystem')[0]
+        )
         there, free = Inventory((0, 1, 2), (0,), {}), [5477376 * 1024, 5358592 * 1024, 5516288 * 1024]
         assert room(Layout('x', ALL), 1, spaces.rows, there) == 3 * free[1]
         assert room(Layout('x', 1), 1, spaces.rows, there) == free[1]
@@ -453,7 +450,7 @@ class TestRoom:
 
     def test_a_target_that_takes_no_objects_is_not_counted(self):
         for name, width in (('310', 4), ('311', 3)):
-            text = transcript(name)[0]
+            text = lustre_step(name).stdout
             spaces = parse_df(text[text.index('UUID') : text.index('filesystem_summary')])
             found = room(Layout('x', ALL), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
             assert found == width * 5428224 * 1024
@@ -565,7 +562,7 @@ class TestState:
 
 class TestConnections:
     EVICTED = 'current_state: FULL\nstate_history:\n' + ''.join(
-        f'{line}\n' for line in transcript('320')[0].splitlines() if re.match(r' - \[', line)
+        f'{line}\n' for line in lustre_step('320').stdout.splitlines() if re.match(r' - \[', line)
     )
 
     def states_of(self, text: str):
@@ -582,7 +579,7 @@ class TestConnections:
         assert len(incidents(one, two)) == 1 and incidents(two, two) == ()
 
     def test_going_idle_and_coming_back_is_no_incident(self):
-        text = transcript('108')[0]
+        text = lustre_step('108').stdout
         values = {param.name: param.value for param in parse_params(text)}
         after = {'x': parse_states(values['osc.lustre-OST0000-osc-ffff888105ab7000.state'])}
         before = {'x': after['x']._replace(changes=after['x'].changes[:2])}
@@ -595,7 +592,7 @@ class TestConnections:
         assert turned_over({}, after) == ('OST0003',)
 
     def test_a_history_that_only_idling_has_turned_over_is_no_loss_but_not_seen(self):
-        text = transcript('108')[0]
+        text = lustre_step('108').stdout
         values = {param.name: param.value for param in parse_params(text)}
         cycle = parse_states(values['osc.lustre-OST0000-osc-ffff888105ab7000.state']).changes[-4:]
         assert sorted(change.state for change in cycle) == ['CONNECTING', 'CONNECTING', 'FULL', 'IDLE']
@@ -679,7 +676,7 @@ class TestCaches:
         assert 'cannot be seen' in (DRIVER.empty_client_cache(str(stand.mount)) or '')
 
     def test_the_bytes_that_came_from_the_servers_are_those_of_this_mount(self, stand):
-        counters = [line for line in transcript('101')[0].splitlines() if re.match(r'osc|read_bytes', line)]
+        counters = [line for line in lustre_step('101').stdout.splitlines() if re.match(r'osc|read_bytes', line)]
         own = [
             int(after.split()[6])
             for before, after in itertools.pairwise(counters)
@@ -718,7 +715,7 @@ class TestCounters:
     def own(self, name: str, counter: str, column: int) -> int:
         """The sum of a counter over the client's own devices in a transcript, taken word for word."""
         found, device = [], ''
-        for line in transcript(name)[0].splitlines():
+        for line in lustre_step(name).stdout.splitlines():
             if line.endswith('stats='):
                 device = line
             elif line.startswith(f'{counter} ') and device.endswith('ffff888105ab7000.stats='):
@@ -767,7 +764,7 @@ class TestCounters:
     def test_the_sizes_of_the_requests_are_those_of_all_targets(self, stand):
         found = DRIVER.rpc_sizes(str(stand.mount), BEFORE)
         rows: dict[str, list[int]] = {}
-        tables = transcript('105')[0].partition('osc.')[2].split('pages per rpc')[1:]
+        tables = lustre_step('105').stdout.partition('osc.')[2].split('pages per rpc')[1:]
         for table in tables:
             for line in table.split('\n\n')[0].splitlines()[1:]:
                 label, reads, writes = re.split(r'[:\s|]+', line)[0], *(line.split()[i] for i in (1, 5))
@@ -783,7 +780,7 @@ class TestCounters:
 
     def test_of_job_statistics_the_jobs_own_are_taken(self):
         """The transcript shows three jobs, and then the statistics after they were cleared."""
-        text = transcript('114')[0].partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0]
+        text = lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0]
         found, why_not = DRIVER.served(text, '4242')
         assert why_not == ''
         assert ('lustre-OST0001', 'write_bytes', 4, 4194304, 'bytes') in found
@@ -799,7 +796,7 @@ class TestCounters:
         assert found == () and 'Connection closed' in why_not
 
     def test_cut_short_after_any_line_they_are_numbers_or_an_error(self):
-        lines = transcript('114')[0].splitlines(keepends=True)
+        lines = lustre_step('114').stdout.splitlines(keepends=True)
         whole = {each[:2] for each in DRIVER.served(''.join(lines), '4242')[0]}
         for length in range(len(lines)):
             found, why_not = DRIVER.served(''.join(lines[:length]), '4242')

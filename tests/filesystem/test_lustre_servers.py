@@ -2,7 +2,7 @@
 
 import pytest
 
-from lustre_stand import TRANSCRIPTS, imports, standing
+from lustre_stand import imports, standing
 from seatrial.filesystem import lustre
 from seatrial.filesystem.catalogue import TYPES, by_type
 
@@ -25,7 +25,6 @@ def test_each_target_has_the_server_that_it_is_connected_to(stand):
 
 
 def test_the_genuine_transcript_is_understood(stand):
-    assert (TRANSCRIPTS / '108_import.txt').is_file()
     assert DRIVER.servers(str(stand.mount)) == {'ost0000': '0@lo', 'mdt0000': '0@lo'}
 
 

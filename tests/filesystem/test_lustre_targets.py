@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from lustre_stand import INSTANCE, TRANSCRIPTS
+from lustre_stand import INSTANCE
 from seatrial.filesystem.lustre_layout import parse_getstripe
 from seatrial.filesystem.lustre_targets import (
     Connection,
@@ -17,6 +17,7 @@ from seatrial.filesystem.lustre_targets import (
 )
 from seatrial.filesystem.lustre_text import NotUnderstood
 from seatrial.model.units import KIB
+from transcript import lustre_step
 
 HEAD = 'UUID                   1K-blocks        Used   Available Use%  Mounted on\n'
 FIRST = 'lustre-OST0000_UUID      5542912        3072     5537792   1%  /mnt/lustre[OST:0]\n'
@@ -62,7 +63,7 @@ def test_what_is_no_name_of_a_mount_is_refused(text):
 
 def before_217():
     """The genuine layout with data on the MDT, in the words of lov_dump_user_lmm_header before 2.17."""
-    genuine = (TRANSCRIPTS / '047_dom.txt').read_text().partition('4.4 MB/s\n')[2].partition('# --- stderr')[0]
+    genuine = lustre_step('047').stdout.partition('4.4 MB/s\n')[2]
     text, number = re.subn(r'lmm_mdt_index:     0', 'lmm_stripe_offset: 0', genuine)
     assert number == 1
     return text

@@ -8,6 +8,7 @@ from builders import SIZE, moved, plan_of, sample_of, start_of
 from seatrial.history.rows import Kept, table
 from seatrial.model.plan import metric
 from seatrial.model.record import Finding, Records, Sized
+from seatrial.workload.registry import planned_metrics
 
 BEGAN = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
 
@@ -19,18 +20,18 @@ def plan():
 
 @pytest.fixture(scope='session')
 def sample(plan):
-    """One launch: two clients that move 2 x SIZE bytes in a second."""
+    """One launch: two tasks that move SIZE bytes each, together in a second."""
     points = {point.label: point for point in plan.points}
 
-    def make(point='2objects', operation='write', repetition=0, *findings, measured=True):
-        measurement = moved(points[point], 128.0)._replace(hosts=('node1', 'node2')) if measured else None
+    def make(point='16MiB', phase='write', repetition=0, *findings, measured=True):
+        measurement = moved(points[point], 2 * SIZE, phase)._replace(hosts=('node1', 'node2')) if measured else None
         return sample_of(
             plan,
             points[point],
-            operation,
+            phase,
             repetition,
             measurement,
-            cache='cold' if operation == 'read' else '',
+            cache='cold' if phase == 'read' else '',
             findings=[Finding(rule, effect, 's') for rule, effect in findings],
             started=BEGAN.timestamp() + repetition,
         )
@@ -45,7 +46,7 @@ def rows(plan):
     def make(session=plan.session, began=BEGAN, verdict='PASS', started=True, plan=plan, **samples):
         counted = {metric(*name.rsplit('_', 1)): found for name, found in samples.items()}
         records = Records(start_of(plan) if started else None, Sized(1, SIZE, '', ()), [], None, None, 0)
-        words = {name: ('PASS', '') if counted.get(name) else ('INCOMPLETE', 'why') for name in plan.metrics}
+        words = {name: ('PASS', '') if counted.get(name) else ('INCOMPLETE', 'why') for name in planned_metrics(plan)}
         return table(session, began, 'cluster', verdict, [Kept(plan, records, counted, verdict, words)])
 
     return make

@@ -13,7 +13,7 @@ def frame(rows, sample):
     """The rows of a session, some columns of which have another value."""
 
     def make(session, **changes):
-        found = rows(session, write_2objects=[sample()], read_2objects=[sample(operation='read')])
+        found = rows(session, write_16MiB=[sample()], read_16MiB=[sample(phase='read')])
         return found.with_columns(pl.lit(value, pl.String).alias(name) for name, value in changes.items())
 
     return make
@@ -73,6 +73,6 @@ def test_of_many_sessions_it_is_said_since_when(frame):
     assert said == f'Not measured with the same: {changes}'
 
 
-def test_another_number_of_clients_is_said(frame):
+def test_another_number_of_tasks_is_said(frame):
     one, other = frame(FIRST), frame(SECOND).with_columns(pl.lit(64, pl.Int64).alias('tasks'))
-    assert differences(one, other) == ['clients: 2 against 64']
+    assert differences(one, other) == ['tasks: 2 against 64']

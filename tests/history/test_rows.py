@@ -3,14 +3,16 @@ from datetime import datetime, timedelta, timezone
 import polars as pl
 import pytest
 
-from builders import FLAT, plan_of, rated, sample_of, start_of
+from builders import FLAT, FLAT_TREE, SIZE, plan_of, rated, sample_of, start_of
 from seatrial.history.rows import COLUMNS, SCHEMA, SINCE, Kept, table
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
+from seatrial.model.metric import Measurement, rate
 from seatrial.model.record import Provenance, Records
-from seatrial.model.tree import MetadataTree, Rate, TreeMeasurement
 from seatrial.model.units import MIB
+from seatrial.workload.listing import listing
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
 
-SIZE = 64 * MIB
 BEGAN = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
 
 
@@ -19,16 +21,16 @@ def first(frame):
 
 
 def test_every_launch_that_counts_is_a_row(rows, sample):
-    frame = rows(write_2objects=[sample(repetition=n) for n in range(4)])
-    assert frame.filter(pl.col('metric') == 'write@2objects')['repetition'].to_list() == [0, 1, 2, 3]
+    frame = rows(write_16MiB=[sample(repetition=n) for n in range(4)])
+    assert frame.filter(pl.col('metric') == 'write@16MiB')['repetition'].to_list() == [0, 1, 2, 3]
 
 
 def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample):
-    frame = rows(write_2objects=[sample()])
+    frame = rows(write_16MiB=[sample()])
     missing = frame.filter(pl.col('repetition').is_null())
-    assert missing['metric'].to_list() == ['read@2objects', 'write@4objects', 'read@4objects']
+    assert missing['metric'].to_list() == ['read@16MiB', 'write@32MiB', 'read@32MiB']
     assert missing['valid'].to_list() == [False] * 3
-    assert missing['bandwidth_mib_s'].null_count() == missing['started'].null_count() == 3
+    assert missing['value'].null_count() == missing['started'].null_count() == 3
     assert set(missing['metric_verdict']) == {'INCOMPLETE'}
 
 
@@ -39,7 +41,7 @@ def test_a_case_whose_job_never_began_is_there_too(rows):
 
 
 def test_a_row_says_what_was_measured_and_where(rows, sample):
-    found = first(rows(write_2objects=[sample()]))
+    found = first(rows(write_16MiB=[sample()]))
     assert {
         name: found[name] for name in ('site', 'profile', 'check', 'partition', 'file_system', 'layout', 'nodes')
     } == {
@@ -66,7 +68,7 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
         state={'client version': '2.15.5'},
     )
     records = Records(start, None, [], None, None, 0)
-    words = dict.fromkeys(plan.metrics, ('INCOMPLETE', ''))
+    words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
     kept = Kept(plan._replace(commit='437a3cb1a6c1', reframe='4.10.4'), records, {}, 'INCOMPLETE', words)
     found = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
     assert {name: found[name] for name in SINCE[2]} == {
@@ -82,52 +84,67 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
 
 @pytest.mark.parametrize(('only', 'selection'), [((), ''), (('access', 'Files'), 'access Files')])
 def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selection):
-    kept = Kept(plan, Records(None, None, [], None, None, 0), {}, 'PASS', dict.fromkeys(plan.metrics, ('PASS', '')))
+    kept = Kept(
+        plan, Records(None, None, [], None, None, 0), {}, 'PASS', dict.fromkeys(planned_metrics(plan), ('PASS', ''))
+    )
     assert set(table('s', BEGAN, 'cluster', 'PASS', [kept], only)['selection']) == {selection}
 
 
 def test_a_row_has_the_figures_of_its_launch(rows, sample):
-    found = first(rows(write_2objects=[sample()]))
-    assert (found['seconds'], found['bytes_moved'], found['bandwidth_mib_s']) == (1.0, 2 * SIZE, 128.0)
-    assert (found['tasks'], found['transfer_size'], found['bytes_per_client']) == (2, SIZE // 2, SIZE)
+    found = first(rows(write_16MiB=[sample()]))
+    assert (found['seconds'], found['bytes_moved'], found['value']) == (1.0, 2 * SIZE, 2.0 * SIZE)
+    assert (found['tasks'], found['tasks_per_node'], found['transfer_size'], found['bytes_per_task']) == (
+        2,
+        2,
+        16 * MIB,
+        SIZE,
+    )
     assert (found['started'], found['session_started']) == (BEGAN, BEGAN)
 
 
-def test_the_transfer_size_is_that_of_the_bytes_that_were_moved(rows, sample):
-    twice = sample()._replace(per_client=2 * SIZE)
-    assert first(rows(write_2objects=[twice]))['transfer_size'] == SIZE
+def test_the_parameters_are_those_of_the_point_as_it_was_launched(rows, sample):
+    launched = sample()
+    point = launched.point._replace(bytes_per_task=2 * SIZE, direct=True, queue_depth=8, working_set=4 * SIZE)
+    found = first(rows(write_16MiB=[launched._replace(point=point)]))
+    assert [found[name] for name in ('bytes_per_task', 'direct', 'queue_depth', 'working_set', 'interface')] == [
+        2 * SIZE,
+        True,
+        8,
+        4 * SIZE,
+        'posix',
+    ]
 
 
-def test_a_launch_that_cannot_be_believed_is_kept_and_marked(rows, sample):
-    found = first(rows(write_2objects=[sample('2objects', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
-    assert (found['valid'], found['rules'], found['bandwidth_mib_s']) == (False, 'T18 P2', 128.0)
+def test_a_launch_that_is_not_valid_is_kept_and_marked(rows, sample):
+    found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
+    assert (found['valid'], found['rules'], found['value']) == (False, 'T18 P2', 128.0 * MIB)
 
 
 def test_a_launch_without_a_measurement_has_no_figures(rows, sample):
-    found = first(rows(write_2objects=[sample('2objects', 'write', 0, ('E1', 'invalid'), measured=False)]))
-    assert (found['seconds'], found['bandwidth_mib_s'], found['valid']) == (None, None, False)
+    found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('E1', 'invalid'), measured=False)]))
+    assert (found['seconds'], found['value'], found['valid']) == (None, None, False)
 
 
 def test_a_read_says_whether_it_was_cold(rows, sample):
-    frame = rows(read_2objects=[sample(operation='read')]).filter(pl.col('operation') == 'read')
+    frame = rows(read_16MiB=[sample(phase='read')]).filter(pl.col('operation') == 'read')
     assert frame['cache'][0] == 'cold'
 
 
 def test_the_verdicts_stand_in_every_row(rows, sample):
-    frame = rows(verdict='FAIL', write_2objects=[sample()])
+    frame = rows(verdict='FAIL', write_16MiB=[sample()])
     assert set(frame['session_verdict']) == set(frame['case_verdict']) == {'FAIL'}
     assert first(frame)['metric_verdict'] == 'PASS'
 
 
 def test_the_columns_and_their_version_are_the_declared_ones(rows, sample):
-    frame = rows(write_2objects=[sample()])
+    frame = rows(write_16MiB=[sample()])
     assert frame.schema == pl.Schema(COLUMNS)
     assert set(frame['schema']) == {SCHEMA}
 
 
 def test_times_are_in_utc(rows, sample):
     elsewhere = BEGAN.astimezone(timezone(timedelta(hours=9)))
-    assert first(rows(began=elsewhere, write_2objects=[sample()]))['session_started'] == BEGAN
+    assert first(rows(began=elsewhere, write_16MiB=[sample()]))['session_started'] == BEGAN
 
 
 def test_a_session_without_cases_has_the_columns_and_no_rows():
@@ -140,67 +157,70 @@ def test_a_session_without_cases_has_the_columns_and_no_rows():
 
 @pytest.fixture
 def tree_plan():
-    return plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+    return plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
 
 
 @pytest.fixture
 def create(tree_plan):
-    """A launch in which two clients make 500 files and 500 directories each, the files in two seconds."""
-    planned = tree_plan.points[0]
-    rates = (Rate('directory_create', 1000, 4.0, '250.0'), Rate('file_create', 1000, 2.0, '500.0'))
-    measurement = TreeMeasurement(rates, 2, ('node1', 'node2'), 1e-6)
-    return sample_of(tree_plan, planned, 'create', 3, measurement)._replace(per_client=500)
+    """A launch in which two tasks make 500 files and 500 directories each, the files in two seconds."""
+    rates = (rate('directory_create', 1000, 4.0, '250.0'), rate('file_create', 1000, 2.0, '500.0'))
+    measurement = Measurement(rates, 2, ('node1', 'node2'), 1e-6)
+    launched = tree_plan.points[0]._replace(files_per_directory=500, empties_per_directory=500)
+    return sample_of(tree_plan, launched, 'create', 3, measurement)._replace(point=launched)
 
 
 def test_a_launch_with_several_metrics_is_a_row_of_each(rows, tree_plan, create):
     frame = rows(plan=tree_plan, file_create_flat=[create], directory_create_flat=[create])
     measured = frame.filter(pl.col('repetition') == 3)
-    columns = ('metric', 'operation', 'value', 'unit', 'seconds')
+    columns = ('metric', 'operation', 'phase', 'value', 'unit', 'better', 'seconds')
     assert [tuple(row[name] for name in columns) for row in measured.rows(named=True)] == [
-        ('directory_create@flat', 'directory_create', 250.0, 'ops/s', 4.0),
-        ('file_create@flat', 'file_create', 500.0, 'ops/s', 2.0),
+        ('directory_create@flat', 'directory_create', 'create', 250.0, 'op/s', 'higher', 4.0),
+        ('file_create@flat', 'file_create', 'create', 500.0, 'op/s', 'higher', 2.0),
     ]
-    assert frame.height == len(tree_plan.metrics)
+    assert frame.height == len(planned_metrics(tree_plan))
 
 
 def test_a_row_of_metadata_has_files_where_others_have_bytes(rows, tree_plan, create):
     found = rows(plan=tree_plan, file_create_flat=[create]).row(by_predicate=pl.col('repetition') == 3, named=True)
-    assert (found['files_per_client'], found['tasks'], found['axis']) == (500, 2, 'tree')
-    empty = ('transfer_size', 'bytes_per_client', 'bytes_moved', 'bandwidth_mib_s')
-    assert [found[name] for name in empty] == [None] * 4
+    assert (found['files_per_task'], found['tasks'], found['axis'], found['kind']) == (500, 2, 'tree', 'tree')
+    assert found['bytes_per_file'] == 0
+    empty = ('transfer_size', 'bytes_per_task', 'bytes_moved', 'direct', 'queue_depth', 'interface', 'working_set')
+    assert [found[name] for name in empty] == [None] * 7
 
 
-def test_a_row_of_bytes_has_its_bandwidth_as_value_and_no_files(rows, sample):
-    found = first(rows(write_2objects=[sample()]))
-    assert (found['value'], found['unit'], found['files_per_client']) == (128.0, 'MiB/s', None)
+def test_a_row_of_data_has_its_bandwidth_as_value_and_no_files(rows, sample):
+    found = first(rows(write_16MiB=[sample()]))
+    assert (found['value'], found['unit'], found['better']) == (128.0 * MIB, 'B/s', 'higher')
+    assert (found['files_per_task'], found['bytes_per_file']) == (None, None)
 
 
 def test_a_metric_of_metadata_without_a_launch_is_a_row_with_its_unit(rows, tree_plan):
     frame = rows(plan=tree_plan)
-    assert set(frame['unit']) == {'ops/s'}
-    assert frame['value'].null_count() == frame['files_per_client'].null_count() == frame.height == 7
+    assert set(frame['unit']) == {'op/s'}
+    assert frame['value'].null_count() == frame['files_per_task'].null_count() == frame.height == 7
 
 
-def test_promises_are_rows_of_how_many_hold(rows):
-    plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+def test_guarantees_are_rows_of_how_many_hold(rows):
+    plan = plan_of(posix_semantics(), Sweep('tasks', (2,)))
     probe = sample_of(plan, plan.points[0], 'probe', 0, rated(plan.points[0], {'holding': 1}))
-    found = first(rows(plan=plan, holding_two=[probe]))
-    assert (found['metric'], found['value'], found['unit'], found['seconds']) == ('holding@two', 1.0, 'facts', None)
+    found = first(rows(plan=plan, holding_2tasks=[probe]))
+    assert (found['metric'], found['value'], found['unit'], found['seconds']) == ('holding@2tasks', 1.0, '', None)
 
 
-def test_metadata_and_bytes_are_in_one_table(rows, sample, tree_plan, create):
-    frames = [rows(write_2objects=[sample()]), rows(plan=tree_plan, file_create_flat=[create])]
+def test_metadata_and_data_are_in_one_table(rows, sample, tree_plan, create):
+    frames = [rows(write_16MiB=[sample()]), rows(plan=tree_plan, file_create_flat=[create])]
     assert pl.concat(frames).schema == pl.Schema(COLUMNS)
 
 
 def test_a_launch_that_took_no_time_has_no_figures(rows, sample):
-    launch = sample('2objects', 'write', 0, ('T12', 'invalid'))
-    found = first(rows(write_2objects=[launch._replace(measurement=launch.measurement._replace(seconds=0.0))]))
-    assert (found['seconds'], found['bandwidth_mib_s'], found['value'], found['valid']) == (0.0, None, None, False)
+    launch = sample('16MiB', 'write', 0, ('T12', 'invalid'))
+    metric = launch.measurement.metrics[0]._replace(seconds=0.0)
+    found = first(rows(write_16MiB=[launch._replace(measurement=launch.measurement._replace(metrics=(metric,)))]))
+    assert (found['seconds'], found['value'], found['valid']) == (0.0, None, False)
 
 
 def test_what_was_listed_before_in_the_same_launch_is_not_cold(rows):
-    plan = plan_of(LISTING, Trees((('10', MetadataTree(files_per_directory=10)),), tasks=1, pauses_s=(1.0,)))
+    plan = plan_of(listing(10, (1.0,)), Sweep('entries', (10,)))
     launch = sample_of(
         plan, plan.points[0], 'list', measurement=rated(plan.points[0], {'ls_first': 9.0}), cache='cold'
     )

@@ -2,21 +2,24 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.history.rows import COLUMNS, SCHEMA, SINCE
+from seatrial.history.rows import COLUMNS, OF_ONE_SESSION, SCHEMA, SINCE
 from seatrial.history.store import read, write
+from seatrial.model.units import MIB
 
 SESSION = '20261121T020638-9f3a1c'
+OF_SCHEMA_3 = Path(__file__).parent / f'{SESSION}.parquet'
 
 
 @pytest.fixture
 def frame(rows, sample):
-    return rows(write_2objects=[sample(repetition=n) for n in range(6)])
+    return rows(write_16MiB=[sample(repetition=n) for n in range(6)])
 
 
 def skipped(folder):
@@ -36,7 +39,7 @@ def test_a_folder_that_is_not_there_is_an_empty_history(tmp_path):
 
 def test_sessions_come_oldest_first(tmp_path, rows, sample):
     for session in ('20261203T000000-c', '20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_2objects=[sample()]))
+        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
     found = read(tmp_path).rows['session'].unique(maintain_order=True).to_list()
     assert found == ['20261201T000000-a', '20261202T000000-b', '20261203T000000-c']
 
@@ -65,7 +68,7 @@ def test_a_session_that_is_being_written_is_not_seen(tmp_path, frame, monkeypatc
 
 
 def test_readers_never_see_half_a_session(tmp_path, rows, sample):
-    frame = rows(write_2objects=[sample(repetition=n) for n in range(6)])
+    frame = rows(write_16MiB=[sample(repetition=n) for n in range(6)])
     done = threading.Event()
 
     def again():
@@ -99,11 +102,11 @@ def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
     file = write(tmp_path, SESSION, frame)
     script = (
         'import random, sys\nfrom pathlib import Path\nfrom seatrial.history.store import read\n'
-        'file = Path(sys.argv[1]); good = file.read_bytes(); dice = random.Random(1)\n'
+        'file = Path(sys.argv[1]); good = file.read_bytes(); rng = random.Random(1)\n'
         'for _ in range(300):\n'
         '    bad = bytearray(good)\n'
-        '    for _ in range(dice.choice([1, 4, 64])):\n'
-        '        bad[dice.randrange(len(bad))] = dice.randrange(256)\n'
+        '    for _ in range(rng.choice([1, 4, 64])):\n'
+        '        bad[rng.randrange(len(bad))] = rng.randrange(256)\n'
         '    file.write_bytes(bad); read(file.parent)\n'
     )
     done = subprocess.run([sys.executable, '-c', script, str(file)], capture_output=True, text=True)
@@ -112,7 +115,7 @@ def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
 
 def test_the_others_are_read_beside_a_damaged_one(tmp_path, rows, sample):
     for session in ('20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_2objects=[sample()]))
+        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
     (tmp_path / '20261201T000000-a.parquet').write_bytes(b'PAR1')
     found = read(tmp_path)
     assert found.rows['session'].unique().to_list() == ['20261202T000000-b']
@@ -124,15 +127,62 @@ def test_a_foreign_table_is_skipped(tmp_path):
     assert skipped(tmp_path) == [('other.parquet', 'it is not of Seatrial')]
 
 
+# Sessions of earlier schemas: the file is one that a version of schema 3 wrote
+
+
+@pytest.fixture
+def earlier(tmp_path):
+    """Read the session as a version of this schema would have written it."""
+
+    def read_as(schema):
+        later = [name for since, names in SINCE.items() if schema < since <= 3 for name in names]
+        old = pl.read_parquet(OF_SCHEMA_3).drop(later).with_columns(pl.lit(schema, pl.Int32).alias('schema'))
+        write(tmp_path, SESSION, old)
+        return read(tmp_path)
+
+    return read_as
+
+
 @pytest.mark.parametrize('schema', range(1, SCHEMA))
-def test_a_session_of_an_earlier_schema_is_read_without_what_it_did_not_have(tmp_path, frame, schema):
-    later = [name for since, names in SINCE.items() if since > schema for name in names]
-    old = frame.drop(later).with_columns(pl.lit(schema, pl.Int32).alias('schema'))
-    write(tmp_path, SESSION, old)
-    found = read(tmp_path)
+def test_a_session_of_an_earlier_schema_is_read_without_what_it_did_not_have(earlier, schema):
+    found = earlier(schema)
+    later = [name for since, names in SINCE.items() if since > schema for name in names if name != 'better']
     assert (found.skipped, found.rows.schema) == ((), pl.Schema(COLUMNS))
-    assert found.rows.select(later).null_count().row(0) == (frame.height,) * len(later)
-    assert found.rows.drop(later).equals(old)
+    assert found.rows.select(later).null_count().row(0) == (found.rows.height,) * len(later)
+    assert (set(found.rows['better']), set(found.rows['schema'])) == ({'higher'}, {SCHEMA})
+
+
+@pytest.mark.parametrize('schema', range(1, SCHEMA))
+def test_its_values_are_in_base_units_and_its_tasks_are_no_clients(earlier, schema):
+    columns = ('metric', 'point', 'axis', 'value', 'unit', 'bytes_per_task', 'files_per_task')
+    rows = earlier(schema).rows.unique('metric', maintain_order=True)
+    assert {row['metric']: tuple(row[name] for name in columns[1:]) for row in rows.rows(named=True)} == {
+        'write@1task': ('1task', 'tasks', 128.0 * MIB, 'B/s', 64 * MIB, None),
+        'write@2tasks': ('2tasks', 'tasks', 128.0 * MIB, 'B/s', 64 * MIB, None),
+        'write@2objects': ('2objects', 'objects', 128.0 * MIB, 'B/s', 64 * MIB, None),
+        **{
+            f'file_{phase}@flat': ('flat', 'tree', 5000.0, 'op/s', None, 1000)
+            for phase in ('create', 'stat', 'read', 'remove')
+        },
+        **{
+            f'ls_{which}@10': ('10', 'tree', 900.0, 'op/s', None, 1000)
+            for which in ('first', 'second', 'third', 'fourth', 'after_1s')
+        },
+        'holding@two-tasks': ('two-tasks', 'tree', 1.0, '', None, 0),
+        'write@all': ('all', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
+        'write@group01': ('group01', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
+        'write@group02': ('group02', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
+    }
+
+
+def test_the_groups_of_a_node_sweep_are_of_one_session_in_earlier_schemas_too(earlier):
+    rows = earlier(3).rows.filter(OF_ONE_SESSION)
+    assert set(rows['metric']) == {'write@group01', 'write@group02'}
+
+
+def test_columns_of_another_schema_than_a_file_says_are_no_history(tmp_path, frame):
+    write(tmp_path, SESSION, frame.with_columns(pl.lit(3, pl.Int32).alias('schema')))
+    assert skipped(tmp_path)[0][1] == 'its columns are not those of schema 3'
 
 
 def test_any_changed_byte_is_noticed(tmp_path, frame):
@@ -173,11 +223,11 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
 def test_other_files_in_the_folder_are_none_of_its_business(tmp_path, frame):
     write(tmp_path, SESSION, frame)
     (tmp_path / 'README').write_text('hello')
-    (tmp_path / '.hidden.1.tmp').write_text('torn')
+    (tmp_path / '.hidden.1.tmp').write_text('cut short')
     assert skipped(tmp_path) == []
 
 
 def test_the_files_are_plain_parquet_with_the_schema_in_a_column(tmp_path, frame):
     file = write(tmp_path, SESSION, frame)
-    lazily = pl.scan_parquet(file).filter(pl.col('valid')).select('schema', 'bandwidth_mib_s').collect()
-    assert lazily['bandwidth_mib_s'].to_list() == [128.0] * 6
+    lazily = pl.scan_parquet(file).filter(pl.col('valid')).select('schema', 'value').collect()
+    assert lazily['value'].to_list() == [128.0 * MIB] * 6

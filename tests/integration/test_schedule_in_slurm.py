@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from seatrial.cli.watch import job_name
+from seatrial.scheduler.series import job_name
 from slurm_lab import order, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')

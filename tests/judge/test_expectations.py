@@ -1,6 +1,7 @@
 """What the literature expects of curves, on curves that were made up to be like it or not."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,25 +17,27 @@ from seatrial.judge.expectations import (
     DoesNotDegrade,
     ExpectationResult,
     FallsWith,
+    Guarantee,
     Insensitive,
     Plateaus,
     PointAtLeast,
     PointBetween,
-    Promise,
     Reaches,
+    RisesWith,
     Shape,
     judge_curves,
+    judge_guarantee,
     judge_pair,
-    judge_promise,
     not_judged,
 )
 from seatrial.judge.relations import Relation
-from seatrial.model.tree import Fact
+from seatrial.model.metric import HIGHER, LOWER, Fact
+from seatrial.workload.sweep import AXES
 
 SOURCE = {'id': 'X', 'words': 'it is so', 'source': 'Somebody'}
 SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-OBJECTS = Shape(('write', 'read'), 'objects')
-PROMISE = Promise(fact='rename_replaces', **SOURCE)
+SIZES = Shape(('write', 'read'), 'transfer_size')
+GUARANTEE = Guarantee(fact='rename_replaces', **SOURCE)
 NAMED = Shape(('file_create', 'file_stat'), 'tree', ('shared', 'private'))
 
 
@@ -42,14 +45,13 @@ def samples(mean, spread=0.01, count=6):
     return [mean * (1 + spread * each) for each in SHAPE[:count]]
 
 
-def curves(check='Check', engine='ior', axis='clients', spread=0.01, **means):
-    """A curve of each operation: read={1: 100.0, 2: 200.0} by the value on the axis."""
+def curves(check='Check', engine='ior', axis='tasks', spread=0.01, better=HIGHER, **means):
+    """A curve of each metric: read={1: 100.0, 2: 200.0} by the value on the axis."""
     values = {f'p{value}': value for each in means.values() for value in each}
-    by_operation = {
-        operation: {f'p{value}': samples(mean, spread) for value, mean in each.items()}
-        for operation, each in means.items()
+    by_metric = {
+        metric: {f'p{value}': samples(mean, spread) for value, mean in each.items()} for metric, each in means.items()
     }
-    return Curves(check, engine, axis, values, by_operation)
+    return Curves(check, engine, AXES[axis], values, by_metric, dict.fromkeys(means, better))
 
 
 def verdict(expectation, measured):
@@ -67,10 +69,12 @@ FALLING = {1: 100.0, 2: 90.0, 8: 70.0, 40: 50.0}
 @pytest.mark.parametrize(
     ('expectation', 'curve', 'expected'),
     [
-        (Insensitive(to='clients', margin=MARGIN_5, **SOURCE), FLAT, 'holds'),
-        (Insensitive(to='clients', margin=MARGIN_5, **SOURCE), FALLING, 'fails'),
-        (FallsWith(by='clients', **SOURCE), FALLING, 'holds'),
-        (FallsWith(by='clients', **SOURCE), RISING, 'fails'),
+        (Insensitive(to='tasks', margin=MARGIN_5, **SOURCE), FLAT, 'holds'),
+        (Insensitive(to='tasks', margin=MARGIN_5, **SOURCE), FALLING, 'fails'),
+        (FallsWith(by='tasks', **SOURCE), FALLING, 'holds'),
+        (RisesWith(by='tasks', **SOURCE), SLOWLY_RISING, 'holds'),
+        (RisesWith(by='tasks', **SOURCE), FALLING, 'fails'),
+        (FallsWith(by='tasks', **SOURCE), RISING, 'fails'),
         (Plateaus(**SOURCE), RISING, 'holds'),
         (Plateaus(**SOURCE), COLLAPSING, 'fails'),
         (DoesNotDegrade(**SOURCE), RISING, 'holds'),
@@ -91,8 +95,9 @@ def test_each_kind_knows_a_curve_that_is_like_it_from_one_that_is_not(expectatio
 @pytest.mark.parametrize(
     'expectation',
     [
-        Insensitive(to='clients', **SOURCE),
-        FallsWith(by='clients', **SOURCE),
+        Insensitive(to='tasks', **SOURCE),
+        FallsWith(by='tasks', **SOURCE),
+        RisesWith(by='tasks', **SOURCE),
         Plateaus(**SOURCE),
         DoesNotDegrade(**SOURCE),
         Degrades(**SOURCE),
@@ -104,15 +109,13 @@ def test_each_kind_knows_a_curve_that_is_like_it_from_one_that_is_not(expectatio
     ids=lambda value: type(value).__name__,
 )
 class TestEveryKind:
-    def test_cannot_tell_from_five_samples(self, expectation):
+    def test_is_undecided_by_five_samples(self, expectation):
         measured = curves(read=COLLAPSING, write=FLAT)
-        few = {
-            operation: {p: each[:5] for p, each in points.items()} for operation, points in measured.samples.items()
-        }
-        results = judge_curves(expectation, Curves('Check', 'ior', 'clients', measured.values, few))
+        few = {metric: {p: each[:5] for p, each in points.items()} for metric, points in measured.samples.items()}
+        results = judge_curves(expectation, replace(measured, samples=few))
         assert {each.relation.verdict for each in results} == {'undecided'}
 
-    def test_never_holds_where_a_point_has_no_samples_that_are_believed(self, expectation):
+    def test_never_holds_where_a_point_has_no_valid_samples(self, expectation):
         for curve in (FLAT, RISING, COLLAPSING, FALLING):
             measured = curves(read={v: 1.2 * mean for v, mean in curve.items()}, write=curve)
             for points in measured.samples.values():
@@ -134,8 +137,8 @@ def test_the_margins_are_what_two_means_may_differ_by_that_are_known_to_5_and_10
     assert (round(1.05 / 0.95, 3), round(1.10 / 0.90, 3)) == (MARGIN_5, MARGIN_10)
 
 
-def test_without_a_metric_every_operation_is_judged_for_itself():
-    results = judge_curves(Insensitive(to='clients', **SOURCE), curves(write=FALLING, read=FLAT))
+def test_without_a_metric_every_one_is_judged_for_itself():
+    results = judge_curves(Insensitive(to='tasks', **SOURCE), curves(write=FALLING, read=FLAT))
     assert [(each.subject.split()[0], each.relation.verdict) for each in results] == [
         ('write', 'fails'),
         ('read', 'holds'),
@@ -146,7 +149,7 @@ def test_without_a_metric_every_operation_is_judged_for_itself():
 def test_a_point_that_the_profile_left_out_cannot_be_compared(labels):
     at, than = labels
     (result,) = judge_curves(PointAtLeast(at=at, than=than, **SOURCE), curves(read=RISING))
-    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'p16 was not measured: cannot tell')
+    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'p16 was not measured: undecided')
 
 
 def test_two_points_are_compared_by_their_labels():
@@ -156,9 +159,9 @@ def test_two_points_are_compared_by_their_labels():
 
 
 @pytest.mark.parametrize(('holds', 'word'), [(True, 'holds'), (False, 'fails'), (None, 'undecided')])
-def test_a_promise_holds_as_the_fact_does(holds, word):
+def test_a_guarantee_holds_as_the_fact_does(holds, word):
     facts = (Fact('other', not holds, 'x'), Fact('rename_replaces', holds, 'the new name had the old content'))
-    result = judge_promise(PROMISE, facts)
+    result = judge_guarantee(GUARANTEE, facts)
     assert (result.subject, result.relation.verdict, result.relation.sentence, result.enforced) == (
         'rename_replaces',
         word,
@@ -167,14 +170,14 @@ def test_a_promise_holds_as_the_fact_does(holds, word):
     )
 
 
-def test_a_promise_that_nobody_tried_is_undecided():
-    result = judge_promise(PROMISE, (Fact('other', True, 'x'),), enforced=True)
-    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'it was not tried: cannot tell')
+def test_a_guarantee_that_nobody_tried_is_undecided():
+    result = judge_guarantee(GUARANTEE, (Fact('other', True, 'x'),), enforced=True)
+    assert (result.relation.verdict, result.relation.sentence) == ('undecided', 'it was not tried: undecided')
     assert result.enforced
 
 
-def test_a_promise_says_nothing_of_a_curve():
-    assert judge_curves(PROMISE, curves(read=FLAT)) == []
+def test_a_guarantee_says_nothing_of_a_curve():
+    assert judge_curves(GUARANTEE, curves(read=FLAT)) == []
 
 
 def test_a_point_that_was_not_planned_cannot_be_reached():
@@ -203,7 +206,7 @@ def test_one_of_many_points_that_is_barely_below_may_be_chance():
     read = {**dict.fromkeys(range(1, 21), 130.0), 7: 97.0}
     (result,) = judge_curves(at_least, curves(read=read, write=dict.fromkeys(read, 100.0), spread=0.03))
     assert result.relation.verdict == 'undecided'
-    assert result.relation.sentence.endswith('which may be chance: cannot tell')
+    assert result.relation.sentence.endswith('which may be chance: undecided')
 
 
 def test_a_point_that_is_too_noisy_keeps_all_from_holding_even_if_another_is_closer():
@@ -215,7 +218,7 @@ def test_a_point_that_is_too_noisy_keeps_all_from_holding_even_if_another_is_clo
 
 
 def test_two_checks_are_compared_where_both_have_points_of_the_size_asked_for():
-    at_least = AtLeast(metric='read', of='Strided', least=2, **SOURCE)
+    at_least = AtLeast(metric='read', of='Strided', minimum=2, **SOURCE)
     one = curves('Contiguous', read={1: 50.0, 2: 100.0, 8: 100.0})
     other = curves('Strided', read={1: 100.0, 2: 80.0, 40: 500.0})
     (result,) = judge_pair(at_least, one, other, 'lab:io/scratch/default/1n')
@@ -237,7 +240,7 @@ def test_two_checks_that_were_measured_with_different_engines_are_not_compared()
     (result,) = judge_pair(at_least, curves(read=FLAT), curves('Strided', 'fio', read=RISING), 'here')
     assert (result.relation.verdict, result.relation.sentence) == (
         'undecided',
-        'measured with ior and fio: cannot tell',
+        'measured with ior and fio: undecided',
     )
 
 
@@ -255,15 +258,16 @@ def test_a_comparison_of_two_checks_says_nothing_of_one_alone():
 @pytest.mark.parametrize(
     ('expectation', 'fault'),
     [
-        (Insensitive(to='clients', **SOURCE), "'clients' is not the axis of its sweep, which is 'objects'"),
-        (FallsWith(by='transfer_size', **SOURCE), "'transfer_size' is not the axis of its sweep, which is 'objects'"),
-        (Plateaus(metric='stat', **SOURCE), "there is no operation 'stat' in ['write', 'read']"),
-        (AtLeast(metric='read', than='stat', **SOURCE), "there is no operation 'stat' in ['write', 'read']"),
-        (AtLeast(metric='read', **SOURCE), "there is no operation '' in ['write', 'read']"),
+        (Insensitive(to='tasks', **SOURCE), "'tasks' is not the axis of its sweep, which is 'transfer_size'"),
+        (FallsWith(by='tasks', **SOURCE), "'tasks' is not the axis of its sweep, which is 'transfer_size'"),
+        (RisesWith(by='tasks', **SOURCE), "'tasks' is not the axis of its sweep, which is 'transfer_size'"),
+        (Plateaus(metric='stat', **SOURCE), "there is no metric 'stat' in ['write', 'read']"),
+        (AtLeast(metric='read', than='stat', **SOURCE), "there is no metric 'stat' in ['write', 'read']"),
+        (AtLeast(metric='read', **SOURCE), "there is no metric '' in ['write', 'read']"),
     ],
 )
 def test_a_check_cannot_declare_what_it_does_not_measure(expectation, fault):
-    assert expectation.fault(OBJECTS) == fault
+    assert expectation.fault(SIZES) == fault
 
 
 @pytest.mark.parametrize(
@@ -273,10 +277,10 @@ def test_a_check_cannot_declare_what_it_does_not_measure(expectation, fault):
         (PointAtLeast(at='private', than='share', **SOURCE), "there is no point 'share' in ['shared', 'private']"),
         (
             PointAtLeast(at='private', than='shared', metric='read', **SOURCE),
-            "there is no operation 'read' in ['file_create', 'file_stat']",
+            "there is no metric 'read' in ['file_create', 'file_stat']",
         ),
-        (AtLeast(metric='file_create', than='stat', **SOURCE), "there is no operation 'stat' in"),
-        (Insensitive(to='objects', **SOURCE), "'objects' is not the axis of its sweep, which is 'tree'"),
+        (AtLeast(metric='file_create', than='stat', **SOURCE), "there is no metric 'stat' in"),
+        (Insensitive(to='transfer_size', **SOURCE), "'transfer_size' is not the axis of its sweep, which is 'tree'"),
     ],
 )
 def test_a_check_of_metadata_cannot_declare_what_it_does_not_measure(expectation, fault):
@@ -286,7 +290,7 @@ def test_a_check_of_metadata_cannot_declare_what_it_does_not_measure(expectation
 @pytest.mark.parametrize(
     'expectation',
     [
-        PROMISE,
+        GUARANTEE,
         PointAtLeast(at='private', than='shared', metric='file_create', **SOURCE),
         AtLeast(metric='file_stat', than='file_create', **SOURCE),
         Plateaus(metric='file_stat', **SOURCE),
@@ -299,14 +303,14 @@ def test_a_check_of_metadata_can_declare_what_it_measures(expectation):
 @pytest.mark.parametrize(
     'expectation',
     [
-        Insensitive(to='objects', **SOURCE),
+        Insensitive(to='transfer_size', **SOURCE),
         Plateaus(metric='write', **SOURCE),
         AtLeast(metric='read', than='write', **SOURCE),
         AtLeast(metric='read', of='Other', **SOURCE),
     ],
 )
 def test_a_check_can_declare_what_it_measures(expectation):
-    assert expectation.fault(OBJECTS) is None
+    assert expectation.fault(SIZES) is None
 
 
 @pytest.mark.parametrize(
@@ -314,7 +318,7 @@ def test_a_check_can_declare_what_it_measures(expectation):
     [
         ('holds', 'Somebody found that it is so: here it holds'),
         ('fails', 'Somebody found that it is so: here it does not hold'),
-        ('undecided', 'Somebody found that it is so: these samples cannot tell'),
+        ('undecided', 'Somebody found that it is so: here it is undecided'),
     ],
 )
 def test_the_sentence_is_about_what_the_source_found_and_whether_it_is_so_here(word, sentence):
@@ -339,7 +343,7 @@ def test_a_criterion_that_fails_at_a_point_of_both_fails_whatever_is_missing():
 
 
 def test_points_that_are_not_to_be_compared_may_be_missing():
-    at_least = AtLeast(of='Strided', least=2, **SOURCE)
+    at_least = AtLeast(of='Strided', minimum=2, **SOURCE)
     one, other = curves(read={1: 2.0, 2: 2.0}), curves('Strided', read={2: 1.0})
     assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'holds'
 
@@ -376,8 +380,8 @@ def test_a_curve_degrades_exactly_where_it_does_not_not_degrade(read, spread):
 def test_a_margin_that_is_wider_never_turns_what_holds_into_a_failure(read, spread, margin):
     measured = curves(read={**read, 32: 100.0}, spread=spread)
     rank = {'fails': 0, 'undecided': 1, 'holds': 2}
-    narrow = verdict(Insensitive(to='clients', margin=margin, **SOURCE), measured)
-    wide = verdict(Insensitive(to='clients', margin=margin * 1.1, **SOURCE), measured)
+    narrow = verdict(Insensitive(to='tasks', margin=margin, **SOURCE), measured)
+    wide = verdict(Insensitive(to='tasks', margin=margin * 1.1, **SOURCE), measured)
     assert rank[wide] >= rank[narrow]
 
 
@@ -397,7 +401,7 @@ def test_a_point_is_so_many_times_another_one(striped, expected):
     assert verdict(between, curves(axis='layout', read={1: 100.0, 3: striped})) == expected
 
 
-def test_a_pair_of_points_of_which_one_was_not_measured_cannot_be_told():
+def test_a_pair_of_points_of_which_one_was_not_measured_is_undecided():
     between = PointBetween(at='p3', than='p1', lowest=1.0, highest=1.06, **SOURCE)
     (result,) = judge_curves(between, curves(axis='layout', read={1: 100.0}))
     assert (result.relation.verdict, result.subject) == ('undecided', 'read')
@@ -414,3 +418,70 @@ def test_layouts_are_compared_whatever_their_order():
     measured = curves(axis='layout', read={0: 100.0, 1: 101.0, 2: 99.0})
     (result,) = judge_curves(Insensitive(to='layout', margin=MARGIN_5, **SOURCE), measured)
     assert (result.relation.verdict, result.subject) == ('holds', 'read over layouts')
+
+
+# Metrics of which less is better
+
+
+def inverse(curve):
+    """A latency where `curve` is the rate that belongs to it."""
+    return {value: 10000.0 / mean for value, mean in curve.items()}
+
+
+@pytest.mark.parametrize('curve', [FLAT, RISING, SLOWLY_RISING, COLLAPSING, FALLING])
+@pytest.mark.parametrize(
+    'expectation',
+    [
+        Insensitive(to='tasks', **SOURCE),
+        FallsWith(by='tasks', **SOURCE),
+        RisesWith(by='tasks', **SOURCE),
+        Plateaus(**SOURCE),
+        DoesNotDegrade(**SOURCE),
+        Degrades(**SOURCE),
+        Reaches(at=8, **SOURCE),
+        PointAtLeast(at='p8', than='p1', times=1.1, **SOURCE),
+        PointBetween(at='p8', than='p1', lowest=0.9, highest=1.1, **SOURCE),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_latency_is_judged_as_the_rate_that_belongs_to_it(expectation, curve):
+    assert verdict(expectation, curves(read=inverse(curve), better=LOWER)) == verdict(expectation, curves(read=curve))
+
+
+@pytest.mark.parametrize(('read', 'expected'), [({1: 90.0}, 'holds'), ({1: 110.0}, 'fails')])
+def test_of_two_latencies_the_smaller_one_is_the_better(read, expected):
+    faster = AtLeast(metric='read', than='write', **SOURCE)
+    (result,) = judge_curves(faster, curves(read=read, write={1: 100.0}, better=LOWER))
+    assert result.relation.verdict == expected
+    assert result.relation.sentence.startswith('at p1, the closest of 1: write over read is ')
+
+
+def test_a_rate_and_a_latency_are_not_compared():
+    mixed = replace(curves(iops={1: 100.0}, latency={1: 1.0}), better={'iops': HIGHER, 'latency': LOWER})
+    (result,) = judge_curves(AtLeast(metric='iops', than='latency', **SOURCE), mixed)
+    assert result.relation.verdict == 'undecided'
+    assert 'of one of the two higher is better, and of the other lower' in result.relation.sentence
+
+
+def test_a_latency_that_gets_worse_rises():
+    (result,) = judge_curves(Degrades(**SOURCE), curves(read=inverse(COLLAPSING), better=LOWER))
+    assert result.relation.sentence.startswith('largest rise from one of the numbers of tasks to the last 1.66')
+    assert result.relation.sentence.endswith(' a rise is expected: holds')
+
+
+def test_points_above_a_value_of_the_axis_may_be_left_out():
+    at_least = AtLeast(of='Strided', maximum=8, **SOURCE)
+    one, other = curves(read={8: 2.0, 40: 0.5}), curves('Strided', read={8: 1.0, 40: 1.0})
+    assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'holds'
+    assert judge_pair(replace(at_least, maximum=40), one, other, 'here')[0].relation.verdict == 'fails'
+
+
+def test_what_falls_with_smaller_transfers_is_told_from_the_largest():
+    (result,) = judge_curves(
+        RisesWith(by='transfer_size', **SOURCE), curves(axis='transfer_size', read=SLOWLY_RISING)
+    )
+    assert result.relation.sentence.startswith('p1 over p40 is 0.2')
+    assert (
+        'rank correlation with transfer sizes, the largest first, -1.00, limit -0.8: holds'
+        in result.relation.sentence
+    )

@@ -48,7 +48,7 @@ def issued(name, links=None):
 def test_a_genuine_log_gives_the_pattern_of_its_run(name, links, pattern):
     seen = issued(name, links)
     assert (seen.sharing, seen.extent, seen.order, seen.interface, seen.collective) == pattern
-    assert (seen.processes, seen.clients, seen.partial) == (2, 2, False)
+    assert (seen.processes, seen.tasks, seen.partial) == (2, 2, False)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_darshan_says_itself_that_a_log_is_partial():
     assert issued('partial').partial
 
 
-def test_processes_that_moved_nothing_are_no_clients():
+def test_processes_that_moved_nothing_are_no_tasks():
     logs = logs_of('fio-sfsa-strided')
     assert len(logs) == 3, "fio's own process and one for each job"
     assert issued_of(logs, RUN).processes == 2
@@ -133,39 +133,39 @@ def shared_log(offsets_of_each, size):
     return Log('3.4.7', len(each), False, (Record('POSIX', '/f', ALL, added(each)),))
 
 
-clients = st.integers(2, 9)
-objects = st.integers(2, 200)
+tasks = st.integers(2, 9)
+transfers = st.integers(2, 200)
 sizes = st.sampled_from([1 * KIB, 47008, 64 * KIB, 1 * MIB])
 
 
-@given(clients, objects, sizes)
+@given(tasks, transfers, sizes)
 def test_segments_of_one_file_are_contiguous(n, k, size):
     seen = issued_of([shared_log([[(r * k + i) * size for i in range(k)] for r in range(n)], size)])
-    assert (seen.sharing, seen.extent, seen.order, seen.clients) == ('single', 'segment', 'contiguous', n)
+    assert (seen.sharing, seen.extent, seen.order, seen.tasks) == ('single', 'segment', 'contiguous', n)
 
 
-@given(clients, objects, sizes)
-def test_objects_in_turn_are_strided(n, k, size):
+@given(tasks, transfers, sizes)
+def test_transfers_in_turn_are_strided(n, k, size):
     seen = issued_of([shared_log([[(i * n + r) * size for i in range(k)] for r in range(n)], size)])
-    assert (seen.sharing, seen.extent, seen.order, seen.clients) == ('single', 'segment', 'strided', n)
+    assert (seen.sharing, seen.extent, seen.order, seen.tasks) == ('single', 'segment', 'strided', n)
 
 
-@given(clients, st.integers(64, 200), sizes, st.integers(0, 1000))
+@given(tasks, st.integers(64, 200), sizes, st.integers(0, 1000))
 def test_a_random_order_is_random(n, k, size, seed):
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     offsets = [[(r * k + i) * size for i in range(k)] for r in range(n)]
     for own in offsets:
-        dice.shuffle(own)
+        rng.shuffle(own)
     assert issued_of([shared_log(offsets, size)]).order == 'random'
 
 
-@given(clients, objects, sizes)
+@given(tasks, transfers, sizes)
 def test_the_whole_of_one_file_by_all(n, k, size):
     seen = issued_of([shared_log([[i * size for i in range(k)]] * n, size)])
     assert (seen.sharing, seen.extent, seen.order) == ('single', 'whole', 'contiguous')
 
 
-@given(clients, objects, sizes)
+@given(tasks, transfers, sizes)
 def test_logs_of_single_processes_say_together_what_one_log_of_all_says(n, k, size):
     offsets = [[(i * n + r) * size for i in range(k)] for r in range(n)]
     alone = [Log('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(own, size)),)) for own in offsets]
@@ -205,17 +205,17 @@ def test_the_bounds_of_an_order(transitions, following, forward, order):
     assert order_of(transitions, following, forward) == order
 
 
-def test_some_clients_on_each_file_are_neither_shared_nor_alone():
+def test_some_tasks_on_each_file_are_neither_shared_nor_alone():
     record = counters([0, KIB], KIB)
     pairs = tuple(Record('POSIX', f'/f{rank // 2}', rank, record) for rank in range(4))
     assert issued_of([Log('3.4.7', 4, False, pairs)]).sharing == MIXED
 
 
-def test_clients_that_cover_a_part_of_a_shared_file_twice_touch_neither_whole_nor_segment():
+def test_tasks_that_cover_a_part_of_a_shared_file_twice_touch_neither_whole_nor_segment():
     assert issued_of([shared_log([[0, KIB, 2 * KIB], [KIB, 2 * KIB, 3 * KIB]], KIB)]).extent == ''
 
 
-def test_the_order_behind_mpi_io_that_merges_transfers_cannot_be_told():
+def test_the_order_behind_mpi_io_that_merges_transfers_is_undecided():
     (log,) = logs_of('sfsa-mpiio-collective')
     posix, mpiio = log.records
     fewer = {**posix.counters, 'POSIX_WRITES': 16, 'POSIX_CONSEC_WRITES': 15}

@@ -7,27 +7,39 @@ import pytest
 
 from builders import SIZE, moved, plan_of, records_of, sample_of
 from seatrial.job.sequence.confirm import measured_again
+from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, isolation
 from seatrial.judge.references import Reference
-from seatrial.judge.verdict import Criteria, Verdict, judge_case
+from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.layout import Layout
 from seatrial.model.plan import StoppingRule
+from seatrial.model.point import Allocation
 from seatrial.model.record import Finding, NotTested, TargetRow
 from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
 from seatrial.rules.places import CONFIRM, all_of, kinds, suspected
+from seatrial.workload.access import data_access
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.sweep import AXES, Site, Sweep, expand
 from sweeps import launched, night, node_plan
 
-BOTH = AccessPattern('multiple', 'whole')
+BOTH = data_access('multiple', bytes_per_task=SIZE)
 
 
 def rates(factors=None, seed=1):
-    """Noise of 1 %; factors: by node, or by (node, operation)."""
-    dice, own = random.Random(seed), factors or {}
-    return lambda node, operation: dice.gauss(100.0, 1.0) * own.get(node, own.get((node, operation), 1.0))
+    """Noise of 1 %; factors: by node, or by (node, phase)."""
+    rng, own = random.Random(seed), factors or {}
+    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * own.get(node, own.get((node, phase), 1.0))
 
 
 def judged(plan, *args, **more):
     return judge_case(plan, night(plan, *args, **more))
+
+
+def ost_plan(count, workload=BOTH, **changes):
+    """A sweep over so many OSTs, with two tasks on each."""
+    site = Site(tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(count)))
+    points = tuple(expand(Sweep('ost'), workload, Allocation(1, 2), site))
+    return plan_of(workload, **{'axis': AXES['ost'], 'points': points, **changes})
 
 
 def by_verdict(result):
@@ -47,8 +59,8 @@ def test_a_node_that_is_slow_twice_fails_the_case_and_is_named_with_both_measure
     assert by_verdict(result) == {'n3': SLOW, 'n1': USUAL, 'n2': USUAL, 'n4': USUAL}
     (reason,) = result.reasons
     assert reason.startswith('node n3 is slow: write ')
-    assert re.search(r'write (59|60|61)\S* MiB/s against (99|100|101)\S*, (39|40|41) % less \(', reason)
-    assert 'measured again in other company' in reason
+    assert re.search(r'write (59|60|61)\S* MiB/s against (99|100|101)\S* MiB/s, (39|40|41) % less \(', reason)
+    assert 'measured again beside others' in reason
 
 
 def test_a_node_that_is_slow_once_is_cleared_and_said():
@@ -59,12 +71,12 @@ def test_a_node_that_is_slow_once_is_cleared_and_said():
 
 
 def test_a_node_that_is_slower_again_within_the_scatter_of_the_others_is_not_cleared():
-    dice = random.Random(3)
-    noisy = lambda node, _: (86.0 if node == 'n3' else 100.0) * dice.gauss(1, 0.06)  # noqa: E731
+    rng = random.Random(3)
+    noisy = lambda node, _: (86.0 if node == 'n3' else 100.0) * MIB * rng.gauss(1, 0.06)  # noqa: E731
     result = judged(node_plan(4), rates({'n3': 0.7}), noisy)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert by_verdict(result)['n3'] == SUSPECTED
-    assert 'measured again in other company' in result.reasons[0]
+    assert 'measured again beside others' in result.reasons[0]
     assert result.reasons[0].endswith('% less, which may be scatter; run it again')
 
 
@@ -76,7 +88,7 @@ def test_where_most_nodes_are_slow_nothing_is_decided_and_the_groups_are_told(sl
         assert result.verdict is Verdict.INCONCLUSIVE
         (reason,) = result.reasons
         assert re.match(r'(write|read), (all together|in groups): the nodes fall into groups: 5 \(n1, n2, ', reason)
-        assert re.search(r'have \S+ MiB/s, (49|50|51) % less than the \S+ of 1 \(n6\); which is usual', reason)
+        assert re.search(r'have \S+ MiB/s, (49|50|51) % less than the \S+ MiB/s of 1 \(n6\); which is usual', reason)
         assert 'so it is in ' in reason and reason.endswith('a partition of their own')
         assert result.isolation.undecided == (reason,)
 
@@ -91,14 +103,14 @@ def test_a_node_that_could_not_be_measured_again_decides_nothing(repeat):
     assert 'no time to measure it again' in result.reasons[0]
 
 
-def test_a_second_measurement_that_cannot_be_believed_decides_nothing_and_is_said():
+def test_a_second_measurement_that_is_not_valid_decides_nothing_and_is_said():
     plan = node_plan(4)
     records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
-    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n3')
+    wrong = Finding('T10', 'invalid', 'the tasks ran on n2 and not on n3')
     samples = [s._replace(findings=(wrong,)) if s.stage == 'confirm' else s for s in records.samples]
     result = judge_case(plan, records._replace(samples=samples))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert 'the second measurement failed: T10: the clients ran on n2' in result.reasons[0]
+    assert 'the second measurement failed: T10: the tasks ran on n2' in result.reasons[0]
 
 
 def test_one_slow_metric_suffices_and_the_sentence_is_of_it():
@@ -123,9 +135,9 @@ def test_a_fast_node_is_not_named():
 def test_a_launch_on_other_nodes_is_invalid_and_what_the_others_prove_outranks_it():
     plan = node_plan(4)
     records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
-    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n1')
+    wrong = Finding('T10', 'invalid', 'the tasks ran on n2 and not on n1')
     samples = [
-        s._replace(findings=(wrong,)) if s.point == 'group01' and s.stage == 'measured' else s
+        s._replace(findings=(wrong,)) if s.point.label == 'group01' and s.stage == 'measured' else s
         for s in records.samples
     ]
     ends = {**records.end.stopped, 'group01': 'invalid'}
@@ -135,7 +147,7 @@ def test_a_launch_on_other_nodes_is_invalid_and_what_the_others_prove_outranks_i
 
 
 def test_a_smoke_test_compares_and_names_nobody():
-    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, least=4, most=4, extra=0, fixed=True))
+    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True))
     result = judged(plan, rates({'n3': 0.5}), rates({'n3': 0.5}, 2))
     assert set(by_verdict(result).values()) == {USUAL}
     assert result.isolation.unjudged == result.unjudged != ''
@@ -148,7 +160,7 @@ def test_an_acceptance_has_its_criterion_and_needs_no_long_regions():
 
 
 def test_an_acceptance_says_that_how_fast_all_are_is_no_criterion():
-    said = 'the nodes are held against each other only: how fast they are is no criterion here'
+    said = 'the nodes are compared with each other only: how fast they are is no criterion here'
     accepted = judged(node_plan(4, profile='acceptance'), rates())
     assert any(label.startswith(said) for label in accepted.labels)
     assert not any(label.startswith(said) for label in judged(node_plan(4), rates()).labels)
@@ -159,7 +171,7 @@ def test_reads_that_are_not_cold_accept_no_node(cache):
     result = judged(node_plan(4, profile='acceptance', workload=BOTH), rates(), cache=cache)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any(f'the reads were {cache}, not cold' in reason for reason in result.reasons)
-    assert {each.verdict for each in result.metrics if each.operation == 'write'} == {Verdict.PASS}
+    assert {each.verdict for each in result.metrics if each.name == 'write'} == {Verdict.PASS}
     assert judged(node_plan(4, workload=BOTH), rates(), cache=cache).verdict is Verdict.PASS  # in a night
 
 
@@ -175,24 +187,19 @@ def test_figures_are_kept_of_every_way_in_which_they_were_compared():
     result = judged(node_plan(3, workload=BOTH), rates())
     labels = [column.label for column in result.isolation.columns]
     assert labels == ['write, all together', 'write, in groups', 'read, all together', 'read, in groups']
-    assert all(len(place.standings) == 4 for place in result.isolation.places)
+    assert all(len(place.scores) == 4 for place in result.isolation.places)
 
 
 def test_targets_are_judged_alike():
-    sweep = on_targets(over_osts(64 * MIB, MIB), range(4))
-    plan = plan_of(
-        AccessPattern('multiple', 'whole', operations=('write',)),
-        sweep,
-        points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)),
-    )
+    plan = ost_plan(4, BOTH._replace(phases=('write',)))
     shape = (1.0, 1.01, 0.99, 1.0, 1.01, 0.99)
-    figures = {f'write@ost{n:04d}': [each * (70.0 if n == 2 else 100.0) for each in shape] for n in range(4)}
+    figures = {f'write@ost{n:04d}': [each * MIB * (70.0 if n == 2 else 100.0) for each in shape] for n in range(4)}
     records = records_of(plan, figures)
     again = [s._replace(stage='confirm') for s in records.samples if s.stage == 'measured']
     result = judge_case(plan, records._replace(samples=[*records.samples, *again]))
     assert result.verdict is Verdict.FAIL
-    assert result.reasons[0].startswith('OST ost0002 is slow: write 70 MiB/s against 100, 30 % less;')
-    assert result.isolation.columns == (Column('write', ''),)
+    assert result.reasons[0].startswith('OST ost0002 is slow: write 70 MiB/s against 100 MiB/s, 30 % less;')
+    assert result.isolation.columns == (Column('write', '', 'B/s'),)
 
 
 def test_another_sweep_is_no_isolation(make_plan):
@@ -203,7 +210,7 @@ def test_another_sweep_is_no_isolation(make_plan):
 def test_the_builder_launches_what_the_plan_asks_for():
     plan = node_plan(5, 2)
     point = plan.points[0]
-    measurement = launched(point, ('a', 'b', 'c', 'd', 'e'), [100.0] * 5)
+    measurement = launched(point, ('a', 'b', 'c', 'd', 'e'), [100.0 * MIB] * 5)
     assert measurement.bytes_moved == point.bytes_moved
     assert sum(node.bytes_moved for node in measurement.nodes) == point.bytes_moved
 
@@ -213,30 +220,26 @@ def test_the_builder_launches_what_the_plan_asks_for():
 
 def of_targets(slow=(), again=True, closed=None, servers=None, count=6):
     """A night over so many OSTs, of which some have 70 % of the usual bandwidth."""
-    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1))
-    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(count)), Geometry(1, 2), SIZE))
-    plan = plan._replace(axis='ost', points=points)
-    dice = random.Random(5)
+    plan, rng = ost_plan(count), random.Random(5)
 
     def series(label):
-        usual = 100.0 * (0.7 if label in slow else 1.0)
-        return [usual * dice.gauss(1, 0.01) for _ in range(6)]
+        usual = 100.0 * MIB * (0.7 if label in slow else 1.0)
+        return [usual * rng.gauss(1, 0.01) for _ in range(6)]
 
-    figures = {name: series(name.partition('@')[2]) for name in plan.metrics}
+    figures = {name: series(name.partition('@')[2]) for name in planned_metrics(plan)}
     if closed:
         figures = {name: own for name, own in figures.items() if not name.endswith(closed)}
     records = records_of(plan, figures, servers=servers or {})
     more = [
-        sample_of(plan, point, operation, n, moved(point, figure), CONFIRM)
-        for point in points
+        sample_of(plan, point, phase, n, moved(point, figure, phase), CONFIRM)
+        for point in plan.points
         if point.label != closed
-        for operation in ('write', 'read')
+        for phase in ('write', 'read')
         for n, figure in enumerate(series(point.label))
     ]
     if closed:
         why = 'P5b', 'incomplete', f'{closed} cannot be tested: it is not active; see what is wrong with it'
-        point = next(each for each in points if each.label == closed)
-        more.insert(0, sample_of(plan, point, 'write', 0, None, findings=[Finding(*why)]))
+        more.insert(0, sample_of(plan, plan.point(closed), 'write', 0, None, findings=[Finding(*why)]))
         records = records._replace(end=records.end._replace(stopped={**records.end.stopped, closed: 'invalid'}))
     return judge_case(plan, records._replace(samples=[*records.samples, *(more if again else ())]))
 
@@ -270,12 +273,10 @@ def test_a_target_that_is_closed_is_not_tested_and_the_others_are_judged():
 
 
 def test_a_target_that_took_no_warm_up_and_was_measured_is_tested():
-    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1))
-    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(2)), Geometry(1, 2), SIZE))
-    plan = plan._replace(axis='ost', points=points)
-    records = records_of(plan, {name: [100.0, 101.0, 99.0, 100.0, 101.0, 99.0] for name in plan.metrics})
+    plan = ost_plan(2)
+    records = records_of(plan, {name: [100.0, 101.0, 99.0, 100.0, 101.0, 99.0] for name in planned_metrics(plan)})
     why = Finding('P5b', 'incomplete', 'ost0000 cannot be tested: 8 GiB are to be written, and it has 1 GiB free')
-    warm_up = sample_of(plan, points[0], 'write', 0, None, 'warmup', findings=[why])
+    warm_up = sample_of(plan, plan.points[0], 'write', 0, None, 'warmup', findings=[why])
     result = judge_case(plan, records._replace(samples=[warm_up, *records.samples]))
     assert result.isolation.not_tested == ()
 
@@ -287,33 +288,30 @@ def test_a_closed_target_among_healthy_ones_makes_the_case_incomplete():
 # Targets that are no equals, and targets that nobody counted
 
 
-def swept(speed=lambda label, operation: 1.0, count=8, cache=lambda label: 'cold', seed=5, **changes):
+def swept(speed=lambda label, phase: 1.0, count=8, cache=lambda label: 'cold', seed=5, **changes):
     """What two measurements of so many OSTs with these speeds come to; 1 is usual. start: of the start record."""
     start, criteria = changes.pop('start', {}), changes.pop('criteria', Criteria())
-    plan = plan_of(BOTH, over_osts(SIZE, MIB), clients=2, stopping=StoppingRule(0.1), **changes)
-    points = tuple(expand(on_targets(over_osts(SIZE, MIB), range(count)), Geometry(1, 2), SIZE))
-    plan = plan._replace(axis='ost', points=points)
-    dice = random.Random(seed)
+    plan, rng = ost_plan(count, **changes), random.Random(seed)
 
-    def figure(label, operation):
-        return 100.0 * speed(label, operation) * dice.gauss(1, 0.01)
+    def figure(label, phase):
+        return 100.0 * MIB * speed(label, phase) * rng.gauss(1, 0.01)
 
     figures = {
-        f'{operation}@{point.label}': [figure(point.label, operation) for _ in range(6)]
-        for point in points
-        for operation in ('write', 'read')
+        f'{phase}@{point.label}': [figure(point.label, phase) for _ in range(6)]
+        for point in plan.points
+        for phase in ('write', 'read')
     }
     records = records_of(plan, figures, **start)
-    samples = [s._replace(cache=cache(s.point) if s.operation == 'read' else '') for s in records.samples]
+    samples = [s._replace(cache=cache(s.point.label) if s.phase == 'read' else '') for s in records.samples]
     records = records._replace(samples=samples)
     again = measured_again(plan, all_of(suspected(plan, records)), (), random.Random(1), kinds(plan, records))
     more = [
-        sample_of(plan, point, operation, n, moved(point, figure(point.label, operation)), CONFIRM)._replace(
-            cache=cache(point.label) if operation == 'read' else ''
+        sample_of(plan, point, phase, n, moved(point, figure(point.label, phase), phase), CONFIRM)._replace(
+            cache=cache(point.label) if phase == 'read' else ''
         )
         for n in range(6)
         for point in again.points
-        for operation in ('write', 'read')
+        for phase in ('write', 'read')
     ]
     return judge_case(plan, records._replace(samples=[*samples, *more]), criteria)
 
@@ -342,8 +340,8 @@ def test_three_of_four_targets_at_a_quarter_of_the_speed_are_no_pass():
 
 
 def test_cached_reads_are_not_compared_with_a_cold_one():
-    def speed(label, operation):
-        return 0.3 if (label, operation) == ('ost0003', 'read') else 1.0
+    def speed(label, phase):
+        return 0.3 if (label, phase) == ('ost0003', 'read') else 1.0
 
     result = swept(speed, cache=lambda label: 'cold' if label == 'ost0003' else 'cached')
     assert by_verdict(result)['ost0003'] == USUAL
@@ -353,8 +351,8 @@ def test_cached_reads_are_not_compared_with_a_cold_one():
 
 
 def test_a_target_that_is_slow_among_cached_reads_is_told_as_such():
-    def speed(label, operation):
-        return 0.3 if (label, operation) == ('ost0003', 'read') else 1.0
+    def speed(label, phase):
+        return 0.3 if (label, phase) == ('ost0003', 'read') else 1.0
 
     result = swept(speed, cache=lambda label: 'cold' if number(label) > 5 else 'cached')
     assert [column.label for column in result.isolation.columns] == ['write', 'read', 'read (cached)']
@@ -379,7 +377,7 @@ def test_cached_reads_of_targets_are_no_acceptance(cached):
     [
         ({}, 'server cache possible: its size is not declared'),
         ({'server_cache_bytes': SIZE * 80, 'fast_tier_bytes': 0}, 'a server may keep '),
-        ({'server_cache_bytes': SIZE * 16, 'fast_tier_bytes': 0}, ''),  # of eight servers, two clients' files each
+        ({'server_cache_bytes': SIZE * 16, 'fast_tier_bytes': 0}, ''),  # of eight servers, two tasks' files each
     ],
 )
 def test_what_a_server_may_keep_hides_a_slow_target(declared, said):
@@ -392,7 +390,7 @@ def test_what_a_server_may_keep_hides_a_slow_target(declared, said):
 
 
 def test_a_contract_is_not_met_by_the_short_launches_of_a_sweep_over_targets():
-    reference = Reference('write@ost0000', 50.0, 0.0, None, 'MiB/s', 'contract', '2026-11-01', 'fio')
+    reference = Reference('write@ost0000', 50.0 * MIB, 0.0, None, 'MiB/s', 'contract', '2026-11-01', 'fio')
     declared = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
     criteria = Criteria(references=(reference,))
     assert swept(profile='acceptance', target=declared, criteria=criteria).verdict is Verdict.INCONCLUSIVE
@@ -401,7 +399,7 @@ def test_a_contract_is_not_met_by_the_short_launches_of_a_sweep_over_targets():
 def test_a_target_that_takes_files_and_was_not_tested_makes_the_case_incomplete():
     result = swept(count=2, start={'targets': rows(4)})
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.reasons[0].startswith('C2: ost0002, ost0003 take files and were not tested; ')
+    assert result.reasons[0].startswith('C2: not tested, although files go there: ost0002, ost0003; ')
 
 
 def test_what_the_site_leaves_out_by_its_list_is_told_and_no_more():
@@ -448,7 +446,7 @@ def test_the_only_one_of_its_kind_is_compared_with_nothing():
     assert result.reasons[0].endswith('and targets of one kind are equals')
 
 
-def test_kinds_that_nobody_tells_part_into_groups():
+def test_kinds_that_nobody_tells_split_into_groups():
     result = swept(lambda label, _: 10.0 if number(label) < 3 else 1.0)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert 'the OSTs fall into groups: 5 ' in result.reasons[0]

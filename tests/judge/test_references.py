@@ -7,9 +7,10 @@ from reframe.utility.sanity import reference_bounds
 
 from seatrial.judge.references import EQUAL, Reference, judge_reference
 from seatrial.judge.statistics import verdict_interval
+from seatrial.model.units import MIB, in_base
 
-CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
-BASELINE = Reference('read@2objects', 100.0, -0.1, 0.2, 'MiB/s', 'baseline', '2026-11-20', 'ior')
+CONTRACT = Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
+BASELINE = Reference('read@16MiB', 100.0 * MIB, -0.1, 0.2, 'MiB/s', 'baseline', '2026-11-20', 'ior')
 
 fractions = st.none() | st.floats(0.0, 0.9)
 bounded = st.tuples(st.floats(1.0, 1e6), fractions, fractions).filter(lambda each: each[1:] != (None, None))
@@ -67,14 +68,14 @@ def test_a_figure_that_is_doubted_decides_nothing(around):
     assert result.words.endswith('but cannot decide: the reads were cached')
 
 
-def test_a_baseline_of_another_engine_cannot_tell(around):
+def test_a_baseline_of_another_engine_is_undecided(around):
     result = judge_reference(BASELINE, around(50.0), 'fio')
     assert (result.point, result.interval) == ('outside', 'undecided')
-    assert result.words.startswith('measured with fio, and the reference is for ior: cannot tell; ')
+    assert result.words.startswith('measured with fio, and the reference is for ior: undecided; ')
 
 
 def test_a_contract_for_another_engine_stays_open(around):
-    contract = Reference('m', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20', 'ior')
+    contract = Reference('m', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20', 'ior')
     assert judge_reference(contract, around(100.0), 'fio').interval == 'undecided'
 
 
@@ -82,13 +83,13 @@ def test_a_reference_without_an_engine_is_for_all(around):
     assert judge_reference(CONTRACT, around(100.0), 'dd').interval == 'inside'
 
 
-def test_the_bounds_are_in_the_unit_of_the_metric(around):
+def test_the_bounds_are_in_the_base_unit(around):
     result = judge_reference(BASELINE, around(100.0), 'ior')
-    assert (result.reference, result.low, result.high, result.unit) == (100.0, 90.0, 120.0, 'MiB/s')
+    assert (result.reference, result.low, result.high, result.unit) == (100 * MIB, 90 * MIB, 120 * MIB, 'MiB/s')
 
 
 def test_large_figures_are_written_out(around):
-    large = Reference('m', 200_000.0, -0.05, None, 'MiB/s', 'contract', '2026-11-20')
+    large = Reference('m', 200_000.0 * MIB, -0.05, None, 'MiB/s', 'contract', '2026-11-20')
     assert judge_reference(large, around(250_000.0), 'ior').words.startswith('wanted at least 190000 MiB/s')
 
 
@@ -138,12 +139,12 @@ def test_the_three_outcomes_are_what_the_interval_does(parts, mean, spread):
     ],
 )
 def test_a_figure_never_looks_like_a_bound_that_it_is_not(value, low, mean, shown):
-    reference = Reference('m', value, low, None, 'MiB/s', 'contract', '2026-11-20')
-    assert judge_reference(reference, [mean] * 6, 'fio').words.startswith(shown)
+    reference = Reference('m', value * MIB, low, None, 'MiB/s', 'contract', '2026-11-20')
+    assert judge_reference(reference, [mean * MIB] * 6, 'fio').words.startswith(shown)
 
 
 def test_a_figure_that_is_the_bound_meets_it():
-    reference = Reference('m', 1000.0, -0.7, None, 'facts', 'contract', '2026-11-20')
+    reference = Reference('m', 1000.0, -0.7, None, '', 'contract', '2026-11-20')
     assert 1000.0 * (1 - 0.7) > 300.0
     assert judge_reference(reference, [300.0] * 6, 'fio').interval == 'inside'
 
@@ -160,3 +161,40 @@ def test_of_a_series_that_drifts_every_sample_has_to_lie_where_its_interval_does
     drifting = [103.0, 102.0, 101.0, 99.0, 98.0, 97.0]
     assert judge_reference(reference, drifting, 'fio', drifting=True).interval == interval
     assert judge_reference(reference, drifting, 'fio').interval == ('inside' if promised < 99 else interval)
+
+
+# Units: values are in the base unit, sentences in that of the reference
+
+
+@pytest.mark.parametrize(
+    ('written', 'unit', 'mean', 'said'),
+    [
+        (500, 'GB/s', 460e9, 'wanted at least 450 GB/s (contract of 2026-11-20): the mean 460 is inside'),
+        (500, 'GB/s', 440e9, 'wanted at least 450 GB/s (contract of 2026-11-20): the mean 440 is outside'),
+        (1.5, 'GiB/s', 1400 * MIB, 'wanted at least 1.35 GiB/s (contract of 2026-11-20): the mean 1.3672 is inside'),
+        (8, 'Gbit/s', 950e6, 'wanted at least 7.2 Gbit/s (contract of 2026-11-20): the mean 7.6 is inside'),
+        (40, 'kop/s', 41000.0, 'wanted at least 36 kop/s (contract of 2026-11-20): the mean 41 is inside'),
+        (70, '%', 0.7, 'wanted at least 63 % (contract of 2026-11-20): the mean 70 is inside'),
+        (40, '', 40.0, 'wanted at least 36 (contract of 2026-11-20): the mean 40 is inside'),
+    ],
+)
+def test_figures_are_shown_in_the_unit_that_the_reference_was_written_in(written, unit, mean, said):
+    reference = Reference('m', in_base(written, unit).value, -0.1, None, unit, 'contract', '2026-11-20')
+    result = judge_reference(reference, [mean] * 6, 'fio')
+    assert (result.words.startswith(said), result.unit) == (True, unit), result.words
+
+
+@pytest.mark.parametrize(('written', 'unit', 'same'), [(500, 'GB/s', 500e9), (2, 'ms', 0.002), (1, 'TiB/s', 2**40)])
+def test_a_reference_in_any_unit_is_met_to_the_digit(written, unit, same):
+    reference = Reference('m', in_base(written, unit).value, 0.0, 0.1, unit, 'contract', '2026-11-20')
+    assert reference.value == same
+    assert judge_reference(reference, [same] * 6, 'fio').interval == 'inside'
+    assert judge_reference(reference, [same * (1 - 1e-6)] * 6, 'fio').interval == 'outside'
+
+
+@pytest.mark.parametrize(('mean', 'interval'), [(0.0018, 'inside'), (0.0025, 'outside')])
+def test_a_latency_may_have_an_upper_bound_alone(mean, interval):
+    reference = Reference('m', 0.002, None, 0.1, 'ms', 'contract', '2026-11-20')
+    result = judge_reference(reference, [mean] * 6, 'fio')
+    assert result.interval == interval
+    assert result.words.startswith('wanted at most 2.2 ms (contract of 2026-11-20)')

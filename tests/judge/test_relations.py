@@ -42,15 +42,15 @@ def test_points_that_are_far_apart_are_not():
     assert insensitive(sweep(100, 101, 150, 99), 1.105).verdict == 'fails'
 
 
-def test_points_near_the_margin_cannot_be_told():
+def test_points_near_the_margin_are_undecided():
     assert insensitive(sweep(100, 101, 110, 100), 1.105).verdict == 'undecided'
 
 
-def test_points_that_are_close_but_noisy_cannot_be_told():
+def test_points_that_are_close_but_noisy_are_undecided():
     assert insensitive(sweep(100, 101, 100, 99, spread=0.2), 1.105).verdict == 'undecided'
 
 
-def test_a_point_that_is_far_off_but_noisy_cannot_be_told():
+def test_a_point_that_is_far_off_but_noisy_are_undecided():
     points = {**sweep(100, 101, 100), 'noisy': samples(150, 0.8)}
     assert insensitive(points, 1.222).verdict == 'undecided'
 
@@ -95,7 +95,7 @@ def test_a_point_without_noise_is_compared_with_one_that_has_it():
 def test_too_few_samples_decide_nothing(judge):
     found = judge({'64KiB': samples(100.0), '1MiB': [300.0] * 5}, 1.105)
     assert (found.verdict, found.estimate, found.low, found.high) == ('undecided', None, None, None)
-    assert found.sentence.endswith('1MiB has 5 of the 6 samples that a verdict needs: cannot tell')
+    assert found.sentence.endswith('1MiB has 5 of the 6 samples that a verdict needs: undecided')
 
 
 def test_too_few_samples_decide_no_order_and_no_ratio():
@@ -176,7 +176,7 @@ def test_a_sweep_that_rises_has_no_drop_at_all():
     assert found.sentence.startswith('largest drop from one of the client counts to the last 1, 90 %')
 
 
-def test_a_drop_near_the_margin_cannot_be_told():
+def test_a_drop_near_the_margin_are_undecided():
     assert does_not_degrade(sweep(100, 122, 100), 1.222).verdict == 'undecided'
     assert plateaus(sweep(100, 122, 100), 1.222).verdict == 'undecided'
 
@@ -203,11 +203,11 @@ def test_a_sweep_that_ends_lower_but_rises_most_of_the_way_does_not_fall():
     assert falls_with(sweep(100, 110, 120, 130, 140, 90), 'objects').verdict == 'fails'
 
 
-def test_a_flat_sweep_cannot_be_told_to_fall():
+def test_a_flat_sweep_are_undecided_to_fall():
     assert falls_with(sweep(100, 100.1, 99.9, 100, 99.9), 'objects').verdict == 'undecided'
 
 
-def test_a_sweep_that_falls_within_its_noise_cannot_be_told():
+def test_a_sweep_that_falls_within_its_noise_are_undecided():
     assert falls_with(sweep(104, 102, 100, 98, spread=0.2), 'objects').verdict == 'undecided'
 
 
@@ -240,7 +240,7 @@ def test_a_metric_that_is_too_low_is_not():
     assert at_least(samples(102), samples(100), 1.05).verdict == 'fails'
 
 
-def test_a_metric_near_the_wanted_ratio_cannot_be_told():
+def test_a_metric_near_the_wanted_ratio_are_undecided():
     assert at_least(samples(105), samples(100), 1.05).verdict == 'undecided'
 
 

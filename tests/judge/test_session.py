@@ -2,11 +2,13 @@
 
 import pytest
 
+from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, Insensitive
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import Criteria, Verdict, judge_case
+from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.record import Records
+from seatrial.model.units import MIB
 
 NOTHING = Records(None, None, [], None, None, 0)
 FASTER = AtLeast(of='Strided', id='X1', words='it is so', source='Somebody')
@@ -57,21 +59,21 @@ def test_a_relation_that_is_not_enforced_is_a_row_and_decides_nothing(session):
 
 
 def test_an_expectation_of_one_check_is_no_row_of_the_session(session):
-    alone = Insensitive(to='objects', id='X2', words='it is so', source='Somebody')
+    alone = Insensitive(to='transfer_size', id='X2', words='it is so', source='Somebody')
     assert session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((alone,))).relations == ()
 
 
 def test_an_enforced_relation_with_a_check_that_was_left_out_is_inconclusive(session):
     result = session(('Contiguous', 100.0))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.relations[0].relation.sentence == 'Strided is not in this session: cannot tell'
+    assert result.relations[0].relation.sentence == 'Strided is not in this session: undecided'
 
 
 def test_a_relation_with_a_check_that_was_left_out_is_no_row(session):
     assert session(('Contiguous', 100.0), held=Criteria((FASTER,))).relations == ()
 
 
-def test_an_enforced_relation_with_a_case_that_never_ran_cannot_be_told(session):
+def test_an_enforced_relation_with_a_case_that_never_ran_is_undecided(session):
     result = session(('Contiguous', 100.0), ('Strided', None))
     assert result.relations[0].relation.verdict == 'undecided'
     assert result.verdict is Verdict.INCOMPLETE
@@ -102,7 +104,7 @@ def test_a_smoke_test_enforces_no_relation(session):
 @pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCOMPLETE'), (50.0, 'FAIL')])
 def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, make_records, around, mean, verdict):
     plan = make_plan()
-    held = Criteria(references=(Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'baseline', '2026-11-20'),))
+    held = Criteria(references=(Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-20'),))
     results = [judge_case(plan, make_records(plan, around(mean)), held)]
     left_out = ['narrowed to A: an acceptance of lab has 3 more cases']
     found = judge_session('s', 'acceptance', results, left_out=left_out)

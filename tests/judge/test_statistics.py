@@ -111,30 +111,30 @@ def test_about_one_independent_series_in_twenty_looks_as_if_it_drifted():
     assert 0.03 < share < 0.07
 
 
-def test_clients_that_were_served_alike_are_perfectly_fair():
+def test_tasks_that_were_served_alike_are_perfectly_fair():
     assert fairness([100] * 4, [2.0] * 4) == Fairness(4, 1.0, 0.0, 1.0)
 
 
-def test_one_client_is_fair_to_itself():
+def test_one_task_is_fair_to_itself():
     assert fairness([100], [2.0]) == Fairness(1, 1.0, 0.0, 1.0)
 
 
-def test_the_time_ratio_is_of_the_slowest_client_to_the_fastest():
+def test_the_time_ratio_is_of_the_slowest_task_to_the_fastest():
     assert fairness([100] * 3, [1.0, 1.5, 1.77]).time_ratio == pytest.approx(1.77)
 
 
-def test_the_spread_of_the_times_is_of_all_clients_there_are():
+def test_the_spread_of_the_times_is_of_all_tasks_there_are():
     assert fairness([100, 100], [1.0, 3.0]).time_cv == pytest.approx(0.5)
 
 
-def test_the_index_is_the_share_of_clients_that_were_served():
+def test_the_index_is_the_share_of_tasks_that_were_served():
     assert fairness([100, 0, 0, 0], [1.0] * 4).jain == pytest.approx(1 / 4)
     assert fairness([100, 100, 100, 0], [1.0] * 4).jain == pytest.approx(3 / 4)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.floats(0.01, 1e4)), min_size=1, max_size=64))
-def test_the_index_is_that_of_the_throughputs(clients):
-    bytes_moved, seconds = zip(*clients, strict=True)
+def test_the_index_is_that_of_the_throughputs(tasks):
+    bytes_moved, seconds = zip(*tasks, strict=True)
     if any(bytes_moved):
         rates = np.array(bytes_moved) / np.array(seconds)
         expected = 1 / (1 + np.var(rates) / np.mean(rates) ** 2)

@@ -4,22 +4,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, DoesNotDegrade, Insensitive
 from seatrial.judge.references import Reference
-from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, judge_case, worst
+from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.record import Finding, Records
+from seatrial.model.units import MIB
 from seatrial.rules.case import STORAGE_MIN_S
+from seatrial.workload.registry import planned_metrics
 
 NOTHING = Records(None, None, [], None, None, 0)
 WRONG = (Finding('T8', 'invalid', 'wrong data'),)
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
-FLAT = Insensitive(to='objects', id='X1', **SOURCE)
+FLAT = Insensitive(to='transfer_size', id='X1', **SOURCE)
 SLOW = 64 / (2 * STORAGE_MIN_S)  # MiB/s at which a launch of the plan lasts long enough for a storage figure
 
 
-def reference(mean, metric='read@2objects', **changes):
+def reference(mean, metric='read@16MiB', **changes):
     given = {'low': -0.1, 'high': None, 'unit': 'MiB/s', 'origin': 'baseline', 'date': '2026-11-20', **changes}
-    return Reference(metric, mean, **given)
+    return Reference(metric, mean * MIB, **given)
 
 
 def criteria(*references, expectations=(), enforced=()):
@@ -28,7 +31,7 @@ def criteria(*references, expectations=(), enforced=()):
 
 @pytest.fixture
 def judged(make_plan, make_records):
-    """The result of a plan with these figures, held against these criteria."""
+    """The result of a plan with these figures, compared with these criteria."""
 
     def judge(figures, held=None, profile='nightly', **changes):
         plan_changes = {key: changes.pop(key) for key in ('operations', 'values') if key in changes}
@@ -53,7 +56,7 @@ def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
 
 
 def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around):
-    result = judged({'read@2objects': around(100.0)})
+    result = judged({'read@16MiB': around(100.0)})
     assert result.verdict is Verdict.INCOMPLETE
     assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INCOMPLETE]
 
@@ -61,14 +64,14 @@ def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around
 def test_a_point_that_did_not_converge_is_inconclusive(judged, around):
     result = judged(around(100.0, 0.5))
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.reasons[0].startswith('read@2objects: INCONCLUSIVE: not within 10 % after 6 repetitions')
+    assert result.reasons[0].startswith('read@16MiB: INCONCLUSIVE: not within 10 % after 6 repetitions')
 
 
-def test_one_launch_that_cannot_be_believed_makes_its_metric_invalid(judged, around):
-    result = judged(around(100.0), findings={'read@4objects': WRONG})
+def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):
+    result = judged(around(100.0), findings={'read@32MiB': WRONG})
     assert result.verdict is Verdict.INVALID
     assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INVALID]
-    assert result.reasons == ('read@4objects: INVALID: T8: wrong data',)
+    assert result.reasons == ('read@32MiB: INVALID: T8: wrong data',)
 
 
 def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once(make_plan, make_records, around):
@@ -83,7 +86,7 @@ def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once
 @pytest.mark.parametrize(
     ('last', 'verdict'), [([100.0, 10.0], 'INCONCLUSIVE'), ([10.0, 10.0], 'INCONCLUSIVE'), ([80.0, 100.0], 'PASS')]
 )
-def test_what_converged_is_held_against_the_repetitions_that_follow_too(judged, last, verdict):
+def test_what_converged_is_compared_with_the_repetitions_that_follow_too(judged, last, verdict):
     result = judged([100.0, 100.1, 99.9, 100.0, *last])
     assert result.verdict == verdict
     if verdict != 'PASS':
@@ -92,7 +95,10 @@ def test_what_converged_is_held_against_the_repetitions_that_follow_too(judged, 
 
 def test_too_few_repetitions_are_said_to_be_so_although_they_agree(judged):
     result = judged([100.0, 100.1, 99.9, 100.0, 100.0])
-    assert result.metrics[0].why == '5 of the 6 repetitions that a verdict needs were made when the time budget ended'
+    assert (
+        result.metrics[0].why
+        == '5 of the 6 repetitions that a verdict needs were made when the time budget was exhausted'
+    )
 
 
 @pytest.mark.parametrize(('profile', 'verdict'), [('acceptance', 'INCONCLUSIVE'), ('nightly', 'PASS')])
@@ -106,18 +112,20 @@ def test_short_launches_accept_nothing(judged, around, mean, verdict):
     assert judged(around(mean), held, profile='acceptance').verdict == verdict
 
 
-def test_an_acceptance_that_is_held_against_nothing_accepts_nothing(judged, around):
+def test_an_acceptance_that_is_compared_with_nothing_accepts_nothing(judged, around):
     result = judged(around(SLOW), profile='acceptance')
     assert result.verdict is Verdict.INCONCLUSIVE
     assert 'no criterion' in result.reasons[0] and 'references.yaml' in result.reasons[0]
 
 
 @pytest.mark.parametrize('origins', [('baseline',), ('baseline', 'contract')])
-def test_an_acceptance_held_against_its_own_baseline_alone_says_so(judged, around, origins):
+def test_an_acceptance_compared_with_its_own_baseline_alone_says_so(judged, around, origins):
     held = [reference(SLOW, origin=origin) for origin in origins]
     result = judged(around(SLOW), criteria(*held), profile='acceptance')
     assert (result.verdict, result.reasons) == (Verdict.PASS, ())
-    said = [label for label in result.labels if label.startswith('held against its own baseline of 2026-11-20 alone')]
+    said = [
+        label for label in result.labels if label.startswith('compared with its own baseline of 2026-11-20 alone')
+    ]
     assert len(said) == (origins == ('baseline',))
 
 
@@ -135,7 +143,7 @@ def test_a_comparison_of_two_checks_that_is_enforced_is_criterion_enough(judged,
     ('held', 'open_'),
     [
         ([reference(SLOW, origin='contract')], '1 of 2'),
-        ([reference(SLOW, origin='contract'), reference(SLOW, metric='read@4objects')], None),
+        ([reference(SLOW, origin='contract'), reference(SLOW, metric='read@32MiB')], None),
     ],
 )
 def test_an_acceptance_says_of_how_many_metrics_nothing_was_asked(judged, around, held, open_):
@@ -162,9 +170,9 @@ def test_an_acceptance_says_what_so_few_repetitions_do_not_show(judged, around):
 
 
 def test_the_worst_reasons_come_first(judged, around):
-    figures = {'read@2objects': around(100.0), 'read@4objects': around(50.0)}
-    held = criteria(reference(100.0, metric='read@4objects'))
-    result = judged(figures, held, findings={'read@2objects': WRONG})
+    figures = {'read@16MiB': around(100.0), 'read@32MiB': around(50.0)}
+    held = criteria(reference(100.0, metric='read@32MiB'))
+    result = judged(figures, held, findings={'read@16MiB': WRONG})
     assert [reason.split(': ')[1] for reason in result.reasons] == ['FAIL', 'INVALID']
 
 
@@ -181,17 +189,17 @@ def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean,
 def test_the_reason_shows_point_and_interval(judged, around):
     result = judged(around(90.1), criteria(reference(100.0)))
     assert result.reasons == (
-        'read@2objects: INCONCLUSIVE: wanted at least 90 MiB/s (baseline of 2026-11-20): the mean 90.1 is inside, '
+        'read@16MiB: INCONCLUSIVE: wanted at least 90 MiB/s (baseline of 2026-11-20): the mean 90.1 is inside, '
         'but its 90 % interval 89.365 to 90.836 is not wholly',
     )
 
 
-def test_a_figure_that_cannot_be_believed_fails_no_reference(judged, around):
-    result = judged(around(50.0), criteria(reference(100.0)), findings={'read@2objects': WRONG})
+def test_a_figure_that_is_not_valid_fails_no_reference(judged, around):
+    result = judged(around(50.0), criteria(reference(100.0)), findings={'read@16MiB': WRONG})
     assert (result.verdict, result.references[0].interval) == (Verdict.INVALID, 'undecided')
 
 
-def test_a_case_that_cannot_be_believed_fails_no_reference(make_plan, make_records, around):
+def test_a_case_that_is_not_valid_fails_no_reference(make_plan, make_records, around):
     plan = make_plan()
     records = make_records(plan, around(50.0))
     records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
@@ -200,7 +208,7 @@ def test_a_case_that_cannot_be_believed_fails_no_reference(make_plan, make_recor
 
 def test_a_failure_that_was_proved_before_the_job_died_is_a_failure(make_plan, make_records, around):
     plan = make_plan()
-    records = make_records(plan, {'read@2objects': around(50.0)})._replace(end=None)
+    records = make_records(plan, {'read@16MiB': around(50.0)})._replace(end=None)
     result = judge_case(plan, records, criteria(reference(100.0)))
     assert result.verdict is Verdict.FAIL
     assert any(reason.startswith('T15: ') for reason in result.reasons)
@@ -217,13 +225,13 @@ def test_a_point_that_did_not_converge_passes_no_reference(judged, around):
 
 def test_a_referenced_metric_that_was_not_measured_is_incomplete(judged, around):
     held = criteria(reference(100.0))
-    assert judged({'read@4objects': around(100.0)}, held).verdict is Verdict.INCOMPLETE
+    assert judged({'read@32MiB': around(100.0)}, held).verdict is Verdict.INCOMPLETE
 
 
 def test_a_referenced_metric_that_was_not_planned_is_incomplete(judged, around):
-    result = judged(around(100.0), criteria(reference(100.0, metric='read@8objects')))
+    result = judged(around(100.0), criteria(reference(100.0, metric='read@8MiB')))
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.reasons == ('read@8objects: INCOMPLETE: it has a reference and was not planned',)
+    assert result.reasons == ('read@8MiB: INCOMPLETE: it has a reference and was not planned',)
 
 
 @pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
@@ -257,15 +265,15 @@ def test_cold_and_long_launches_decide_a_contract(judged, around, mean, verdict)
     ('cache', 'verdict'), [('cached', 'INCONCLUSIVE'), ('mixed', 'INCONCLUSIVE'), ('unknown', 'PASS')]
 )
 def test_a_night_that_reads_from_the_cache_hides_no_regression(judged, around, cache, verdict):
-    held = criteria(reference(100.0), reference(100.0, metric='read@4objects'))
+    held = criteria(reference(100.0), reference(100.0, metric='read@32MiB'))
     assert judged(around(120.0), held, cache=cache).verdict == verdict
 
 
 def test_a_baseline_of_another_engine_leaves_the_night_open(judged, around):
-    held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@4objects', engine='ior'))
+    held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@32MiB', engine='ior'))
     result = judged(around(50.0), held)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert 'measured with fio, and the reference is for ior: cannot tell' in result.reasons[0]
+    assert 'measured with fio, and the reference is for ior: undecided' in result.reasons[0]
 
 
 def test_a_contract_for_another_engine_is_not_passed_in_silence(judged, around):
@@ -277,16 +285,16 @@ DRIFT = (1.03, 1.02, 1.01, 0.99, 0.98, 0.97)
 
 
 @pytest.mark.parametrize(
-    ('profile', 'promised', 'verdict'),
+    ('profile', 'share', 'verdict'),
     [('acceptance', 0.955, 'PASS'), ('acceptance', 0.975, 'INCONCLUSIVE'), ('acceptance', 1.05, 'FAIL'),
      ('nightly', 0.975, 'PASS')],
 )  # fmt: skip
-def test_a_series_that_drifts_decides_an_acceptance_only_if_all_of_it_does(judged, profile, promised, verdict):
+def test_a_series_that_drifts_decides_an_acceptance_only_if_all_of_it_does(judged, profile, share, verdict):
     origin = 'contract' if profile == 'acceptance' else 'baseline'
-    held = criteria(reference(SLOW * promised, low=0.0, high=9.0, origin=origin))
-    result = judged([SLOW * each for each in DRIFT], held, profile=profile)
+    held = criteria(reference(SLOW * share, low=0.0, high=9.0, origin=origin))
+    result = judged([SLOW * MIB * each for each in DRIFT], held, profile=profile)
     assert result.verdict == verdict
-    assert [each for each in result.labels if each.startswith('drifting: read@2objects, read@4objects: ')]
+    assert [each for each in result.labels if each.startswith('drifting: read@16MiB, read@32MiB: ')]
     if verdict == 'INCONCLUSIVE':
         assert 'its samples drift, from ' in result.reasons[0]
 
@@ -311,7 +319,7 @@ def test_what_a_clock_may_be_wrong_by_decides_nothing(make_plan, make_records, a
 
 
 def test_an_expectation_is_context_and_decides_nothing(judged, around):
-    figures = {'read@2objects': around(50.0), 'read@4objects': around(100.0)}
+    figures = {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)}
     result = judged(figures, criteria(expectations=[FLAT]))
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
 
@@ -321,38 +329,36 @@ def test_an_expectation_is_context_and_decides_nothing(judged, around):
     [(100.0, 0.01, 'PASS'), (150.0, 0.01, 'FAIL'), (120.0, 0.2, 'INCONCLUSIVE')],
 )
 def test_an_expectation_that_is_enforced_decides(judged, around, second, spread, verdict):
-    figures = {'read@2objects': around(100.0, spread), 'read@4objects': around(second, spread)}
+    figures = {'read@16MiB': around(100.0, spread), 'read@32MiB': around(second, spread)}
     result = judged(figures, criteria(expectations=[FLAT], enforced=['X1']))
     assert result.verdict == verdict and result.expectations[0].enforced
 
 
 def test_the_reason_of_an_enforced_failure_has_its_id_and_figures(judged, around):
-    figures = {'read@2objects': around(100.0), 'read@4objects': around(150.0)}
+    figures = {'read@16MiB': around(100.0), 'read@32MiB': around(150.0)}
     (reason,) = judged(figures, criteria(expectations=[FLAT], enforced=['X1'])).reasons
-    assert reason.startswith(
-        'X1: FAIL: read over numbers of objects: largest ratio between two numbers of objects 1.5'
-    )
+    assert reason.startswith('X1: FAIL: read over transfer sizes: largest ratio between two transfer sizes 1.5')
 
 
 def test_enforcing_one_expectation_enforces_no_other(judged, around):
-    figures = {'read@2objects': around(100.0), 'read@4objects': around(50.0)}
+    figures = {'read@16MiB': around(100.0), 'read@32MiB': around(50.0)}
     other = DoesNotDegrade(id='X2', **SOURCE)
     result = judged(figures, criteria(expectations=[FLAT, other], enforced=['X2']))
     assert [each.enforced for each in result.expectations] == [False, True]
 
 
 @pytest.mark.parametrize('slow', [False, True])
-def test_a_point_that_cannot_be_believed_takes_part_in_no_expectation(judged, around, slow):
-    figures = {'read@2objects': around(50.0 if slow else 100.0), 'read@4objects': around(100.0)}
+def test_a_point_that_is_not_valid_takes_part_in_no_expectation(judged, around, slow):
+    figures = {'read@16MiB': around(50.0 if slow else 100.0), 'read@32MiB': around(100.0)}
     held = criteria(expectations=[FLAT], enforced=['X1'])
-    result = judged(figures, held, findings={'read@2objects': WRONG})
+    result = judged(figures, held, findings={'read@16MiB': WRONG})
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
-    assert [reason.partition(': ')[0] for reason in result.reasons] == ['read@2objects', 'X1']
+    assert [reason.partition(': ')[0] for reason in result.reasons] == ['read@16MiB', 'X1']
 
 
-def test_a_case_that_cannot_be_believed_fails_no_expectation(make_plan, make_records, around):
+def test_a_case_that_is_not_valid_fails_no_expectation(make_plan, make_records, around):
     plan = make_plan()
-    records = make_records(plan, {'read@2objects': around(50.0), 'read@4objects': around(100.0)})
+    records = make_records(plan, {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)})
     records = records._replace(samples=[each for each in records.samples if each.stage != 'warmup'])
     result = judge_case(plan, records, criteria(expectations=[FLAT], enforced=['X1']))
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
@@ -361,7 +367,7 @@ def test_a_case_that_cannot_be_believed_fails_no_expectation(make_plan, make_rec
 @pytest.mark.parametrize('second', [SLOW, SLOW / 2])
 @pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
 def test_cached_reads_neither_meet_nor_fail_a_criterion(judged, around, profile, second):
-    figures = {'read@2objects': around(SLOW), 'read@4objects': around(second)}
+    figures = {'read@16MiB': around(SLOW), 'read@32MiB': around(second)}
     held = criteria(expectations=[FLAT], enforced=['X1'])
     result = judged(figures, held, profile=profile, cache='cached')
     assert result.verdict is Verdict.INCONCLUSIVE
@@ -389,16 +395,16 @@ def test_repetitions_that_may_have_been_cached_make_a_metric_unknown_and_cached_
 def test_reading_and_writing_are_compared_at_the_points_of_one_check(judged, around):
     read_faster = AtLeast(metric='read', than='write', id='X3', **SOURCE)
     figures = {
-        f'{operation}@{point}objects': around(mean)
+        f'{operation}@{point}MiB': around(mean)
         for operation, mean in (('read', 120.0), ('write', 100.0))
-        for point in (2, 4)
+        for point in (16, 32)
     }
     result = judged(figures, criteria(expectations=[read_faster]), operations=('write', 'read'))
     assert [each.relation.verdict for each in result.expectations] == ['holds']
 
 
-def test_a_smoke_test_is_held_against_nothing(judged, around):
-    figures = {'read@2objects': around(100.0)[:4], 'read@4objects': around(10.0)[:4]}
+def test_a_smoke_test_is_compared_with_nothing(judged, around):
+    figures = {'read@16MiB': around(100.0)[:4], 'read@32MiB': around(10.0)[:4]}
     held = criteria(reference(1e6), expectations=[FLAT], enforced=['X1'])
     result = judged(figures, held, profile='smoke')
     assert (result.verdict, result.references) == (Verdict.PASS, ())
@@ -441,8 +447,10 @@ def test_criteria_never_make_a_verdict_better(
     make_plan, make_records, around, means, spread, count, wanted, broken, cache, profile, origin, engine
 ):
     plan = make_plan(profile=profile)
-    figures = {each: around(mean, spread)[: 6 - count] for each, mean in zip(plan.metrics, means, strict=True)}
-    records = make_records(plan, figures, cache=cache, findings={'read@4objects': WRONG} if broken else {})
+    figures = {
+        each: around(mean, spread)[: 6 - count] for each, mean in zip(planned_metrics(plan), means, strict=True)
+    }
+    records = make_records(plan, figures, cache=cache, findings={'read@32MiB': WRONG} if broken else {})
     held = criteria(reference(wanted, origin=origin, engine=engine), expectations=[FLAT], enforced=['X1'])
     without, within = judge_case(plan, records), judge_case(plan, records, held)
     assert RANK.index(within.verdict) >= RANK.index(without.verdict)

@@ -2,25 +2,35 @@
 
 import pytest
 
-from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
-from seatrial.judge.expectations import AtLeast, PointAtLeast, Promise
+from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
+from seatrial.judge.case import judge_case
+from seatrial.judge.expectations import AtLeast, Degrades, Guarantee, PointAtLeast
+from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
-from seatrial.judge.verdict import Criteria, Verdict, judge_case
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
+from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.layout import Layout
+from seatrial.model.metric import LOWER, Fact, MetricType
 from seatrial.model.plan import Sizing, StoppingRule
+from seatrial.model.point import Allocation
 from seatrial.model.record import Finding
-from seatrial.model.tree import LATENCIES, Fact, MetadataTree
 from seatrial.rules.case import PHASE_MIN_S
+from seatrial.workload.listing import listing
+from seatrial.workload.registry import KINDS, planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import AXES, Site, Sweep, expand
+from seatrial.workload.tree import Tree
 
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
-WRONG = (Finding('T20', 'invalid', 'the clients waited'),)
-SMOKE = {'profile': 'smoke', 'stopping': StoppingRule(0.1, least=4, most=4, extra=0, fixed=True)}
+WRONG = (Finding('T20', 'invalid', 'the tasks waited'),)
+SMOKE = {'profile': 'smoke', 'stopping': StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True)}
 NOISY = 10 * [1000.0, 4000.0]
 STEADY = 20 * [5000.0]
 
-BOTH = plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
-TWO = plan_of(TREE, Trees((('shared', FLAT), ('private', FLAT._replace(subtrees='private'))), scales=True))
-TWO_CLIENTS = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+TWO_TASKS = posix_semantics(), Sweep('tasks', (2,))
+
+BOTH = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
+TWO = plan_of(FLAT, Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'}))))
+SEMANTICS = plan_of(*TWO_TASKS)
 
 
 def verdicts(result):
@@ -35,46 +45,46 @@ def enforcing(*expectations):
 
 
 def test_every_metric_of_a_launch_has_its_own_verdict_values_and_unit():
-    rates = {name: 6 * [1000.0 * n] for n, name in enumerate(BOTH.metrics, 1)}
+    rates = {name: 6 * [1000.0 * n] for n, name in enumerate(planned_metrics(BOTH), 1)}
     result = judge_case(BOTH, records_of(BOTH, rates))
-    assert (result.verdict, result.reasons, result.per_client) == (Verdict.PASS, (), 1000)
+    assert (result.verdict, result.reasons, result.per_task) == (Verdict.PASS, (), 1000)
     assert {each.metric: each.values for each in result.metrics} == {
         name: pytest.approx(values) for name, values in rates.items()
     }
-    assert {each.unit for each in result.metrics} == {'ops/s'}
-    assert [each.operation for each in result.metrics[:2]] == ['directory_create', 'file_create']
+    assert {each.unit for each in result.metrics} == {'op/s'}
+    assert [each.name for each in result.metrics[:2]] == ['directory_create', 'file_create']
 
 
-def test_clients_that_move_no_bytes_are_not_compared_for_fairness():
+def test_tasks_that_move_no_bytes_are_not_compared_for_fairness():
     assert {each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics} == {None}
 
 
 def test_a_metric_that_is_precise_passes_although_another_kept_its_point_from_ending():
-    rates = {**dict.fromkeys(BOTH.metrics, STEADY), 'file_stat@flat': NOISY}
+    rates = {**dict.fromkeys(planned_metrics(BOTH), STEADY), 'file_stat@flat': NOISY}
     result = judge_case(BOTH, records_of(BOTH, rates))
-    assert verdicts(result) == {**dict.fromkeys(BOTH.metrics, 'PASS'), 'file_stat@flat': 'INCONCLUSIVE'}
+    assert verdicts(result) == {**dict.fromkeys(planned_metrics(BOTH), 'PASS'), 'file_stat@flat': 'INCONCLUSIVE'}
     assert result.reasons == ('file_stat@flat: INCONCLUSIVE: not within 10 % after 20 repetitions',)
 
 
 @pytest.mark.parametrize(('count', 'verdict'), [(5, 'INCONCLUSIVE'), (6, 'PASS')])
 def test_a_metric_is_precise_only_with_the_repetitions_that_one_alone_would_have_had(count, verdict):
-    rates = {**dict.fromkeys(BOTH.metrics, STEADY[:count]), 'file_stat@flat': NOISY[:count]}
+    rates = {**dict.fromkeys(planned_metrics(BOTH), STEADY[:count]), 'file_stat@flat': NOISY[:count]}
     records = records_of(BOTH, rates)
     assert records.end.stopped == {'flat': 'budget'}
     found = verdicts(judge_case(BOTH, records))
     assert (found['file_create@flat'], found['file_stat@flat']) == (verdict, 'INCONCLUSIVE')
 
 
-def test_a_launch_that_cannot_be_believed_makes_all_its_metrics_invalid_and_the_point_with_them():
+def test_a_launch_that_is_not_valid_makes_all_its_metrics_invalid_and_the_point_with_them():
     result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0], findings={'stat@flat': WRONG}))
     assert set(verdicts(result).values()) == {'INVALID'}
     whys = {each.metric: each.why for each in result.metrics}
-    assert whys['file_stat@flat'] == whys['directory_stat@flat'] == 'T20: the clients waited'
-    assert whys['file_create@flat'] == 'the other operation of this point cannot be believed'
+    assert whys['file_stat@flat'] == whys['directory_stat@flat'] == 'T20: the tasks waited'
+    assert whys['file_create@flat'] == 'another launch of this point is not valid'
 
 
 def test_a_phase_that_was_not_measured_is_incomplete():
-    records = records_of(BOTH, {name: 6 * [5000.0] for name in BOTH.metrics if 'remove' not in name})
+    records = records_of(BOTH, {name: 6 * [5000.0] for name in planned_metrics(BOTH) if 'remove' not in name})
     found = verdicts(judge_case(BOTH, records))
     assert {name for name, verdict in found.items() if verdict == 'INCOMPLETE'} == {
         'directory_remove@flat',
@@ -83,21 +93,21 @@ def test_a_phase_that_was_not_measured_is_incomplete():
 
 
 def test_a_reference_of_one_metric_judges_that_one_alone():
-    held = Criteria(
-        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'baseline', '2026-11-20'),)
-    )
+    held = Criteria(references=(Reference('file_create@flat', 8000.0, -0.1, None, 'op/s', 'baseline', '2026-11-20'),))
     result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0]), held)
     assert result.verdict is Verdict.FAIL
     assert [name for name, verdict in verdicts(result).items() if verdict == 'FAIL'] == ['file_create@flat']
-    assert 'wanted at least 7200 ops/s' in result.reasons[0]
+    assert 'wanted at least 7200 op/s' in result.reasons[0]
 
 
 @pytest.mark.parametrize(
     ('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE'), ('unknown', 'INCONCLUSIVE')]
 )
-def test_looks_that_a_client_may_have_answered_itself_accept_nothing(cache, verdict):
-    plan = plan_of(TREE, FLAT_TREE, profile='acceptance')
-    references = tuple(Reference(name, 100.0, -0.1, None, 'ops/s', 'contract', '2026-11-20') for name in plan.metrics)
+def test_lookups_that_a_client_may_have_answered_itself_accept_nothing(cache, verdict):
+    plan = plan_of(FLAT, FLAT_TREE, profile='acceptance')
+    references = tuple(
+        Reference(name, 100.0, -0.1, None, 'op/s', 'contract', '2026-11-20') for name in planned_metrics(plan)
+    )
     rates = 6 * [2000 / PHASE_MIN_S]
     found = verdicts(judge_case(plan, records_of(plan, rates, cache=cache), Criteria(references=references)))
     assert found == {
@@ -111,30 +121,28 @@ def test_looks_that_a_client_may_have_answered_itself_accept_nothing(cache, verd
 @pytest.mark.parametrize('rate', [9000.0, 5000.0])
 @pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
 def test_a_phase_of_less_than_seconds_neither_meets_nor_fails_a_contract(profile, rate):
-    plan = plan_of(TREE, FLAT_TREE, profile=profile, sizing=Sizing(1000, 1, 0.0, 0.0, pinned=1000))
-    held = Criteria(
-        references=(Reference('file_create@flat', 8000.0, -0.1, None, 'ops/s', 'contract', '2026-11-20'),)
-    )
+    plan = plan_of(FLAT, FLAT_TREE, profile=profile, sizing=Sizing(1000, 1, 0.0, 0.0, pinned=1000))
+    held = Criteria(references=(Reference('file_create@flat', 8000.0, -0.1, None, 'op/s', 'contract', '2026-11-20'),))
     result = judge_case(plan, records_of(plan, 6 * [rate]), held)
     assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
-    assert 'less than 7.5 s' in result.reasons[0] and 'files_per_client' in result.reasons[0]
+    assert 'less than 7.5 s' in result.reasons[0] and 'files_per_task' in result.reasons[0]
 
 
 def test_a_phase_of_less_than_seconds_decides_no_criterion_of_an_acceptance():
     contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
-    rates = {name: 6 * [9000.0 if name.endswith('@private') else 5000.0] for name in TWO.metrics}
+    rates = {name: 6 * [9000.0 if name.endswith('@private') else 5000.0] for name in planned_metrics(TWO)}
     accepted = TWO._replace(profile='acceptance')
     assert judge_case(accepted, records_of(accepted, rates), enforcing(contention)).verdict is Verdict.INCONCLUSIVE
     long_rates = {name: [rate / 1000 for rate in column] for name, column in rates.items()}
     assert judge_case(accepted, records_of(accepted, long_rates), enforcing(contention)).verdict is Verdict.PASS
 
 
-AGAIN = Trees((('891', MetadataTree(files_per_directory=891)),), tasks=1, pauses_s=(0.5, 10.0))
+AGAIN = listing(891, (0.5, 10.0)), Sweep('entries', (891,))
 
 
 def test_only_the_first_listing_of_a_launch_is_cold():
-    plan = plan_of(LISTING, AGAIN)
-    found = {each.operation: each.cache for each in judge_case(plan, records_of(plan, 6 * [1000.0])).metrics}
+    plan = plan_of(*AGAIN)
+    found = {each.name: each.cache for each in judge_case(plan, records_of(plan, 6 * [1000.0])).metrics}
     assert found == {
         'ls_first': 'cold',
         **dict.fromkeys(('ls_second', 'ls_third', 'ls_fourth', 'ls_after_0.5s', 'ls_after_10s'), 'listed before'),
@@ -151,26 +159,24 @@ def test_only_the_first_listing_of_a_launch_is_cold():
     ],
 )
 def test_what_was_listed_before_neither_meets_nor_fails_a_contract(name, rate, doubt):
-    plan = plan_of(LISTING, AGAIN, profile='acceptance')
-    held = Criteria(references=(Reference(name, 0.9 * rate, -0.1, None, 'entries/s', 'contract', '2026-11-20'),))
+    plan = plan_of(*AGAIN, profile='acceptance')
+    held = Criteria(references=(Reference(name, 0.9 * rate, -0.1, None, 'op/s', 'contract', '2026-11-20'),))
     result = judge_case(plan, records_of(plan, 6 * [rate]), held)
     assert result.verdict is (Verdict.INCONCLUSIVE if doubt else Verdict.PASS)
     assert [doubt in reason for reason in result.reasons] == [True] * bool(doubt)
 
 
 def test_what_was_listed_before_may_have_a_baseline_of_its_own():
-    plan = plan_of(LISTING, AGAIN)
-    held = Criteria(
-        references=(Reference('ls_fourth@891', 900.0, -0.1, None, 'entries/s', 'baseline', '2026-11-20'),)
-    )
+    plan = plan_of(*AGAIN)
+    held = Criteria(references=(Reference('ls_fourth@891', 900.0, -0.1, None, 'op/s', 'baseline', '2026-11-20'),))
     assert judge_case(plan, records_of(plan, 6 * [1000.0]), held).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(('cache', 'verdict'), [('cold', 'PASS'), ('cached', 'INCONCLUSIVE')])
-def test_an_acceptance_may_be_held_against_what_listing_again_shows(cache, verdict):
-    plan = plan_of(LISTING, AGAIN, profile='acceptance')
+def test_an_acceptance_may_be_compared_with_what_listing_again_shows(cache, verdict):
+    plan = plan_of(*AGAIN, profile='acceptance')
     kept = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
-    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in plan.metrics}
+    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in planned_metrics(plan)}
     assert judge_case(plan, records_of(plan, rates, cache=cache), enforcing(kept)).verdict == verdict
 
 
@@ -178,26 +184,25 @@ def test_an_acceptance_may_be_held_against_what_listing_again_shows(cache, verdi
 
 
 def with_percentiles(records, *columns):
-    """The record whose nth measured launch of 'create' has these percentiles of its files; () has none."""
+    """The record whose nth measured launch of 'create' has these percentiles of its files."""
     samples = []
     for sample in records.samples:
-        if (sample.stage, sample.operation) == ('measured', 'create'):
-            rates = tuple(
-                rate._replace(percentiles_s=columns[sample.repetition]) if rate.metric == 'file_create' else rate
-                for rate in sample.measurement.rates
+        if (sample.stage, sample.phase) == ('measured', 'create'):
+            metrics = tuple(
+                each._replace(percentiles_s=columns[sample.repetition]) if each.name == 'file_create' else each
+                for each in sample.measurement.metrics
             )
-            sample = sample._replace(measurement=sample.measurement._replace(rates=rates))
+            sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
         samples.append(sample)
     return records._replace(samples=samples)
 
 
 def test_percentiles_are_the_medians_over_the_repetitions():
-    columns = [(0.001 * n, 0.002 * n, 0.003 * n) for n in (1, 2, 9)] + 3 * [()]
+    columns = [{'p50': 0.001 * n, 'p99.9': 0.003 * n} for n in (1, 2, 9)] + 3 * [{}]
     result = judge_case(BOTH, with_percentiles(records_of(BOTH, 6 * [5000.0]), *columns))
     found = {each.metric: each.percentiles_s for each in result.metrics}
-    assert found.pop('file_create@flat') == (0.002, 0.004, 0.006)
-    assert len(LATENCIES) == 3
-    assert set(found.values()) == {()}
+    assert found.pop('file_create@flat') == {'p50': 0.002, 'p99.9': 0.006}
+    assert not any(found.values())
 
 
 # Expectations of points and of metrics
@@ -206,29 +211,34 @@ def test_percentiles_are_the_medians_over_the_repetitions():
 @pytest.mark.parametrize(('private', 'word'), [(9000.0, 'holds'), (5100.0, 'fails')])
 def test_two_points_of_a_case_are_compared(private, word):
     contention = PointAtLeast(metric='file_create', at='private', than='shared', times=1.1, id='G1', **SOURCE)
-    rates = {name: 6 * [private if name.endswith('@private') else 5000.0] for name in TWO.metrics}
+    rates = {name: 6 * [private if name.endswith('@private') else 5000.0] for name in planned_metrics(TWO)}
     result = judge_case(TWO, records_of(TWO, rates), enforcing(contention))
     assert [(each.subject, each.relation.verdict) for each in result.expectations] == [('file_create', word)]
     assert result.verdict is (Verdict.PASS if word == 'holds' else Verdict.FAIL)
 
 
 def test_two_metrics_of_one_launch_are_compared():
-    plan = plan_of(LISTING, Trees((('891', MetadataTree(files_per_directory=891)),), tasks=1, pauses_s=(10.0,)))
+    plan = plan_of(listing(891, (10.0,)), Sweep('entries', (891,)))
     cached = AtLeast(metric='ls_fourth', than='ls_first', times=5.0, id='G2', **SOURCE)
-    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in plan.metrics}
+    rates = {name: 6 * [14.0 if name == 'ls_fourth@891' else 1.0] for name in planned_metrics(plan)}
     result = judge_case(plan, records_of(plan, rates), enforcing(cached))
     assert (result.expectations[0].relation.verdict, result.verdict) == ('holds', Verdict.PASS)
-    assert {each.unit for each in result.metrics} == {'entries/s'}
+    assert {each.unit for each in result.metrics} == {'op/s'}
 
 
 def test_the_value_of_a_point_on_the_axis_of_entries_is_its_files():
-    sweep = Trees(tuple((str(n), MetadataTree(files_per_directory=n)) for n in (10, 100)), 'entries', tasks=1)
-    plan = plan_of(LISTING, sweep)
+    plan = plan_of(listing(10), Sweep('entries', (100, 10)))
     curves = judge_case(plan, records_of(plan, 6 * [1.0])).curves
-    assert (curves.axis, curves.values) == ('entries', {'10': 10, '100': 100})
+    assert (curves.axis.name, curves.values) == ('entries', {'10': 10, '100': 100})
 
 
-# Facts and promises
+def test_points_lie_on_their_axis_in_its_order_whatever_the_order_of_the_sweep():
+    plan = plan_of(listing(10), Sweep('entries', (100, 10)))
+    curves = judge_case(plan, records_of(plan, 6 * [1.0])).curves
+    assert {tuple(points) for points in curves.samples.values()} == {tuple(curves.values)} == {('10', '100')}
+
+
+# Facts and guarantees
 
 
 def with_facts(records, *facts_by_repetition):
@@ -244,19 +254,19 @@ def with_facts(records, *facts_by_repetition):
 OTHERS = tuple(Fact(f'other{n}', True, 'it held') for n in range(40))
 
 
-def of_fact(*holds, enforced=True, plan=TWO_CLIENTS, **changes):
-    """The result where one promise was found so in each repetition; all others hold, and it does after the last."""
+def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
+    """The result where one guarantee was found so in each repetition; all others hold, and it does after the last."""
     found = [(Fact('kept', each, f'in repetition {n} it was {each}'), *OTHERS) for n, each in enumerate(holds)]
     found += (6 - len(found)) * [(Fact('kept', True, 'it held'), *OTHERS)]
     count = 4 if plan.stopping.fixed else 6
     records = with_facts(records_of(plan, count * [1.0], **changes), *found)
-    promise = Promise(fact='kept', id='P', **SOURCE)
-    return judge_case(plan, records, enforcing(promise) if enforced else Criteria((promise,)))
+    guarantee = Guarantee(fact='kept', id='P', **SOURCE)
+    return judge_case(plan, records, enforcing(guarantee) if enforced else Criteria((guarantee,)))
 
 
 def test_every_fact_is_told_once():
-    result = judge_case(TWO_CLIENTS, records_of(TWO_CLIENTS, 6 * [1.0]))
-    assert [(each.name, each.holds) for each in result.facts] == [(PROMISES[0], True), (PROMISES[1], False)]
+    result = judge_case(SEMANTICS, records_of(SEMANTICS, 6 * [1.0]))
+    assert [(each.name, each.holds) for each in result.facts] == [(GUARANTEES[0], True), (GUARANTEES[1], False)]
 
 
 @pytest.mark.parametrize(
@@ -272,39 +282,96 @@ def test_a_fact_is_told_as_it_was_when_it_was_worst(holds, told):
     assert of_fact(*holds).facts == (Fact('kept', *told), *OTHERS)
 
 
-def test_a_fact_of_a_launch_that_cannot_be_believed_is_not_told():
-    assert of_fact(False, findings={'probe@two': WRONG}).facts == ()
+def test_a_fact_of_a_launch_that_is_not_valid_is_not_told():
+    assert of_fact(False, findings={'probe@2tasks': WRONG}).facts == ()
 
 
 @pytest.mark.parametrize(
     ('holds', 'verdict'),
     [([], 'PASS'), ([True, False], 'FAIL'), ([True, None], 'INCONCLUSIVE')],
 )
-def test_a_promise_that_is_enforced_decides(holds, verdict):
+def test_a_guarantee_that_is_enforced_decides(holds, verdict):
     assert of_fact(*holds).verdict == verdict
 
 
-def test_the_reason_of_a_broken_promise_has_its_id_and_what_was_seen():
+def test_the_reason_of_a_broken_guarantee_has_its_id_and_what_was_seen():
     assert of_fact(False).reasons == ('P: FAIL: kept: in repetition 0 it was False',)
 
 
-def test_a_broken_promise_is_context_unless_it_is_enforced():
+def test_a_broken_guarantee_is_context_unless_it_is_enforced():
     result = of_fact(False, enforced=False)
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
 
 
-def test_a_smoke_test_can_break_a_promise_too():
-    smoke = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), **SMOKE)
+def test_a_smoke_test_can_break_a_guarantee_too():
+    smoke = plan_of(*TWO_TASKS, **SMOKE)
     assert of_fact(plan=smoke).verdict is Verdict.PASS
     assert of_fact(False, plan=smoke).verdict is Verdict.FAIL
 
 
-def test_a_promise_is_criterion_enough_for_an_acceptance():
-    accepted = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), profile='acceptance')
+def test_a_guarantee_is_criterion_enough_for_an_acceptance():
+    accepted = plan_of(*TWO_TASKS, profile='acceptance')
     assert of_fact(plan=accepted).verdict is Verdict.PASS
     assert of_fact(plan=accepted, enforced=False).verdict is Verdict.INCONCLUSIVE
 
 
 def test_how_many_facts_hold_is_a_figure_that_judges_nothing():
-    result = judge_case(TWO_CLIENTS, records_of(TWO_CLIENTS, 6 * [0.0]))
-    assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.PASS, 'facts', (0.0,) * 6)
+    result = judge_case(SEMANTICS, records_of(SEMANTICS, 6 * [0.0]))
+    assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.PASS, '', (0.0,) * 6)
+
+
+# Metrics of which less is better
+
+
+class Timed(Tree):
+    """Trees of which every phase gives a latency beside its rates."""
+
+    name = 'timed'
+
+    def metrics(self, point, phase):
+        return (*super().metrics(point, phase), MetricType(f'{phase}_latency', 's', LOWER))
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """The plan of a sweep over tasks of such a kind."""
+    monkeypatch.setitem(KINDS, 'timed', Timed())
+    return plan_of(FLAT._replace(kind='timed', phases=('create',)), Sweep('tasks', (1, 2)))
+
+
+def with_latencies(plan, seconds):
+    """The record of the plan with these latencies, of every repetition, by the point's label."""
+    figures = {name: 6 * [5000.0] for name in planned_metrics(plan)}
+    return records_of(plan, {**figures, **{f'create_latency@{label}': 6 * [each] for label, each in seconds.items()}})
+
+
+def test_a_latency_has_its_unit_and_direction(timed):
+    result = judge_case(timed, with_latencies(timed, {'1task': 0.001, '2tasks': 0.002}))
+    assert [(each.name, each.unit, each.better) for each in result.metrics[:2]] == [
+        ('file_create', 'op/s', 'higher'),
+        ('create_latency', 's', 'lower'),
+    ]
+    assert result.metrics[1].values == pytest.approx(6 * [0.001])
+
+
+@pytest.mark.parametrize(('later', 'verdict'), [(0.002, 'PASS'), (0.0005, 'FAIL')])
+def test_a_latency_degrades_where_it_rises(timed, later, verdict):
+    worse = Degrades(metric='create_latency', id='D1', **SOURCE)
+    result = judge_case(timed, with_latencies(timed, {'1task': 0.001, '2tasks': later}), enforcing(worse))
+    assert result.verdict == verdict
+
+
+@pytest.mark.parametrize(('seconds', 'verdict'), [(0.001, 'PASS'), (0.003, 'FAIL')])
+def test_a_latency_that_is_too_long_misses_its_reference(timed, seconds, verdict):
+    held = Criteria(references=(Reference('create_latency@1task', 0.002, None, 0.1, 'ms', 'baseline', '2026-11-20'),))
+    assert judge_case(timed, with_latencies(timed, {'1task': seconds, '2tasks': 0.002}), held).verdict == verdict
+
+
+def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
+    pinned = Site(tuple(Layout(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
+    points = tuple(expand(Sweep('mdt'), FLAT._replace(kind='timed', phases=('create',)), Allocation(1, 2), pinned))
+    plan = timed._replace(axis=AXES['mdt'], points=points)
+    records = with_latencies(plan, {f'mdt{n:04d}': 0.0001 if n == 2 else 0.001 for n in range(4)})
+    result = judge_case(plan, records)
+    assert {place.verdict for place in result.isolation.places} == {USUAL}
+    assert [(each.metric, each.unit) for each in result.isolation.columns] == [('file_create', 'op/s')]

@@ -20,7 +20,7 @@ def told(make):
     def tell(*launches):
         plan = make.plan()
         records = make.records(plan, make.even_rates(plan))
-        point = [each.point for each in records.samples if each.point.label == '32MiB'][0]
+        point = next(each.point for each in records.samples if each.point.label == '32MiB')
         issued = tuple(each._replace(point=point) for each in launches)
         records = records._replace(issued=issued)
         html = page(make.session(make.case(plan, records)))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from builders import FLAT_TREE, moved, plan_of, records_of
-from seatrial.model.namespace import TREE
-from seatrial.model.units import GIB
+from builders import FLAT, FLAT_TREE, moved, plan_of, records_of
+from seatrial.model.units import GIB, MIB
 
 
 @pytest.fixture
@@ -14,20 +13,20 @@ def plan():
 
 @pytest.fixture
 def measurement(plan):
-    """Two clients that move 64 MiB each in a second."""
-    return moved(plan.points[0], 128.0)
+    """Two tasks that move 64 MiB each in a second."""
+    return moved(plan.points[0], 128.0 * MIB)
 
 
 @pytest.fixture
 def records(plan):
     """A complete record: a warm-up, then every metric six times: converged after four, and two more."""
-    return records_of(plan, 6 * [128.0], memory_bytes=GIB)
+    return records_of(plan, 6 * [128.0 * MIB], memory_bytes=GIB)
 
 
 @pytest.fixture
 def tree_plan():
-    """Two clients with a thousand empty files each in one directory, created, looked at, read and removed."""
-    return plan_of(TREE, FLAT_TREE)
+    """Two tasks with a thousand empty files each in one directory, created, statted, read and removed."""
+    return plan_of(FLAT, FLAT_TREE)
 
 
 @pytest.fixture

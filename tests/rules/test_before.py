@@ -3,13 +3,13 @@
 import pytest
 
 from seatrial.model.units import GIB, MIB
-from seatrial.rules.before import Ground, peak
+from seatrial.rules.before import Environment, peak
 from seatrial.rules.registry import BEFORE, findings
 
 
 @pytest.fixture
-def ground(plan):
-    return Ground(
+def environment(plan):
+    return Environment(
         plan=plan,
         lock_held=None,
         outside=None,
@@ -28,12 +28,12 @@ def ground(plan):
     )
 
 
-def broken(ground):
-    return [(each.rule, each.effect) for each in findings(BEFORE, ground)]
+def broken(environment):
+    return [(each.rule, each.effect) for each in findings(BEFORE, environment)]
 
 
-def test_good_ground_breaks_no_rule(ground):
-    assert broken(ground) == []
+def test_a_good_environment_breaks_no_rule(environment):
+    assert broken(environment) == []
 
 
 @pytest.mark.parametrize(
@@ -55,56 +55,57 @@ def test_good_ground_breaks_no_rule(ground):
         ({'layout_fault': 'no layouts'}, 'P5'),
     ],
 )
-def test_each_fault_refuses_the_run(ground, change, rule):
-    assert broken(ground._replace(**change)) == [(rule, 'refuse')]
+def test_each_fault_refuses_the_run(environment, change, rule):
+    assert broken(environment._replace(**change)) == [(rule, 'refuse')]
 
 
-def test_records_on_the_target_by_permission_are_labelled(ground):
-    allowed = ground.plan._replace(target=ground.plan.target._replace(records_on_target=True))
-    assert broken(ground._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
+def test_records_on_the_target_by_permission_are_labelled(environment):
+    allowed = environment.plan._replace(target=environment.plan.target._replace(records_on_target=True))
+    assert broken(environment._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
 
 
-def test_the_arithmetic_of_space_is_shown_with_the_mend(ground):
-    said = findings(BEFORE, ground._replace(free_bytes=MIB))[0].sentence
+def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
+    said = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
     assert '129 MiB (135266304 B)' in said and 'free space: 1 MiB (1048576 B)' in said and 'smaller sizes' in said
 
 
-def test_unknown_offers_refuse_nothing(ground):
-    assert broken(ground._replace(free_bytes=None, free_inodes=None)) == []
+def test_unknown_offers_refuse_nothing(environment):
+    assert broken(environment._replace(free_bytes=None, free_inodes=None)) == []
 
 
-def test_the_peak_of_a_file_a_client_is_all_of_them(plan):
+def test_the_peak_of_a_file_a_task_is_all_of_them(plan):
     assert peak(plan, 64 * MIB)['bytes'] >= 128 * MIB
     assert peak(plan, 64 * MIB)['inodes'] >= 2
 
 
 def test_the_peak_of_a_file_that_all_read_is_one(plan):
-    whole = plan._replace(workload=plan.workload._replace(files='single', operations=('read',)))
+    points = tuple(point._replace(files='single', phases=('read',)) for point in plan.points)
+    whole = plan._replace(points=points)
     assert 64 * MIB <= peak(whole, 64 * MIB)['bytes'] < 128 * MIB
 
 
-def labels(ground):
-    return [each.sentence for each in findings(BEFORE, ground) if (each.rule, each.effect) == ('P20a', 'label')]
+def labels(environment):
+    return [each.sentence for each in findings(BEFORE, environment) if (each.rule, each.effect) == ('P20a', 'label')]
 
 
-def test_connections_that_are_not_seen_are_a_label(ground):
-    assert labels(ground) == [] and labels(ground._replace(unseen='')) == []
-    (said,) = labels(ground._replace(unseen='osc/*/state: Permission denied'))
+def test_connections_that_are_not_seen_are_a_label(environment):
+    assert labels(environment) == [] and labels(environment._replace(unseen='')) == []
+    (said,) = labels(environment._replace(unseen='osc/*/state: Permission denied'))
     assert said.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
 
 
 @pytest.mark.parametrize(('unseen', 'told'), [(None, False), ('', True)])
-def test_of_several_nodes_the_connections_of_one_are_seen_and_that_is_said_alike_in_every_case(ground, unseen, told):
+def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, told):
     def on(nodes):
-        plan = ground.plan
-        return labels(ground._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))
+        plan = environment.plan
+        return labels(environment._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))
 
     assert on(1) == []
     assert on(2) == on(64) and [('first node' in said) for said in on(2)] == [True] * told
 
 
-def test_a_target_that_limits_the_space_is_named(ground):
-    tight = ground._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
+def test_a_target_that_limits_the_space_is_named(environment):
+    tight = environment._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
     (said,) = [each.sentence for each in findings(BEFORE, tight)]
     assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in said
     (said,) = [each.sentence for each in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]

@@ -2,14 +2,17 @@
 
 import pytest
 
-from builders import FLAT, moved, plan_of, records_of, sample_of
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
+from builders import FLAT_TREE, moved, plan_of, records_of, sample_of
 from seatrial.model.plan import digest
 from seatrial.model.record import Finding, Records
-from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import CaseSeen, measured, working_set
 from seatrial.rules.registry import CASE, findings
+from seatrial.workload.listing import listing
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import HOLDING, posix_semantics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 
 def broken(plan, records):
@@ -35,27 +38,29 @@ def test_t15_no_end_record_means_the_job_died(plan, records):
     assert found[0].rule == 'T15' and 'died' in found[0].sentence
 
 
-FATE = 'Slurm says: cancelled by alice after 12 s'
+JOB_STATE = 'Slurm says: cancelled by alice after 12 s'
 
 
 def test_t15_of_a_job_that_died_says_what_slurm_said(plan, records):
-    found = findings(CASE, CaseSeen(plan, records._replace(end=None, fate=FATE)))
-    assert found[0].sentence.startswith(f'the job died: it left no end record; {FATE}; ')
+    found = findings(CASE, CaseSeen(plan, records._replace(end=None, job_state=JOB_STATE)))
+    assert found[0].sentence.startswith(f'the job died: it left no end record; {JOB_STATE}; ')
 
 
 def test_t15_of_a_job_without_a_record_does_not_say_that_it_never_started_if_slurm_can_tell(plan):
-    found = findings(CASE, CaseSeen(plan, Records(None, None, [], None, None, 0, FATE)))
-    assert found[0].sentence.startswith(f'the job left no record; {FATE}; ')
+    found = findings(CASE, CaseSeen(plan, Records(None, None, [], None, None, 0, JOB_STATE)))
+    assert found[0].sentence.startswith(f'the job left no record; {JOB_STATE}; ')
 
 
-def test_t15_of_an_interrupted_job_says_who_told_it(plan, records):
-    ended = records._replace(end=records.end._replace(reason='interrupted', why='interrupted by SIGTERM'), fate=FATE)
+def test_t15_of_an_interrupted_job_says_what_ended_it(plan, records):
+    ended = records._replace(
+        end=records.end._replace(reason='interrupted', why='interrupted by SIGTERM'), job_state=JOB_STATE
+    )
     found = findings(CASE, CaseSeen(plan, ended))
-    assert found[0].sentence.startswith(f'interrupted by SIGTERM; {FATE}; ')
+    assert found[0].sentence.startswith(f'interrupted by SIGTERM; {JOB_STATE}; ')
 
 
 def test_t15_the_end_record_comes_first(plan, records):
-    assert broken(plan, records._replace(fate=FATE)) == []
+    assert broken(plan, records._replace(job_state=JOB_STATE)) == []
 
 
 @pytest.mark.parametrize('reason', ['refused', 'interrupted', 'failed'])
@@ -65,10 +70,10 @@ def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
 
 
 def test_t5_a_missing_metric_is_named(plan, records):
-    fewer = [s for s in records.samples if (s.point, s.operation) != ('4objects', 'read')]
+    fewer = [s for s in records.samples if (s.point.label, s.phase) != ('32MiB', 'read')]
     found = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
     assert [each.rule for each in found if each.effect != 'label'] == ['T5']
-    assert 'read@4objects' in found[0].sentence
+    assert 'read@32MiB' in found[0].sentence
 
 
 def test_t14_a_measured_launch_without_a_warm_up_before_it_is_invalid(plan, records):
@@ -85,19 +90,21 @@ def test_r1_a_record_of_another_plan_is_invalid(plan, records):
 
 
 def test_r2_a_damaged_line_leaves_the_case_incomplete(plan, records):
-    found = findings(CASE, CaseSeen(plan, records._replace(torn=2)))
+    found = findings(CASE, CaseSeen(plan, records._replace(truncated=2)))
     assert [(each.rule, each.effect) for each in found if each.effect != 'label'] == [('R2', 'incomplete')]
 
 
 def first_changed(records, **fields):
-    """The first measured sample with other fields."""
+    """The first measured sample with other fields; a point is that with another share of each task."""
     at = next(i for i, s in enumerate(records.samples) if s.stage == 'measured')
     samples = [*records.samples]
+    if 'point' in fields:
+        fields['point'] = samples[at].point._replace(bytes_per_task=1, files_per_directory=1)
     samples[at] = samples[at]._replace(**fields)
     return records._replace(samples=samples)
 
 
-@pytest.mark.parametrize('change', [{'repetition': 1}, {'per_client': 1}, {'exit_status': 1}])
+@pytest.mark.parametrize('change', [{'repetition': 1}, {'point': None}, {'exit_status': 1}])
 def test_r3_a_sample_that_does_not_fit_the_others_is_invalid(plan, records, change):
     assert broken(plan, first_changed(records, **change)) == ['R3']
 
@@ -108,23 +115,23 @@ def test_r3_a_sample_that_is_there_twice_or_gone_is_invalid(plan, records):
 
 
 @pytest.mark.parametrize('said', ['', 'foo', 'exhausted', 'fixed', 'budget', 'invalid'])
-def test_r3_the_job_is_not_believed_why_a_point_ended(plan, records, said):
-    ended = records._replace(end=records.end._replace(stopped={**records.end.stopped, '2objects': said}))
+def test_r3_why_a_point_ended_is_computed_from_the_samples(plan, records, said):
+    ended = records._replace(end=records.end._replace(stopped={**records.end.stopped, '16MiB': said}))
     assert broken(plan, ended) == ['R3']
 
 
 def test_r3_scattered_samples_are_not_converged_because_the_job_says_so(plan, records):
     samples = [
-        s._replace(measurement=s.measurement._replace(seconds=1.0 + s.repetition)) if s.stage == 'measured' else s
+        s._replace(measurement=moved(s.point, 100.0 * MIB / (1 + s.repetition), s.phase)) if s.sizing else s
         for s in records.samples
     ]
     assert broken(plan, records._replace(samples=samples)) == ['R3']
 
 
 def test_c1_a_sweep_without_all_of_its_points_is_labelled(plan, records):
-    fewer = plan._replace(left_out=(8, 16))
+    fewer = plan._replace(left_out=('8MiB', '64MiB'))
     said = labels(fewer, records._replace(start=records.start._replace(plan=digest(fewer))))
-    assert any('2 values of the sweep over objects do not fit (8, 16)' in each for each in said)
+    assert any('not all transfer sizes fit; left out: 8MiB, 64MiB; ' in each for each in said)
 
 
 def test_samples_of_an_earlier_size_do_not_count(plan, records):
@@ -138,7 +145,9 @@ def test_p16_short_regions_are_labelled(plan, records):
 
 
 def long(records, seconds=400.0):
-    samples = [s._replace(measurement=s.measurement._replace(seconds=seconds)) for s in records.samples]
+    samples = [
+        s._replace(measurement=moved(s.point, s.point.bytes_moved / seconds, s.phase)) for s in records.samples
+    ]
     return records._replace(samples=samples)
 
 
@@ -148,7 +157,7 @@ def test_p16_undeclared_server_caches_are_labelled(plan, records):
 
 def test_p16_a_small_working_set_is_labelled_and_a_large_one_is_not(plan, records):
     declared = plan._replace(target=plan.target._replace(server_cache_bytes=0, fast_tier_bytes=0))
-    assert 'working set of 2objects is 128 MiB, less than 2 GiB' in labels(declared, long(records))[0]
+    assert 'working set of 16MiB is 128 MiB, less than 2 GiB' in labels(declared, long(records))[0]
     small = long(records)._replace(start=records.start._replace(memory_bytes=64 * MIB))
     assert labels(declared, small) == []
 
@@ -169,8 +178,8 @@ def test_the_working_set_is_twice_the_memory_of_the_points_nodes_and_the_declare
 
 @pytest.fixture
 def both_plan():
-    """Files and directories, created, looked at and removed in the same launches."""
-    return plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+    """Files and directories, created, statted and removed in the same launches."""
+    return plan_of(metadata_tree(files_per_directory=1000, empties_per_directory=1000, scales=True), FLAT_TREE)
 
 
 def test_a_complete_record_of_metadata_breaks_no_rule_and_has_no_label(tree_plan, tree_records):
@@ -179,24 +188,24 @@ def test_a_complete_record_of_metadata_breaks_no_rule_and_has_no_label(tree_plan
 
 def test_a_launch_with_several_metrics_is_a_sample_of_each(both_plan):
     by_metric = measured(both_plan, records_of(both_plan, 6 * [5000.0]))
-    assert {name: len(samples) for name, samples in by_metric.items()} == dict.fromkeys(both_plan.metrics, 6)
+    assert {name: len(samples) for name, samples in by_metric.items()} == dict.fromkeys(planned_metrics(both_plan), 6)
     assert by_metric['file_create@flat'] == by_metric['directory_create@flat']
 
 
-def test_what_is_no_operation_or_no_point_of_the_plan_does_not_count(plan, records):
+def test_what_is_no_phase_or_no_point_of_the_plan_does_not_count(plan, records):
     odd = sample_of(plan, plan.points[0], 'stat', 0, moved(plan.points[0], 100.0))
-    elsewhere = odd._replace(operation='read', point='8objects')
+    elsewhere = odd._replace(phase='read', point=odd.point._replace(label='8MiB'))
     more = records._replace(samples=[*records.samples, odd, elsewhere])
     assert measured(plan, more) == measured(plan, records)
 
 
-def without(records, operation, name):
+def without(records, phase, name):
     """The record in which one launch's engine said nothing of this metric."""
-    at = next(i for i, s in enumerate(records.samples) if (s.stage, s.operation) == ('measured', operation))
+    at = next(i for i, s in enumerate(records.samples) if (s.stage, s.phase) == ('measured', phase))
     sample = records.samples[at]
-    rates = tuple(rate for rate in sample.measurement.rates if rate.metric != name)
+    metrics = tuple(metric for metric in sample.measurement.metrics if metric.name != name)
     samples = [*records.samples]
-    samples[at] = sample._replace(measurement=sample.measurement._replace(rates=rates))
+    samples[at] = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
     return records._replace(samples=samples)
 
 
@@ -204,67 +213,61 @@ def test_r3_a_valid_sample_that_lacks_a_figure_is_invalid(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
     found = findings(CASE, CaseSeen(both_plan, without(records, 'create', 'file_create')))
     assert [(each.rule, each.effect) for each in found] == [('R3', 'invalid')]
-    assert found[0].sentence.startswith('file_create@flat: a sample is called valid and lacks the figure')
+    assert found[0].sentence.startswith('file_create@flat: a sample is said to be valid and lacks the figure')
 
 
 NOISY = [1000.0, 4000.0] * 11  # never within 10 %
 
 
 def test_r3_a_point_ends_when_every_metric_of_its_launches_is_known(both_plan):
-    steady = dict.fromkeys(both_plan.metrics, 6 * [5000.0])
+    steady = dict.fromkeys(planned_metrics(both_plan), 6 * [5000.0])
     assert broken(both_plan, records_of(both_plan, steady)) == []
-    noisy = records_of(both_plan, {**dict.fromkeys(both_plan.metrics, 20 * [5000.0]), 'file_stat@flat': NOISY[:20]})
+    noisy = records_of(
+        both_plan, {**dict.fromkeys(planned_metrics(both_plan), 20 * [5000.0]), 'file_stat@flat': NOISY[:20]}
+    )
     assert noisy.end.stopped == {'flat': 'exhausted'}
     assert broken(both_plan, noisy) == []
     called = noisy._replace(end=noisy.end._replace(stopped={'flat': 'converged'}))
     assert broken(both_plan, called) == ['R3']
 
 
-@pytest.mark.parametrize('change', [{'per_client': 1}, {'exit_status': 1}, {'repetition': 1}])
+@pytest.mark.parametrize('change', [{'point': None}, {'exit_status': 1}, {'repetition': 1}])
 def test_r3_a_sample_of_metadata_that_does_not_fit_the_others_is_invalid(tree_plan, tree_records, change):
     assert broken(tree_plan, first_changed(tree_records, **change)) == ['R3']
 
 
 def test_t5_a_phase_that_was_never_measured_is_named_by_its_metrics(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
-    fewer = [sample for sample in records.samples if sample.operation != 'remove']
+    fewer = [sample for sample in records.samples if sample.phase != 'remove']
     (found,) = findings(CASE, CaseSeen(both_plan, records._replace(samples=fewer)))
     assert (found.rule, found.effect) == ('T5', 'incomplete')
     assert '2 of 7 metrics were not measured (directory_remove@flat, file_remove@flat)' in found.sentence
 
 
-def test_r1_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tree_records):
-    other = tree_plan.points[0]._replace(tree=FLAT._replace(bytes_per_file=1))
-    assert broken(tree_plan._replace(points=(other,)), tree_records) == ['R1']
+def test_r1_and_r3_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tree_records):
+    other = tree_plan.points[0]._replace(bytes_per_file=1)
+    assert broken(tree_plan._replace(points=(other,)), tree_records) == ['R1', 'R3']
 
 
-@pytest.mark.parametrize(
-    ('workload', 'sweep'),
-    [
-        (LISTING, Trees((('10', MetadataTree(files_per_directory=10)),), 'entries', tasks=1)),
-        (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)),
-    ],
-)
-def test_listings_and_promises_are_complete_cases_too(workload, sweep):
+GUARANTEES = (posix_semantics(), Sweep('tasks', (2,)))
+
+
+@pytest.mark.parametrize(('workload', 'sweep'), [(listing(10), Sweep('entries', (10,))), GUARANTEES])
+def test_listings_and_guarantees_are_complete_cases_too(workload, sweep):
     plan = plan_of(workload, sweep)
     assert findings(CASE, CaseSeen(plan, records_of(plan, 6 * [1.0]))) == []
 
 
-def test_a_case_of_which_no_promise_holds_has_converged():
-    plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
-    records = records_of(plan, 6 * [0.0])
-    assert (records.end.stopped, broken(plan, records)) == ({'two': 'converged'}, [])
-
-
-def test_c1_layouts_that_need_more_targets_than_there_are_are_counted(plan, records):
-    fewer = plan._replace(axis='layout', left_out=(3, 4), target=plan.target._replace(osts=4))
-    assert '2 layouts of the check need more OSTs than there are (4)' in labels(fewer, records)[0]
+def test_a_case_of_which_no_guarantee_holds_has_converged():
+    plan = plan_of(*GUARANTEES)
+    records = records_of(plan, {f'{HOLDING}@2tasks': 6 * [0.0]})
+    assert (records.end.stopped, broken(plan, records)) == ({'2tasks': 'converged'}, [])
 
 
 def test_t5_what_a_target_that_was_not_tested_lacks_is_not_said_twice(plan, records):
     closed = Finding('P5b', 'incomplete', 'it cannot be tested')
-    own = [sample for sample in records.samples if sample.point != '4objects' or sample.stage != 'measured']
+    own = [sample for sample in records.samples if sample.point.label != '32MiB' or sample.stage != 'measured']
     only = [sample_of(plan, plan.points[1], 'write', findings=(closed,))]
-    ends = records.end._replace(stopped={**records.end.stopped, '4objects': 'invalid'})
+    ends = records.end._replace(stopped={**records.end.stopped, '32MiB': 'invalid'})
     assert broken(plan, records._replace(samples=[*own, *only], end=ends)) == []
     assert broken(plan, records._replace(samples=own)) == ['T5']

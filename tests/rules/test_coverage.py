@@ -44,13 +44,13 @@ def test_samples_that_depend_on_each_other_are_covered_much_less():
 @pytest.mark.parametrize('noise', [0.03, 0.08, 0.12, 0.25])
 def test_the_array_version_stops_where_the_rule_does(noise, error):
     rule = StoppingRule(error)
-    values = benchmark.normal(np.random.default_rng(5), (150, rule.most + rule.extra), noise)
+    values = benchmark.normal(np.random.default_rng(5), (150, rule.maximum + rule.extra), noise)
     benchmark.check_against_the_rule(values, rule, benchmark.stopped(values, rule), np.arange(150))
 
 
 def test_the_comparison_with_the_rule_notices_a_difference():
     rule = StoppingRule(0.10)
-    values = benchmark.normal(np.random.default_rng(6), (20, rule.most + rule.extra), 0.10)
+    values = benchmark.normal(np.random.default_rng(6), (20, rule.maximum + rule.extra), 0.10)
     wrong = benchmark.stopped(values, rule._replace(max_relative_error=0.02))
     with pytest.raises(AssertionError):
         benchmark.check_against_the_rule(values, rule, wrong, np.arange(20))

@@ -1,45 +1,53 @@
-"""Rules after each launch: what makes a figure INVALID, what only labels it."""
+"""Rules after each launch of data access: what makes a figure INVALID, what only labels it."""
 
 import pytest
 
-from seatrial.model.record import JobTime
-from seatrial.model.workload import FileSpec, files_of
-from seatrial.rules.launch import Launched, cache_label, files_fault
-from seatrial.rules.registry import LAUNCH, RULES, finding, findings
+from seatrial.model.metric import TaskTime
+from seatrial.model.units import MIB
+from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
+from seatrial.rules.registry import RULES, finding
+from seatrial.workload.base import FileSpec
+from seatrial.workload.sweep import AXES
 
-SIZE = 64 << 20
+SIZE = 64 * MIB
 
 
 @pytest.fixture
 def write(plan, measurement):
-    expected = tuple(files_of(plan.workload, plan.points[0]))
-    return Launched(plan, plan.points[0], 'write', measurement, expected, {}, dict(expected), None)
+    point = plan.points[0]
+    launched = Launched(plan, point, 'write', measurement)
+    return launched._replace(after=dict(launched.kind.files(point)))
 
 
 @pytest.fixture
 def read(write):
-    return write._replace(operation='read', before=dict(write.expected), storage_read_bytes=2 * SIZE)
+    return write._replace(phase='read', before=write.after, storage_read_bytes=2 * SIZE)
 
 
 def broken(launched):
-    return [each.rule for each in findings(LAUNCH, launched)]
+    return [each.rule for each in launch_findings(launched)]
 
 
 @pytest.mark.parametrize(
-    ('seconds', 'makes_mib_s', 'rules'),
-    [(0.049, 5000.0, ['P4c']), (0.052, 5000.0, []), (0.049, 0.0, [])],
+    ('seconds', 'data_rate', 'rules'),
+    [(0.049, 5000.0 * MIB, ['P4c']), (0.052, 5000.0 * MIB, []), (0.049, 0.0, [])],
 )
-def test_a_client_that_is_nearly_as_fast_as_it_makes_its_data_is_labelled(write, seconds, makes_mib_s, rules):
+def test_a_task_that_is_nearly_as_fast_as_it_makes_its_data_is_labelled(write, seconds, data_rate, rules):
     # 64 MiB in 51.2 ms are a quarter of 5,000 MiB/s
-    jobs = tuple(job._replace(start_s=0.0, end_s=seconds) for job in write.measurement.jobs)
-    launched = changed(write._replace(makes_mib_s=makes_mib_s), jobs=jobs)
-    assert write.point.bytes_per_client == SIZE
+    tasks = tuple(task._replace(start_s=0.0, end_s=seconds) for task in write.measurement.tasks)
+    launched = changed(write._replace(data_rate=data_rate), tasks=tasks)
+    assert write.point.bytes_per_task == SIZE
     assert [rule for rule in broken(launched) if rule == 'P4c'] == rules
-    assert 'P4c' not in broken(launched._replace(operation='read'))
+    assert 'P4c' not in broken(launched._replace(phase='read'))
 
 
 def changed(launched, **fields):
     return launched._replace(measurement=launched.measurement._replace(**fields))
+
+
+def lasting(launched, seconds):
+    (metric,) = launched.measurement.metrics
+    return changed(launched, metrics=(metric._replace(seconds=seconds),))
 
 
 def test_a_good_write_and_a_cold_read_break_no_rule(write, read):
@@ -54,19 +62,19 @@ def test_p1_a_write_without_fsync_is_invalid_and_a_read_needs_none(write, read):
 def test_p2_a_read_that_storage_did_not_see_is_labelled_cached(read):
     cached = read._replace(storage_read_bytes=int(0.94 * 2 * SIZE))
     assert broken(cached) == ['P2'] and RULES['P2'].effect == 'label'
-    assert cache_label(cached) == 'cached'
-    assert cache_label(read._replace(storage_read_bytes=int(0.951 * 2 * SIZE))) == 'cold'
+    assert cache_state(cached) == 'cached'
+    assert cache_state(read._replace(storage_read_bytes=int(0.951 * 2 * SIZE))) == 'cold'
 
 
 def test_t3_a_read_without_counters_is_labelled_unknown(read):
     assert broken(read._replace(storage_read_bytes=None)) == ['T3'] and RULES['T3'].effect == 'label'
-    assert cache_label(read._replace(storage_read_bytes=None)) == 'unknown'
+    assert cache_state(read._replace(storage_read_bytes=None)) == 'unknown'
 
 
 @pytest.mark.parametrize(('share', 'cache'), [(1.0, 'cold'), (1.24, 'cold'), (1.26, 'unknown'), (50.0, 'unknown')])
 def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, cache):
     busy = read._replace(storage_read_bytes=int(share * 2 * SIZE))
-    assert cache_label(busy) == cache
+    assert cache_state(busy) == cache
     assert broken(busy) == ([] if cache == 'cold' else ['T3'])
     if cache == 'unknown':
         assert 'nothing shows whose it was' in RULES['T3'].check(busy)
@@ -74,14 +82,15 @@ def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, ca
 
 def test_o_direct_in_effect_makes_a_read_cold(read):
     direct = changed(read, direct=True)._replace(storage_read_bytes=None)
-    assert cache_label(direct) == 'cold' and broken(direct) == []
+    assert cache_state(direct) == 'cold' and broken(direct) == []
 
 
-def test_a_file_that_two_clients_of_a_node_read_is_fetched_once_and_so_half_cached(read):
-    one = (FileSpec('data', SIZE),)
-    shared = read._replace(expected=one, before=dict(one), after=dict(one), storage_read_bytes=SIZE)
-    assert cache_label(shared) == 'cached'
-    assert 'only 50 %' in findings(LAUNCH, shared)[0].sentence
+def test_a_file_that_two_tasks_of_a_node_read_is_fetched_once_and_so_half_cached(read):
+    point = read.point._replace(files='single', phases=('read',))
+    one = dict(read.kind.files(point))
+    shared = read._replace(point=point, before=one, after=one, storage_read_bytes=SIZE)
+    assert cache_state(shared) == 'cached'
+    assert 'only 50 %' in launch_findings(shared)[0].sentence
 
 
 def test_t9_another_world_size_is_invalid(write):
@@ -96,36 +105,36 @@ def test_t10_another_node_than_the_one_that_was_named_is_invalid(write):
     assert broken(write._replace(meant=('node1.cluster',))) == []
     named = write._replace(meant=('node2',))
     assert broken(named) == ['T10']
-    assert 'ran on node1 and not on node2' in findings(LAUNCH, named)[0].sentence
+    assert 'ran on node1 and not on node2' in launch_findings(named)[0].sentence
 
 
 @pytest.mark.parametrize(
-    ('axis', 'apart_s', 'rules'), [('objects', 0.2, ['T21']), ('group', 0.2, []), ('group', 0.3, ['T21'])]
+    ('axis', 'apart_s', 'rules'), [('transfer_size', 0.2, ['T21']), ('node', 0.2, []), ('node', 0.3, ['T21'])]
 )
-def test_t21_clients_began_together_or_in_a_node_sweep_nearly_so(write, axis, apart_s, rules):
-    first, second = write.measurement.jobs
-    jobs = (first._replace(host='a'), second._replace(host='b', start_s=apart_s, end_s=first.end_s + apart_s))
-    two = changed(write, jobs=jobs, hosts=('a', 'b'))
-    two = two._replace(plan=two.plan._replace(axis=axis), point=two.point._replace(nodes=2, tasks_per_node=1))
+def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apart_s, rules):
+    first, second = write.measurement.tasks
+    tasks = (first._replace(host='a'), second._replace(host='b', start_s=apart_s, end_s=first.end_s + apart_s))
+    two = changed(write, tasks=tasks, hosts=('a', 'b'))
+    two = two._replace(plan=two.plan._replace(axis=AXES[axis]), point=two.point._replace(nodes=2, tasks_per_node=1))
     assert broken(two) == rules
 
 
 def test_t12_no_time_at_all_is_too_short_and_not_a_zero(write):
-    assert broken(changed(write, seconds=0.0)) == ['T12']
+    assert broken(lasting(write, 0.0)) == ['T12']
 
 
 @pytest.mark.parametrize('seconds', [0.001, 0.499])
 def test_t19_a_short_region_is_invalid_whatever_the_clock(write, seconds):
-    assert broken(changed(write, seconds=seconds)) == ['T19']
-    assert broken(changed(write, seconds=seconds, clock_s=0.0001)) == ['T19'], 'no engine is exact on a short region'
+    assert broken(lasting(write, seconds)) == ['T19']
+    assert broken(lasting(changed(write, clock_s=0.0001), seconds)) == ['T19'], 'no engine is exact on a short region'
 
 
 def test_t19_half_a_second_is_enough(write):
-    assert broken(changed(write, seconds=0.5)) == []
+    assert broken(lasting(write, 0.5)) == []
 
 
 def test_t17_files_must_be_in_full_before_a_read_and_after_every_operation(write, read):
-    name = read.expected[0].name
+    name = min(read.before)
     assert broken(read._replace(before={})) == ['T17']
     assert broken(read._replace(before={**read.before, name: 1})) == ['T17']
     assert broken(read._replace(after={})) == ['T17']
@@ -140,12 +149,12 @@ def test_t17_names_a_file_and_both_sizes():
     assert 'does not know (c)' in (files_fault(expected, {'a': 2, 'b': 2, 'c': 0}) or '')
 
 
-def test_t18_the_bytes_of_each_client_count_and_not_only_their_sum(write):
-    jobs = (JobTime(0, 'h', SIZE + 1, 0.0, 1.0), JobTime(1, 'h', SIZE - 1, 0.0, 1.0))
-    assert broken(changed(write, jobs=jobs)) == ['T18']
+def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
+    tasks = (TaskTime(0, 'h', SIZE + 1, 0.0, 1.0), TaskTime(1, 'h', SIZE - 1, 0.0, 1.0))
+    assert broken(changed(write, tasks=tasks)) == ['T18']
     assert broken(changed(write, bytes_moved=SIZE)) == ['T18']
 
 
-def test_a_finding_that_an_engine_raises_has_the_mend_of_its_rule():
+def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
     said = finding('T8', 'IOR complained')
     assert said.effect == 'invalid' and said.sentence.startswith('IOR complained; ')

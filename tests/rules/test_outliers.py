@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from seatrial.rules.outliers import (
     FEW,
-    LEAST_EFFECT,
+    MIN_EFFECT,
     again,
     alike,
     confirmed,
-    parted,
-    standings,
+    scores,
+    split,
     suspects,
     threshold,
 )
@@ -93,9 +93,9 @@ def test_of_two_the_slower_is_suspected():
 
 
 def test_one_place_has_none_to_be_compared_with():
-    assert standings(steady(100)) == ()
-    assert standings({'n0': [1.0], 'n1': []}) == ()
-    assert standings({}) == ()
+    assert scores(steady(100)) == ()
+    assert scores({'n0': [1.0], 'n1': []}) == ()
+    assert scores({}) == ()
 
 
 def test_a_single_repetition_makes_no_interval():
@@ -119,7 +119,7 @@ def test_a_figure_that_is_none_is_refused(wrong):
 @given(systems)
 def test_the_others_are_those_without_the_place_itself(figures):
     typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    for each in standings(figures):
+    for each in scores(figures):
         others = [value for name, value in typical.items() if name != each.name]
         assert each.figure == typical[each.name]
         assert each.of_the_others == pytest.approx(statistics.median(others))
@@ -129,7 +129,7 @@ def test_the_others_are_those_without_the_place_itself(figures):
 @given(systems)
 def test_a_suspect_is_slower_by_the_effect_and_the_slowest_comes_first(figures):
     found = suspects(figures)
-    assert all(each.effect >= LEAST_EFFECT for each in found)
+    assert all(each.effect >= MIN_EFFECT for each in found)
     assert [each.effect for each in found] == sorted((each.effect for each in found), reverse=True)
 
 
@@ -178,11 +178,11 @@ def test_without_controls_nothing_is_confirmed():
 
 
 @pytest.mark.parametrize(
-    ('places', 'least'),
+    ('components', 'bound'),
     [(16, 4.5), (FEW, 3.7), (64, 3.5), (512, 3.7), (5000, 4.2)],
 )
-def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows(places, least):
-    assert least <= threshold(places, places) < least + 0.2
+def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows(components, bound):
+    assert bound <= threshold(components, components) < bound + 0.2
 
 
 @pytest.mark.parametrize(('places', 'nights'), [(4, 2000), (15, 300), (16, 600), (64, 300), (512, 60)])
@@ -228,52 +228,52 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
 def test_places_of_which_many_are_slow_part_into_groups(places, slow, share, own):
     """Seeded. Neither rule can name them: most are slow, or the scatter is that of the groups."""
     figures = system(random.Random(4), places, 6, own=own, slow=[share] * slow)
-    found = parted(figures)
+    found = split(figures)
     assert found is not None
     assert abs(len(found.slow) - slow) <= places // 100
     assert found.effect == pytest.approx(1 - share, abs=0.05)
     assert 2 * len(suspects(figures)) < slow
 
 
-def test_a_wide_spread_is_parted_too():
+def test_a_wide_spread_is_split_too():
     dice = random.Random(5)
     speeds = [dice.uniform(0.6, 1.0) for _ in range(60)]
     figures = {f'n{n}': [100 * speed * dice.gauss(1, 0.02) for _ in range(6)] for n, speed in enumerate(speeds)}
     assert suspects(figures) == ()
-    assert parted(figures) is not None
+    assert split(figures) is not None
 
 
 @pytest.mark.parametrize('share', [0.93, 0.97])
 def test_halves_that_are_less_than_the_effect_apart_are_no_groups(share):
-    assert parted(system(random.Random(6), 20, 6, slow=[share] * 10)) is None
+    assert split(system(random.Random(6), 20, 6, slow=[share] * 10)) is None
 
 
 @pytest.mark.parametrize('factor', [0.5, 3.0])
 def test_one_of_many_is_no_group(factor):
-    assert parted(system(random.Random(7), 40, 6, slow=[factor])) is None
+    assert split(system(random.Random(7), 40, 6, slow=[factor])) is None
 
 
 def test_what_is_low_in_one_half_of_the_repetitions_only_is_no_group():
     well = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0]
     disturbed = [60.0, 100.0, 61.0, 101.0, 60.0, 99.0]
-    assert parted({'a': well, 'b': well, 'c': disturbed, 'd': disturbed}) is None
+    assert split({'a': well, 'b': well, 'c': disturbed, 'd': disturbed}) is None
 
 
 def test_what_has_no_repetitions_is_in_no_group():
-    assert parted({}) is None
-    assert parted({'n0': [1.0, 1.0]}) is None
-    assert parted({'n0': [100.0], 'n1': [50.0], 'n2': []}) is None
-    found = parted({**steady(100, 50), 'n2': [1.0]})
+    assert split({}) is None
+    assert split({'n0': [1.0, 1.0]}) is None
+    assert split({'n0': [100.0], 'n1': [50.0], 'n2': []}) is None
+    found = split({**steady(100, 50), 'n2': [1.0]})
     assert found is not None and (found.slow, found.fast) == (('n1',), ('n0',))
 
 
 @given(systems, st.sampled_from([0.5, 1024.0]))
 def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, factor):
-    found, other = parted(figures), parted({name: [factor * v for v in own] for name, own in figures.items()})
+    found, other = split(figures), split({name: [factor * v for v in own] for name, own in figures.items()})
     assert (found is None) == (other is None)
     if found is not None and other is not None:
         assert sorted(found.slow + found.fast) == sorted(name for name, own in figures.items() if len(own) > 1)
-        assert found.slow and found.fast and found.effect >= LEAST_EFFECT
+        assert found.slow and found.fast and found.effect >= MIN_EFFECT
         assert (found.slow, found.fast) == (other.slow, other.fast)
 
 
@@ -284,14 +284,14 @@ def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, facto
 def test_a_healthy_system_hardly_ever_parts(places, nights, own, noise):
     """Seeded. As the table in docs/isolation.md."""
     dice = random.Random(2011)
-    false = sum(parted(system(dice, places, 6, noise, own)) is not None for _ in range(nights))
+    false = sum(split(system(dice, places, 6, noise, own)) is not None for _ in range(nights))
     assert false <= 0.02 * nights
 
 
 @pytest.mark.parametrize('places', [512, 5000])
 def test_noise_alone_parts_no_places_however_loud(places):
     """A best cut of the whole would find groups here: of thousands the mean of each side is known to a hair."""
-    assert parted(system(random.Random(2012), places, 6, noise=0.25, own=0.0)) is None
+    assert split(system(random.Random(2012), places, 6, noise=0.25, own=0.0)) is None
 
 
 def test_what_is_surely_less_than_the_effect_apart_is_alike():

@@ -2,11 +2,13 @@
 
 import random
 
-from builders import moved, plan_of, records_of
+from builders import MFWA, moved, plan_of, records_of
 from seatrial.filesystem.lustre_targets import FLAGS
-from seatrial.model.record import FLASH, Finding, JobTime, NodeTime, TargetRow
+from seatrial.model.layout import Layout
+from seatrial.model.metric import NodeTime, TaskTime
+from seatrial.model.point import Allocation
+from seatrial.model.record import FLASH, Finding, TargetRow
 from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Geometry, expand, on_targets, over_osts
 from seatrial.rules.places import (
     ALONE_WORDS,
     NO_KINDS,
@@ -20,54 +22,58 @@ from seatrial.rules.places import (
     second,
     suspected,
 )
+from seatrial.workload.sweep import AXES, Site, Sweep, expand
 from sweeps import names, night, node_plan
 
-BOTH = AccessPattern('multiple', 'whole')
 
-
-def steady(node, operation):
+def steady(node, phase):
     return 100.0
 
 
 def slow(node, factor=0.7):
     dice = random.Random(1)
-    return lambda host, operation: (factor if host == node else 1.0) * dice.gauss(100.0, 1.0)
+    return lambda host, phase: (factor if host == node else 1.0) * dice.gauss(100.0, 1.0)
 
 
-def test_clients_are_reduced_to_one_row_a_node():
+def test_tasks_are_reduced_to_one_row_a_node():
     point = node_plan(2, 3).points[0]
     seconds = {'a': (1.0, 2.0, 4.0), 'b': (1.0, 1.0, 1.0)}
-    jobs = tuple(
-        JobTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + seconds[host][rank % 3])
+    tasks = tuple(
+        TaskTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + seconds[host][rank % 3])
         for rank, host in enumerate('aaabbb')
     )
-    reduced = by_node(moved(point, 100.0)._replace(jobs=jobs))
-    assert reduced.jobs == ()
+    reduced = by_node(moved(point, 100.0)._replace(tasks=tasks))
+    assert reduced.tasks == ()
     assert reduced.nodes == (NodeTime('a', 3, 3 * MIB, 2.0, 4.0), NodeTime('b', 3, 3 * MIB, 1.0, 1.0))
-    assert reduced.nodes[0].bandwidth == 0.75
+    assert reduced.nodes[0].bandwidth == 0.75 * MIB
 
 
-def test_the_median_of_an_even_number_of_clients_lies_between_two():
-    jobs = tuple(JobTime(rank, 'a', MIB, 0.0, float(rank + 1)) for rank in range(2))
-    assert by_node(moved(node_plan(2).points[0], 1.0)._replace(jobs=jobs)).nodes[0].median_s == 1.5
+def test_the_median_of_an_even_number_of_tasks_lies_between_two():
+    tasks = tuple(TaskTime(rank, 'a', MIB, 0.0, float(rank + 1)) for rank in range(2))
+    assert by_node(moved(node_plan(2).points[0], 1.0)._replace(tasks=tasks)).nodes[0].median_s == 1.5
 
 
-def test_a_node_sweep_compares_each_operation_together_and_in_groups():
-    plan = node_plan(3, workload=BOTH)
+def test_a_node_sweep_compares_each_phase_together_and_in_groups():
+    plan = node_plan(3, workload=MFWA)
     found = first(plan, night(plan, steady))
     assert {(each.metric, each.how) for each in found} == {
-        (operation, how) for operation in ('write', 'read') for how in (TOGETHER_WORDS, ALONE_WORDS)
+        (phase, how) for phase in ('write', 'read') for how in (TOGETHER_WORDS, ALONE_WORDS)
     }
     for each in found:
         assert {name: len(values) for name, values in each.figures.items()} == {'n1': 6, 'n2': 6, 'n3': 6}
         assert all(abs(value - 100.0) < 1e-6 for values in each.figures.values() for value in values)
 
 
+def of_osts(count=4, figures=6 * [100.0], **start):
+    pinned = tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(count))
+    points = tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned)))
+    plan = plan_of(axis=AXES['ost'], points=points)
+    return plan, records_of(plan, figures, **start)
+
+
 def test_a_sweep_over_targets_compares_them_by_their_names():
-    sweep = on_targets(over_osts(64 * MIB, MIB), range(3))
-    plan = plan_of(BOTH, sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
-    figures = {f'{operation}@ost{n:04d}': [100.0 + n] * 6 for operation in ('write', 'read') for n in range(3)}
-    found = first(plan, records_of(plan, figures))
+    figures = {f'{phase}@ost{n:04d}': [100.0 + n] * 6 for phase in ('write', 'read') for n in range(3)}
+    found = first(*of_osts(3, figures))
     assert [(each.metric, each.how, sorted(each.figures)) for each in found] == [
         ('write', '', ['ost0000', 'ost0001', 'ost0002']),
         ('read', '', ['ost0000', 'ost0001', 'ost0002']),
@@ -75,17 +81,11 @@ def test_a_sweep_over_targets_compares_them_by_their_names():
     assert all(abs(value - 102.0) < 1e-6 for value in found[0].figures['ost0002'])
 
 
-def of_osts(count=4, **start):
-    sweep = on_targets(over_osts(64 * MIB, MIB), range(count))
-    plan = plan_of(BOTH, sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
-    return plan, records_of(plan, [100.0] * 6, **start)
-
-
 def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
     plan, records = of_osts()
 
     def cache(sample):
-        return 'cached' if sample.operation == 'read' and sample.point in ('ost0000', 'ost0001') else sample.cache
+        return 'cached' if sample.phase == 'read' and sample.point.label in ('ost0000', 'ost0001') else sample.cache
 
     mixed = records._replace(samples=[s._replace(cache=cache(s)) for s in records.samples])
     compared = {each.metric: sorted(each.figures) for each in first(plan, mixed)}
@@ -101,14 +101,14 @@ def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
 
 def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
     plan, records = of_osts()
-    at = next(n for n, s in enumerate(records.samples) if s.stage == 'measured' and s.operation == 'read')
+    at = next(n for n, s in enumerate(records.samples) if s.stage == 'measured' and s.phase == 'read')
     records.samples[at] = records.samples[at]._replace(cache='cached')
     assert alone(plan, first(plan, records)) == {}
 
 
 def test_the_only_cold_target_has_no_equals():
     plan, records = of_osts()
-    samples = [s._replace(cache='cached') if s.cache and s.point != 'ost0003' else s for s in records.samples]
+    samples = [s._replace(cache='cached') if s.cache and s.point.label != 'ost0003' else s for s in records.samples]
     assert alone(plan, first(plan, records._replace(samples=samples))) == {'read': ('ost0003',)}
 
 
@@ -122,23 +122,23 @@ def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
     assert FLAGS['f'] == FLASH  # as the driver tells it
 
 
-def test_samples_that_cannot_be_believed_and_those_of_an_earlier_size_compare_nothing():
+def test_invalid_samples_and_those_of_an_earlier_size_compare_nothing():
     plan = node_plan(2)
     records = night(plan, steady)
-    wrong = Finding('T10', 'invalid', 'the clients ran on n2 and not on n1')
+    wrong = Finding('T10', 'invalid', 'the tasks ran on n2 and not on n1')
     assert first(plan, records._replace(samples=[s._replace(findings=(wrong,)) for s in records.samples])) == ()
     assert first(plan, records._replace(samples=[s._replace(sizing=2) for s in records.samples])) == ()
 
 
 def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
-    plan = node_plan(4, workload=BOTH)
+    plan = node_plan(4, workload=MFWA)
     dice = random.Random(1)
     records = night(plan, slow('n3'))
     assert suspected(plan, records) == {'write': ('n3',), 'read': ('n3',)}
     mixed = night(
         plan,
-        lambda node, operation: (
-            dice.gauss(100.0, 1.0) * {('n1', 'write'): 0.8, ('n2', 'read'): 0.7}.get((node, operation), 1)
+        lambda node, phase: (
+            dice.gauss(100.0, 1.0) * {('n1', 'write'): 0.8, ('n2', 'read'): 0.7}.get((node, phase), 1)
         ),
     )
     assert suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}

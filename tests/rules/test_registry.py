@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seatrial.rules import before, case, issued, launch, names, warmup  # noqa: F401  (they register their rules)
+from seatrial.rules import before, case, issued, launch, warmup  # noqa: F401  (they register their rules)
 from seatrial.rules.registry import RULES, rule
 
 
@@ -29,6 +29,6 @@ def test_the_page_of_the_rules_is_up_to_date(repository):
         *('P1', 'P2', 'P4', 'P6', 'P9', 'P11', 'P16', 'P18'),
     ],
 )
-def test_every_rule_says_what_must_hold_its_mend_and_its_source(id):
-    assert all([RULES[id].title, RULES[id].mend, RULES[id].source, RULES[id].check])
+def test_every_rule_says_what_must_hold_its_remedy_and_its_source(id):
+    assert all([RULES[id].title, RULES[id].remedy, RULES[id].source, RULES[id].check])
     assert RULES[id].effect in ('refuse', 'invalid', 'incomplete', 'label')

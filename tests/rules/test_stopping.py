@@ -93,13 +93,13 @@ def test_without_extra_repetitions_a_point_is_done_when_it_converges():
     assert state(rates_at(*QUIET), TEN._replace(extra=0)) == State('done', 'converged', 4)
 
 
-def test_a_point_that_does_not_converge_is_exhausted_at_the_most():
+def test_a_point_that_does_not_converge_is_exhausted_at_the_maximum():
     assert actions(NOISY[:20], TEN) == ['more'] * 20 + ['done']
     assert state(rates_at(*NOISY[:20]), TEN) == State('done', 'exhausted')
 
 
 def test_a_point_that_converges_at_the_very_last_still_gets_its_extra_repetitions():
-    rule = TEN._replace(most=4)
+    rule = TEN._replace(maximum=4)
     assert state(rates_at(*QUIET), rule) == State('extra', '', 4, 2)
 
 
@@ -118,7 +118,7 @@ def test_a_tighter_error_takes_longer():
     assert state(rates_at(*values), TEN).converged_at < state(rates_at(*values), FIVE).converged_at
 
 
-def test_an_invalid_repetition_does_not_count_towards_the_least():
+def test_an_invalid_repetition_does_not_count_towards_the_minimum():
     assert state(rates_at(100.0, None, 101.0, 99.0), TEN) == State('more')
     assert state(rates_at(100.0, None, 101.0, 99.0, 100.0), TEN) == State('extra', '', 5, 2)
 
@@ -140,8 +140,8 @@ def test_a_point_that_has_used_up_its_repetitions_stays_so():
     assert state({'read': [*QUIET, *[None] * 18, 100.0, 100.0]}, TEN) == State('done', 'exhausted', 4)
 
 
-def test_a_fixed_point_is_repeated_exactly_the_least_times():
-    rule = TEN._replace(fixed=True, least=3)
+def test_a_fixed_point_is_repeated_exactly_the_minimum_times():
+    rule = TEN._replace(fixed=True, minimum=3)
     assert actions([1.0, 900.0, None], rule) == ['more'] * 3 + ['done']
     assert state(rates_at(1.0, 900.0, None), rule).reason == 'fixed'
 
@@ -173,15 +173,15 @@ def test_it_converges_at_the_earliest_short_interval(values, rule):
 
 
 @given(st.one_of(series, spread_series, partly_valid), rules)
-def test_no_point_stops_before_the_least_or_after_the_most_and_the_extra(values, rule):
+def test_no_point_stops_before_the_minimum_or_after_the_maximum_and_the_extra(values, rule):
     made = actions(values, rule)
-    assert 'done' not in made[: rule.least]
-    assert all(action == 'done' for action in made[rule.most + rule.extra :])
+    assert 'done' not in made[: rule.minimum]
+    assert all(action == 'done' for action in made[rule.maximum + rule.extra :])
 
 
 @given(st.one_of(series, spread_series, partly_valid), rules)
-def test_only_a_point_that_converged_is_repeated_beyond_the_most(values, rule):
-    ends = [state({'read': values[:made]}, rule) for made in range(rule.most, len(values))]
+def test_only_a_point_that_converged_is_repeated_beyond_the_maximum(values, rule):
+    ends = [state({'read': values[:made]}, rule) for made in range(rule.maximum, len(values))]
     assert all(end.converged_at is not None for end in ends if end.action != 'done')
 
 

@@ -13,7 +13,9 @@ import re
 import sys
 import time
 
-from lfs import NOT_PLAYED, Refusal, parse, play, say, transcript
+from lfs import NOT_PLAYED, Refusal, parse, play, say
+
+from transcript import lustre_step
 
 SOURCES = (
     '019_version',
@@ -54,7 +56,7 @@ def parameters(told):
     found = {}
     for source in SOURCES:
         name = None
-        for line in transcript(told, source)[0].splitlines():
+        for line in lustre_step(source).stdout.splitlines():
             match = NAME.match(line)
             if match is not None:
                 name = match.group(1)

@@ -6,7 +6,7 @@ comes there is about nothing real, and what it asked is added to the file beside
 
 What it passes for lies in a JSON file, which it also writes:
 
-    mount, transcripts  directories: where it is "mounted", and where the transcripts lie
+    mount               the directory where it is "mounted"
     version             whose forms it prints, where those before 2.17 are others (by the sources of 2.12 to 2.16)
     osts, mdts          how many there are; pools: {name: [OST index, ...]}
     full                OSTs without room; away: OSTs that do not answer; inactive: OSTs that the client does not use
@@ -30,6 +30,8 @@ import os
 import re
 import sys
 import time
+
+from transcript import lustre_step
 
 NOT_PLAYED = 99
 USAGE, EXISTS, INVALID, NO_DEVICE, NOT_PERMITTED, NOT_LUSTRE, TOO_BIG = 4, 17, 22, 19, 1, 25, 27
@@ -120,19 +122,9 @@ def say(refusal, told_file):
     return refusal.status
 
 
-def transcript(told, name):
-    """The stdout and stderr of a transcript, whose name may lack its end."""
-    folder = told['transcripts']
-    file = next(entry for entry in sorted(os.listdir(folder)) if entry.startswith(name))
-    with open(os.path.join(folder, file)) as stream:
-        body = stream.read().partition('# --- stdout\n')[2]
-    stdout, _, stderr = body.partition('# --- stderr\n')
-    return stdout, stderr
-
-
 def usage_of(command, told):
     """The genuine usage text, without what this version does not have yet."""
-    text = transcript(told, HELP[command])[1]
+    text = lustre_step(HELP[command]).stderr
     for option in told.get('lacks', []):
         text = re.sub(rf'\[[^][]*{re.escape(option)}[^][]*\]', '', text)
     return text
@@ -478,7 +470,7 @@ def df(arguments, told):
     names = [name for name, _ in options]
     if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(told, operands[0]):
         raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
-    text = transcript(told, told['df_i' if names == ['-i'] else 'df'])[0]
+    text = lustre_step(told['df_i' if names == ['-i'] else 'df']).stdout
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
         if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in told['away']):
@@ -520,7 +512,7 @@ def check(arguments, told):
     if not operands or operands[0] not in kinds:
         refuse_usage('check', told, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
     device = {'osts': '-osc-', 'mdts': '-mdc-', 'all': '-'}[operands[0]]
-    stdout, stderr = transcript(told, told['check'] if operands[0] == 'osts' else '014')
+    stdout, stderr = lustre_step(told['check'] if operands[0] == 'osts' else '014')
     for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)):
         if line.endswith(' active.\n') and device in line:
             sys.stdout.write(line)
@@ -544,14 +536,14 @@ def pool_list(arguments, told):
 def quota(arguments, told):
     options, operands = parse('quota', arguments, told)
     if options == [('-p', str(told['project'][0]))] and operands == [told['mount']]:
-        block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', transcript(told, '118')[0], re.M).group(0)
+        block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', lustre_step('118').stdout, re.M).group(0)
         number, limit = told['project']
         block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
         sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, told['mount']))
         return
     if options or operands != [told['mount']]:
         raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
-    text = transcript(told, told['quota'])[0]
+    text = lustre_step(told['quota']).stdout
     blocks = re.findall(
         r'^Disk quotas for (?:usr|grp) tester .*\n +Filesystem +kbytes.*\n +/mnt/lustre.*\n', text, re.M
     )

@@ -13,28 +13,30 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
-from seatrial.check.darshan import keep_testimony
+from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import Declared, declare, declared
-from seatrial.check.fate import SLURM, Patience, ask_fate
 from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current
-from seatrial.check.staging import claim_records, comment_option, job_lines, write_plan
+from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
-from seatrial.judge.verdict import CaseResult, Verdict, judge_case
-from seatrial.model.namespace import Namespace
-from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.work import Work
-from seatrial.model.workload import AccessPattern
+from seatrial.judge.verdict import CaseResult, Verdict
+from seatrial.model.plan import Case
+from seatrial.model.units import in_unit, unit_for
+from seatrial.scheduler.job_end import Patience, ask_job_state, job_limit_s
+from seatrial.scheduler.partitions import SLURM
+from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
 from seatrial.site.references import REFERENCES_FILE
 
-REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
 
-
-class Trial(rfm.RunOnlyRegressionTest):
+class Check(rfm.RunOnlyRegressionTest):
     """A check whose job is Seatrial's runner and whose verdict is read from the runner's own record.
+
+    It declares workload (a template, by a function of seatrial.workload), sweep, expectations and, if it is not 10 %,
+    the relative error.
 
     The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
     failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures. They are raised
@@ -52,6 +54,7 @@ class Trial(rfm.RunOnlyRegressionTest):
     verdict = variable(str, value='', loggable=True)
     valid_prog_environs = ['*']
     strict_check = False
+    max_relative_error = 0.10
     expectations: tuple[Expectation, ...] = ()
 
     @run_after('init')
@@ -106,22 +109,26 @@ class Trial(rfm.RunOnlyRegressionTest):
             known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {limit_s:.0f} s'
         output = Path(self.stagedir) / self.job.stderr
         patience = Patience(limit_s, job_limit_s(self.trial_plan))
-        ask_fate(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
+        ask_job_state(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
 
     @sanity_function
     def judge(self) -> Any:
-        keep_testimony(self.trial_plan)
+        keep_darshan_run(self.trial_plan)
         self.result = judge_case(self.trial_plan, records_in(self.trial_plan.records), self.trial_criteria)
         self.verdict = self.result.verdict.value
         return sn.assert_true(True)
 
     @run_before('performance')
     def take_metrics(self) -> None:
-        self.perf_variables = {
-            each.metric: sn.make_performance_function(sn.defer(each.summary.mean), each.unit)
-            for each in self.result.metrics
-            if each.summary is not None
-        }
+        # ReFrame compares numbers without their units: each stands in the unit of its reference.
+        written = {each.metric: each.unit for each in self.trial_criteria.references}
+        self.perf_variables = {}
+        for each in self.result.metrics:
+            if each.summary is not None:
+                mean = each.summary.mean
+                unit = written.get(each.metric) or unit_for(mean, each.unit, self.trial_session.site.units)
+                figure = sn.defer(in_unit(mean, unit))
+                self.perf_variables[each.metric] = sn.make_performance_function(figure, unit or 'count')
         if self.result.references:
             session = self.trial_session
             folder = session.site.folder if session.plain else session.folder
@@ -130,36 +137,6 @@ class Trial(rfm.RunOnlyRegressionTest):
     @run_after('performance')
     def raise_verdict(self) -> None:
         _raise(self.result)
-
-
-class AccessPatternCheck(Trial):
-    """A sweep over one access pattern.
-
-    A check declares pattern, sweep, expectations and, if it is not 10 %, the relative error.
-    """
-
-    max_relative_error = 0.10
-
-    @classmethod
-    def workload_of(cls) -> Work:
-        """What the case does."""
-        pattern: AccessPattern = cls.pattern
-        return pattern
-
-
-class MetadataCheck(Trial):
-    """Work on names and inodes: metadata trees, POSIX operations, listings or POSIX semantics.
-
-    A check declares workload, sweep (Trees), expectations and, if it is not 10 %, the relative error.
-    """
-
-    max_relative_error = 0.10
-
-    @classmethod
-    def workload_of(cls) -> Work:
-        """What the case does."""
-        workload: Namespace = cls.workload
-        return workload
 
 
 def trial(cls: type[Any]) -> type[Any]:
@@ -178,11 +155,6 @@ def trial(cls: type[Any]) -> type[Any]:
     body = {'case': parameter(cases, fmt=lambda case: case.name, loggable=True)}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
-
-
-def job_limit_s(plan: TrialPlan) -> float:
-    """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
-    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
 
 
 def _placeholder(session: Session, check: Declared) -> list[Case]:

@@ -1,4 +1,4 @@
-"""Darshan logs, read in a process of their own, and what they keep_testimony of a case (rule P15)."""
+"""Darshan logs, read in a process of their own, and what is kept of those of a case (rule P15)."""
 
 import contextlib
 import json
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.check import darshan_log
-from seatrial.job.sequence.darshan import WITNESS, left_by
+from seatrial.job.sequence.darshan import left_by
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
 from seatrial.model.codec import to_json
-from seatrial.model.issued import ISSUED, Testimony, Witnessed
+from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
+from seatrial.rules.issued import DARSHAN
 
-READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a witness take 2 s
+READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
 MISSING = 'PyDarshan is not installed; pip install "seatrial[darshan]"'
 SUMMARY = 'summary.html'
 SHOWN = 200  # characters of what a library said
@@ -51,8 +52,8 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[Log]:
     return logs
 
 
-def keep_testimony(plan: TrialPlan) -> None:
-    """Write issued.json beside the records of a case that has been witnessed, unless it is there already.
+def keep_darshan_run(plan: TrialPlan) -> None:
+    """Write issued.json beside the records of a case that ran under Darshan, unless it is there already.
 
     PyDarshan's own summary of each launch that has one log goes beside that log; in a smoke test it would take longer
     than the measurement.
@@ -60,21 +61,21 @@ def keep_testimony(plan: TrialPlan) -> None:
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return
-    launches = [each for each in records_in(plan.records).samples if each.stage == WITNESS]
+    launches = [each for each in records_in(plan.records).samples if each.stage == DARSHAN]
     if not launches:
         return
-    testimony = Testimony(tuple(_witnessed(plan, each) for each in launches))
+    run = DarshanRun(tuple(_seen(plan, each) for each in launches))
     if not plan.stopping.fixed:
         for each in launches:
             _summarise(_raw(plan, each))
     temporary = file.with_suffix('.tmp')
-    temporary.write_text(json.dumps(to_json(testimony), indent=1) + '\n')
+    temporary.write_text(json.dumps(to_json(run), indent=1) + '\n')
     temporary.replace(file)
 
 
-def _witnessed(plan: TrialPlan, sample: Sample) -> Witnessed:
-    def unseen(why: str) -> Witnessed:
-        return Witnessed(sample.point, sample.operation, sample.per_client, None, why)
+def _seen(plan: TrialPlan, sample: Sample) -> DarshanLaunch:
+    def unseen(why: str) -> DarshanLaunch:
+        return DarshanLaunch(sample.phase, sample.point, None, why)
 
     left = left_by(_raw(plan, sample))
     if sample.measurement is None:
@@ -87,8 +88,7 @@ def _witnessed(plan: TrialPlan, sample: Sample) -> Witnessed:
         return unseen(f'its log: {error}')
     except OSError as error:
         return unseen(f'its log: {error.strerror}')
-    issued = issued_of(logs, left.directory, left.links)
-    return Witnessed(sample.point, sample.operation, sample.per_client, issued)
+    return DarshanLaunch(sample.phase, sample.point, issued_of(logs, left.directory, left.links))
 
 
 def _raw(plan: TrialPlan, sample: Sample) -> str:

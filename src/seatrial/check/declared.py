@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.judge.expectations import Expectation, OfPair, Shape
-from seatrial.model.namespace import Trees, expand_trees, namespace_fault
-from seatrial.model.tree import TreePoint
-from seatrial.model.work import Work, measures
-from seatrial.model.workload import AccessPattern, Geometry, Sweep, pattern_fault
+from seatrial.model.point import Axis, Point
+from seatrial.workload.registry import UnknownKind, kind_of, metrics_at
+from seatrial.workload.sweep import AXES, Sweep, examples, sweep_fault
 
 
 class CheckError(Exception):
@@ -22,6 +21,7 @@ class CheckError(Exception):
 class Declared:
     """One check: its ReFrame class's name, its family (the folder of its file), what it does and what it sweeps.
 
+    workload:           a point as a template, in which the sweep varies one parameter
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
     expectations:       what the literature found of it.
     """
@@ -29,34 +29,43 @@ class Declared:
     name: str
     family: str
     title: str
-    workload: Work
-    sweep: Sweep | Trees
+    workload: Point
+    sweep: Sweep
     max_relative_error: float
     expectations: tuple[Expectation, ...] = ()
+
+    @property
+    def axis(self) -> Axis:
+        """Of its sweep."""
+        return AXES[self.sweep.axis]
 
 
 _declared: dict[str, Declared] = {}
 
 
 def declare(cls: type[Any], file: Path) -> Declared:
-    """Register what a check class declares. Raises CheckError for what contradicts itself."""
-    workload = cls.workload_of()
-    where, fault = _fault(workload, cls.sweep)
+    """Register what a check class declares. Raises CheckError for what is impossible or contradicts itself."""
+    where = f'{file}: {cls.__name__}'
+    for name, wanted in (('workload', Point), ('sweep', Sweep)):
+        if type(getattr(cls, name, None)) is not wanted:
+            raise CheckError(f'{where}.{name}: it is missing, or something else; see CONTRIBUTING.md for a check')
+    workload, sweep = cls.workload, cls.sweep
+    fault = _fault(workload, sweep)
     if fault:
-        raise CheckError(f'{file}: {cls.__name__}.{where}: {fault}')
-    for expectation in cls.expectations:
-        fault = expectation.fault(_shape(workload, cls.sweep))
-        if fault:
-            raise CheckError(f'{file}: {cls.__name__}.expectations: {expectation.id}: {fault}')
+        raise CheckError(f'{where}.{fault}')
     new = Declared(
         name=cls.__name__,
         family=file.parent.name,
         title=(cls.__doc__ or cls.__name__).strip().splitlines()[0],
         workload=workload,
-        sweep=cls.sweep,
+        sweep=sweep,
         max_relative_error=cls.max_relative_error,
         expectations=tuple(cls.expectations),
     )
+    for expectation in new.expectations:
+        fault = expectation.fault(_shape(new))
+        if fault:
+            raise CheckError(f'{where}.expectations: {expectation.id}: {fault}')
     _declared[new.name] = new
     return new
 
@@ -102,26 +111,24 @@ def load(folder: Path) -> dict[str, Declared]:
     return found
 
 
-def _fault(workload: Work, sweep: Sweep | Trees) -> tuple[str, str | None]:
-    """The name of the declaration that contradicts itself, and how; None where none does."""
-    if isinstance(workload, AccessPattern):
-        return 'pattern', pattern_fault(workload)
-    faults = [namespace_fault(workload, point) for point in _examples(sweep)]
-    return 'sweep', next((fault for fault in faults if fault), None)
+def _fault(workload: Point, sweep: Sweep) -> str | None:
+    """The declaration that is impossible, and how, as 'sweep: sentence'; None where none is."""
+    try:
+        kind = kind_of(workload.kind)
+    except UnknownKind as error:
+        return f'workload: kind: {error}'
+    impossible = sweep_fault(sweep)
+    if impossible:
+        return f'sweep: {impossible}'
+    faults = ((point, kind.fault(point)) for point in examples(sweep, workload))
+    return next((f'workload.{fault} ({point.label})' for point, fault in faults if fault), None)
 
 
-def _shape(workload: Work, sweep: Sweep | Trees) -> Shape:
-    if isinstance(workload, AccessPattern):
-        layouts = sweep.layouts if isinstance(sweep, Sweep) else ()
-        return Shape(workload.operations, sweep.axis, tuple(layout.name for layout in layouts))
-    points = _examples(sweep)
-    names = (name for each in workload.operations for point in points for name in measures(workload, each, point))
-    return Shape(tuple(dict.fromkeys(names)), sweep.axis, tuple(point.label for point in points))
-
-
-def _examples(sweep: Sweep | Trees) -> list[TreePoint]:
-    """The points of a sweep over trees, with as few clients as it allows."""
-    return expand_trees(sweep, Geometry(1, max(1, sweep.tasks))) if isinstance(sweep, Trees) else []
+def _shape(check: Declared) -> Shape:
+    points = examples(check.sweep, check.workload)
+    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
+    labels = tuple(point.label for point in points) if check.axis.named else ()
+    return Shape(tuple(names), check.sweep.axis, labels)
 
 
 def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
@@ -130,7 +137,7 @@ def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> N
     if other is None:
         fault = f"there is no check '{expectation.of}'"
     elif other.sweep.axis != one.sweep.axis:
-        fault = f'{other.name} sweeps {other.sweep.axis}, not {one.sweep.axis}'
+        fault = f'{other.name} sweeps {other.axis.plural}, not {one.axis.plural}'
     if fault:
         raise CheckError(f'{one.name}.expectations: {expectation.id}: {fault}')
 

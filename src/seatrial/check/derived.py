@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 
 from seatrial.judge.issued import Log, in_parts
 from seatrial.model.issued import MIXED, Issued
+from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
-from seatrial.model.workload import AccessPattern, pattern_fault
 from seatrial.site.model import Partition, Site
+from seatrial.workload.access import data_access, name_of
+from seatrial.workload.registry import kind_of
 
 NEARLY_ALL = 0.9
 HARDLY_ANY = 0.01
@@ -19,18 +21,18 @@ class Underivable(Exception):
 
 
 @dataclass(frozen=True)
-class Shape:
-    """What is replayed. Sizes in bytes; remarks: in which the replay is not the application."""
+class Derived:
+    """What is replayed. remarks: in which the replay is not the application.
 
-    pattern: AccessPattern
-    clients: int
+    point: the workload, with as many tasks as the application had; files: of the application
+    """
+
+    point: Point
     files: int
-    bytes_per_client: int
-    transfer_size: int
     remarks: tuple[str, ...] = ()
 
 
-def shape_of(log: Log, operation: str | None = None) -> Shape:
+def shape_of(log: Log, operation: str | None = None) -> Derived:
     """The shape of what moved the most bytes; `operation` looks at 'write' or 'read' alone. Raises Underivable."""
     seen = _only(log, operation) if operation else log
     parts = [issued for _, issued in in_parts(seen)]
@@ -42,85 +44,91 @@ def shape_of(log: Log, operation: str | None = None) -> Shape:
     if operation is None and len({each.order for each in first.done if each.order}) > 1:
         orders = ', '.join(f'{each.operation} {each.order}' for each in first.done)
         raise Underivable(f'its operations have several orders ({orders}); choose one with --operation')
-    pattern = AccessPattern(
+    transfer_size = first.sizes[0].size
+    moved = max(each.bytes_moved for each in first.done)
+    transfers = max(1, round(moved / first.tasks / transfer_size))
+    point = data_access(
         files=first.sharing,
         extent=_extent(first),
         order=_order(first),
         operations=tuple(each.operation for each in first.done),
+        transfer_size=transfer_size,
+        bytes_per_task=transfers * transfer_size,
         interface=first.interface,
         collective=first.collective,
+        tasks=first.tasks,
     )
-    fault = pattern_fault(pattern)
+    fault = kind_of(point.kind).fault(point)
     if fault:
-        raise Underivable(f'no check has such a pattern ({pattern.name}): {fault}')
-    transfer_size = first.sizes[0].size
-    moved = max(each.bytes_moved for each in first.done)
-    transfers = max(1, round(moved / first.clients / transfer_size))
-    shape = Shape(pattern, first.clients, first.files, transfers * transfer_size, transfer_size)
-    return replace(shape, remarks=tuple(_remarks(shape, parts, seen)))
+        raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
+    derived = Derived(point, first.files)
+    return replace(derived, remarks=tuple(_remarks(derived, parts, seen)))
 
 
-def check_text(shape: Shape, name: str) -> str:
+def check_text(derived: Derived, name: str) -> str:
     """The file of a check with this name that replays the shape."""
-    pattern = shape.pattern
-    fields = [f"files='{pattern.files}'", f"extent='{pattern.extent}'", f"order='{pattern.order}'"]
-    fields.append(f'operations={pattern.operations!r}')
-    if pattern.interface != 'posix':
-        fields += [f"interface='{pattern.interface}'", f'collective={pattern.collective}']
-    clients = f'{shape.clients} client{"s" if shape.clients > 1 else ""}'
-    size = format_size(shape.transfer_size)
+    point = derived.point
+    fields = [f"files='{point.files}'", f"extent='{point.extent}'", f"order='{point.order}'"]
+    fields.append(f'operations={point.phases!r}')
+    fields.append(f"bytes_per_task='{format_size(point.bytes_per_task)}'")
+    if point.interface != 'posix':
+        fields += [f"interface='{point.interface}'", f'collective={point.collective}']
+    tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
+    size = format_size(point.transfer_size)
     return '\n'.join(
         (
             '"""What an application does to its files, from the counters of a Darshan log."""',
             '',
             'import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)',
             '',
-            'from seatrial.check.base import AccessPatternCheck, trial',
-            'from seatrial.model.workload import AccessPattern, Sweep',
+            'from seatrial.check.base import Check, trial',
+            'from seatrial.workload.access import data_access',
+            'from seatrial.workload.sweep import Sweep',
             '',
-            *(f'# {each}' for each in shape.remarks),
-            *([''] if shape.remarks else []),
+            *(f'# {each}' for each in derived.remarks),
+            *([''] if derived.remarks else []),
             '',
             '@trial',
-            f'class {name}(AccessPatternCheck):',
-            f'    """{pattern.name}: {clients} with transfers of {size} (a Darshan log)."""',
+            f'class {name}(Check):',
+            f'    """{name_of(point)}: {tasks} with transfers of {size} (a Darshan log)."""',
             '',
-            '    pattern = AccessPattern(',
+            '    workload = data_access(',
             *(f'        {each},' for each in fields),
             '    )',
-            f"    sweep = Sweep('transfer_size', ({shape.transfer_size},), {shape.bytes_per_client})",
+            f"    sweep = Sweep('transfer_size', ({point.transfer_size},))",
             '',
         )
     )
 
 
-def trial_text(shape: Shape, name: str, site: Site) -> str:
-    """The entry under `trials` of trial.yaml that runs the check with as many clients as the application had.
+def trial_text(derived: Derived, name: str, site: Site) -> str:
+    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had.
 
-    On the first partition that holds the clients, on the fewest nodes that do so evenly, and on the first file
+    On the first partition that holds the tasks, on the fewest nodes that do so evenly, and on the first file
     system. Raises Underivable where none holds them.
     """
-    places = ((name, _nodes(shape.clients, entry)) for name, entry in site.trial_file.partitions.items())
+    point = derived.point
+    places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:
-        raise Underivable(f'no partition of {site.folder}/trial.yaml holds its {shape.clients} clients')
+        raise Underivable(f'no partition of {site.folder}/trial.yaml holds its {point.tasks} tasks')
     return '\n'.join(
         (
             f'  - checks: [{name}]',
             f'    partitions: [{partition}]',
             f'    file_systems: [{next(iter(site.trial_file.file_systems))}]',
             f'    nodes: [{nodes}]',
-            f'    max_clients: {shape.clients}',
-            f'    bytes_per_client: {format_size(shape.bytes_per_client)}',
+            f'    max_tasks: {point.tasks}',
+            f'    bytes_per_task: {format_size(point.bytes_per_task)}',
             '',
         )
     )
 
 
-def _nodes(clients: int, partition: Partition) -> int:
-    """The fewest nodes that hold the clients evenly; 0 where the partition's launcher reaches too few."""
-    most = 1 if partition.launcher.kind == 'local' else clients
-    return next((n for n in range(1, most + 1) if clients % n == 0 and clients // n <= partition.tasks_per_node), 0)
+def _nodes(tasks: int, partition: Partition) -> int:
+    """The fewest nodes that hold the tasks evenly; 0 where the partition's launcher reaches too few."""
+    most = 1 if partition.launcher.kind == 'local' else tasks
+    return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 
 
 def _only(log: Log, operation: str) -> Log:
@@ -144,7 +152,7 @@ def _extent(issued: Issued) -> str:
         return 'segment'
     moved = ', '.join(f'{each.operation} {approximate_size(each.bytes_moved)}' for each in issued.done)
     raise Underivable(
-        f'{issued.clients} clients move neither one part nor the whole of a shared file each ({moved} of '
+        f'{issued.tasks} tasks move neither one part nor the whole of a shared file each ({moved} of '
         f'{approximate_size(issued.size)}); choose one operation with --operation, or a log of a simpler run'
     )
 
@@ -160,7 +168,7 @@ def _order(issued: Issued) -> str:
     return issued.order or 'contiguous'
 
 
-def _remarks(shape: Shape, parts: Sequence[Issued], log: Log) -> list[str]:
+def _remarks(derived: Derived, parts: Sequence[Issued], log: Log) -> list[str]:
     issued, remarks = parts[0], []
     moved = sum(each.bytes_moved for each in issued.done)
     total = sum(each.bytes_moved for part in parts for each in part.done)
@@ -173,17 +181,17 @@ def _remarks(shape: Shape, parts: Sequence[Issued], log: Log) -> list[str]:
         )
     if buffered > HARDLY_ANY * total:
         remarks.append(f'{approximate_size(buffered)} more went through stdio (fopen, fwrite) and are left out.')
-    if issued.sharing == 'multiple' and issued.files > issued.clients:
-        remarks.append(f'Its {issued.clients} clients had {issued.files} files; here each has one.')
+    if issued.sharing == 'multiple' and issued.files > issued.tasks:
+        remarks.append(f'Its {issued.tasks} tasks had {issued.files} files; here each has one.')
     if not issued.order and any(each.transitions for each in issued.done):
         remarks.append('Its order cannot be seen behind MPI-IO that merges transfers; contiguous is taken.')
     if issued.sizes[0].share < NEARLY_ALL:
         sizes = ', '.join(f'{format_size(each.size)} {100 * each.share:.0f} %' for each in issued.sizes[:4])
         remarks.append(f'Transfers had several sizes ({sizes}); the most frequent is taken.')
     bytes_each = {each.bytes_moved for each in issued.done}
-    if bytes_each != {shape.clients * shape.bytes_per_client}:
+    if bytes_each != {derived.point.bytes_moved}:
         exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
-        remarks.append(f'It moved {exact}; here every client moves {format_size(shape.bytes_per_client)}.')
+        remarks.append(f'It moved {exact}; here every task moves {format_size(derived.point.bytes_per_task)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
         unit = format_size(issued.alignment)
         remarks.append(f'{100 * issued.misaligned:.0f} % of its transfers began off multiples of {unit}.')

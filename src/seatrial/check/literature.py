@@ -1,7 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
-from seatrial.engine import posix_promises
-from seatrial.judge.expectations import AtLeast, Between, PointAtLeast, Promise
+from seatrial.engine import posix_guarantees
+from seatrial.judge.expectations import AtLeast, Between, Guarantee, PointAtLeast
 
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
@@ -29,12 +29,12 @@ CONTENTION = (
         than='shared',
         times=1.1,  # chosen: the source gives no figure
         id='GP-03',
-        words="clients that create files get in each other's way in one directory; they should use one each",
+        words="tasks that create files get in each other's way in one directory; they should use one each",
         source=CALDERON,
     ),
 )
 
-PROMISES = tuple(
-    Promise(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
-    for each in posix_promises.PROMISES
+GUARANTEES = tuple(
+    Guarantee(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
+    for each in posix_guarantees.GUARANTEES
 )

@@ -1,21 +1,24 @@
 """From what a check declares and what a site has to the trial plan of one case."""
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
-from seatrial.engine.catalogue import by_name
+from seatrial.engine.registry import by_name
 from seatrial.filesystem.catalogue import by_type
-from seatrial.model.namespace import Trees, expand_trees, on_mdts
+from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule, TrialPlan, read_plan
+from seatrial.model.point import Point
 from seatrial.model.record import PLAN
-from seatrial.model.tree import TreePoint
-from seatrial.model.work import Place, Work
-from seatrial.model.workload import PLACES, Geometry, Sweep, expand, left_out, on_groups, on_targets, subsample
-from seatrial.site.model import DEFAULT_LAYOUT, Site
+from seatrial.site.model import DEFAULT_LAYOUT, Overrides
+from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.sweep import ANYWHERE, expand, labels, layouts_in, narrowed, subsample
+from seatrial.workload.sweep import Site as Where
+from seatrial.workload.words import counted
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
@@ -24,7 +27,7 @@ ISOLATION_FACTOR = 2.0  # times the fewest launches: more repetitions, and a sec
 
 
 class Unplannable(Exception):
-    """A case that has no plan: its sizes do not divide, or no point fits its allocation; says why and the mend."""
+    """A case that has no plan: its sizes do not divide, or no point fits its allocation; says why and the remedy."""
 
 
 def cases_of(session: Session, declared: Declared) -> list[Case]:
@@ -40,102 +43,138 @@ def not_applicable(session: Session, declared: Declared) -> dict[Case, str]:
 
 def why_not(session: Session, declared: Declared, case: Case) -> str:
     """Why a check has no such case on this site, as a sentence; empty where it has one."""
-    return _not_there(session.site, declared, case) or _misfit(session, declared, case)
+    return _not_there(session, declared, case) or _misfit(session, declared, case)
 
 
-def _not_there(site: Site, declared: Declared, case: Case) -> str:
+@dataclass(frozen=True)
+class ResolvedCase:
+    """A case with all that site, profile and check give it, resolved once.
+
+    points:   as they are launched first, thinned out by the profile, with everything in full
+    left_out: labels of the values of the sweep that give no point here
+    """
+
+    case: Case
+    declared: Declared
+    overrides: Overrides
+    points: tuple[Point, ...]
+    sizing: Sizing
+    left_out: tuple[str, ...]
+
+
+def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
+    """The case as this session would measure it. Raises Unplannable."""
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
+    share, where = overrides.share(declared.workload), _where(session, declared, case)
+    placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
+    fitting = [point for point in placed if kind.fits(point, effort, share)]
+    if not fitting:
+        largest = session.site.allocation(case, overrides)
+        values = ', '.join(labels(declared.sweep, where)) or declared.axis.plural
+        raise Unplannable(
+            f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
+            f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
+        )
+    wanted = subsample(fitting, 0 if declared.axis.equals else session.profile.points)
+    fault = next((fault for point in wanted if (fault := kind.fault(point))), None)
+    if fault:
+        raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
+    try:
+        sizing = kind.sizing(wanted, effort, share)
+    except ValueError as error:
+        key = 'bytes_per_task' if share else "the source's size"
+        raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
+    fit = {point.label for point in fitting}
+    lost = tuple(label for label in labels(declared.sweep, where) if label not in fit)
+    points = tuple(resized(wanted, sizing.first))
+    return ResolvedCase(case, declared, overrides, points, sizing, lost)
+
+
+def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
+    """The points of the sweep in the allocation, with what the trial of the site fixes."""
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    fixed = overrides.applied(declared.workload)
+    sweep = narrowed(declared.sweep, fixed, overrides.max_tasks)
+    largest = session.site.allocation(case, overrides)
+    return expand(sweep, declared.workload._replace(**fixed), largest, _where(session, declared, case))
+
+
+def _where(session: Session, declared: Declared, case: Case) -> Where:
+    """The targets of the site that a sweep over targets or layouts must know of."""
+    entry, driver = (
+        session.site.file_system(case.file_system),
+        by_type(session.site.file_system(case.file_system).type),
+    )
+    if declared.axis.equals in ('OST', 'MDT'):
+        numbers = entry.numbers(declared.axis.equals) or ()
+        return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
+    osts = entry.numbers('OST')
+    layouts = layouts_in(declared.sweep)
+    if not layouts or osts is None:
+        return ANYWHERE
+    return Where(fitting=tuple(each for each in layouts if each.targets_needed <= len(osts)))
+
+
+def _not_there(session: Session, declared: Declared, case: Case) -> str:
     """What the check is about, and the file system or the allocation does not have."""
-    axis, entry = declared.sweep.axis, site.file_system(case.file_system)
-    if axis == 'group':
+    equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
+    if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
-    if axis not in ('layout', 'ost', 'mdt'):
+    own_layouts = layouts_in(declared.sweep)
+    if not equals and not own_layouts:
         return ''
     if by_type(entry.type).no_layout:
         return by_type(entry.type).no_layout
     if case.layout != DEFAULT_LAYOUT:
         return f"it sets layouts of its own; it is measured once, under '{DEFAULT_LAYOUT}'"
-    numbers = (0, 1) if axis == 'layout' else entry.numbers(axis)
+    if not equals:
+        return ''
+    numbers = entry.numbers(equals)
     if numbers is None:
-        where = f'{axis}s: under file_systems.{case.file_system}'
-        return f'how many {axis.upper()}s there are is not declared; write {where}'
-    return '' if len(numbers) > 1 else f'a single {axis.upper()} has none to be compared with'
+        where = f'{equals.lower()}s: under file_systems.{case.file_system}'
+        return f'how many {equals}s there are is not declared; write {where}'
+    return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
 
 
 def _misfit(session: Session, declared: Declared, case: Case) -> str:
-    """That an allocation has no place for the clients that a check of metadata must have."""
-    if not isinstance(declared.sweep, Trees):
+    """That an allocation has no room for the tasks that a check must have."""
+    if not declared.axis.named or _placed(session, declared, case):
         return ''
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    largest = session.site.geometry(case, overrides.max_clients)
-    if expand_trees(declared.sweep, largest):
-        return ''
-    clients = f'its {declared.sweep.tasks} clients' if declared.sweep.tasks else 'a client on each node'
-    cap = ', or max_clients of its trial' if overrides.max_clients else ''
+    template, overrides = (
+        declared.workload,
+        session.site.overrides(case, declared.family, session.profile.name),
+    )
+    largest = session.site.allocation(case, overrides)
+    tasks = counted(template.tasks, 'task') if template.tasks else 'a task on each node'
+    cap = ', or max_tasks of its trial' if overrides.max_tasks else ''
     return (
-        f'{clients} cannot be placed evenly, {largest.tasks_per_node} at most on a node: raise tasks_per_node under '
+        f'{tasks} cannot be placed evenly, {largest.tasks_per_node} at most on a node: raise tasks_per_node under '
         f'partitions.{case.partition}, or nodes of its trial{cap}'
     )
 
 
-def points_of(session: Session, declared: Declared, case: Case) -> tuple[Place, ...]:
-    """The points of a case: the sweep inside the allocation, thinned out by the profile. Raises Unplannable."""
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    largest = session.site.geometry(case, overrides.max_clients)
-    sweep = sweep_of(session.site, declared, case)
-    if isinstance(sweep, Trees):
-        return tuple(_tree_points(session, case, sweep, largest))
-    size = _sizing(session, declared, case).first
-    fitting = expand(_capped(sweep, overrides.max_clients), largest, size)
-    if not fitting:
-        raise Unplannable(
-            f'{case.name}: none of {sweep.axis} {list(sweep.values)} fits {largest.nodes} nodes '
-            f'with {largest.tasks_per_node} clients each'
-        )
-    wanted = subsample(tuple(range(len(fitting))), 0 if sweep.axis in PLACES else session.profile.points)
-    return tuple(fitting[index] for index in wanted)
-
-
-def sweep_of(site: Site, declared: Declared, case: Case) -> Sweep | Trees:
-    """The sweep of a check, over the targets that the site has where it is one over targets."""
-    sweep, entry = declared.sweep, site.file_system(case.file_system)
-    if sweep.axis == 'ost' and isinstance(sweep, Sweep):
-        return on_targets(sweep, entry.numbers('ost') or ())
-    if sweep.axis == 'group' and isinstance(sweep, Sweep):
-        return on_groups(sweep, case.nodes)
-    if sweep.axis == 'mdt' and isinstance(sweep, Trees):
-        return on_mdts(sweep, entry.numbers('mdt') or ())
-    osts = entry.numbers('ost')
-    if sweep.axis == 'layout' and isinstance(sweep, Sweep) and osts is not None:
-        fitting = [at for at in sweep.values if sweep.layouts[at].targets_needed <= len(osts)]
-        return sweep._replace(values=tuple(fitting))
-    return sweep
-
-
 def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     """Everything that the job of this case will do. The same session and case always give the same plan."""
-    site, profile = session.site, session.profile
-    overrides = site.overrides(case, declared.family, profile.name)
+    site, found = session.site, resolved(session, declared, case)
     target = site.target(case.file_system, case.layout)
-    sizing, points = _sizing(session, declared, case), points_of(session, declared, case)
-    stopping = _stopping(session, declared, overrides.budget_s, sizing, points)
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
         session=session.id,
         case=case,
-        profile=profile.name,
-        workload=declared.workload,
-        axis=declared.sweep.axis,
-        points=points,
-        engines=_engines(session, declared.workload, case),
+        profile=session.profile.name,
+        axis=declared.axis,
+        points=found.points,
+        engines=_engines(session, declared.workload.kind, case),
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
         state=str(site.state),
-        stopping=stopping,
-        sizing=sizing,
-        launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * sizing.target_s),
-        left_out=_left_out(session, declared, case),
+        stopping=_stopping(session, found),
+        sizing=found.sizing,
+        launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found)),
+        left_out=found.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
         darshan=site.darshan(case.partition),
@@ -145,23 +184,27 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
 
 
 def _floors(session: Session, case: Case) -> dict[str, float]:
-    """What the figures of a case may not fall below; a smoke test is held against nothing."""
-    if session.profile.repetitions:
+    """What the figures of a case may not fall below, in base units; a smoke test is compared with nothing."""
+    if not session.profile.judges:
         return {}
     own = [each for each in session.references if (each.profile, each.case) == (session.profile.name, case)]
-    return {each.metric: each.value * (1 + each.low) for each in own if each.low is not None}
+    return {each.metric: each.base * (1 + each.low) for each in own if each.low is not None and each.better == HIGHER}
 
 
-def _stopping(
-    session: Session, declared: Declared, budget_s: float | None, sizing: Sizing, points: tuple[Place, ...]
-) -> StoppingRule:
+def _stopping(session: Session, found: ResolvedCase) -> StoppingRule:
     """The stopping rule; an isolation sweep has as much time as its places need, unless the site says how much."""
-    rule = session.profile.stopping(declared.max_relative_error, budget_s)
-    if declared.sweep.axis not in PLACES or budget_s is not None or rule.fixed:
+    budget_s, points = found.overrides.budget_s, found.points
+    rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
+    if not found.declared.axis.equals or budget_s is not None or rule.fixed:
         return rule
-    launches = len(points) * len(declared.workload.operations) * (rule.least + rule.extra)
-    needed_s = ISOLATION_FACTOR * launches * (sizing.target_s + ISOLATION_OVERHEAD_S)
+    launches = len(points) * len(points[0].phases) * (rule.minimum + rule.extra)
+    needed_s = ISOLATION_FACTOR * launches * (_launch_s(found) + ISOLATION_OVERHEAD_S)
     return rule._replace(budget_s=max(rule.budget_s, needed_s))
+
+
+def _launch_s(found: ResolvedCase) -> float:
+    """Seconds that the shortest launch is meant to last."""
+    return max(found.sizing.target_s, *(point.duration_s for point in found.points))
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
@@ -187,50 +230,13 @@ def _asked_for(session: Session, declared: Declared) -> list[Case]:
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]
 
 
-def _tree_points(session: Session, case: Case, sweep: Trees, largest: Geometry) -> list[TreePoint]:
-    points = expand_trees(session.profile.trees(sweep), largest)
-    if not points:
-        raise Unplannable(f'{case.name}: {sweep.tasks or "its"} clients do not fit {largest.nodes} nodes evenly')
-    return points
-
-
-def _sizing(session: Session, declared: Declared, case: Case) -> Sizing:
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    if isinstance(declared.sweep, Trees):
-        return session.profile.tree_sizing(declared.sweep, overrides.files_per_client)
-    try:
-        return session.profile.sizing(declared.sweep, overrides.bytes_per_client)
-    except ValueError as error:
-        key = 'bytes_per_client' if overrides.bytes_per_client else "the source's size"
-        raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
-
-
-def _engines(session: Session, workload: Work, case: Case) -> tuple[EngineChoice, ...]:
+def _engines(session: Session, kind: str, case: Case) -> tuple[EngineChoice, ...]:
     """The one that was asked for, where it measures such a workload at all; else those of the site.
 
     Each with the program of the case's partition, where its nodes have one of their own.
     """
     programs = session.site.partition(case.partition).programs
     own = tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in session.engines)
-    if not session.engine or by_name(session.engine, workload) is None:
+    if not session.engine or by_name(session.engine, kind) is None:
         return own
     return tuple(choice for choice in own if choice.name == session.engine)
-
-
-def _left_out(session: Session, declared: Declared, case: Case) -> tuple[int, ...]:
-    """The values of the sweep that this allocation cannot place, or the site does not want."""
-    overrides = session.site.overrides(case, declared.family, session.profile.name)
-    largest = session.site.geometry(case, overrides.max_clients)
-    sweep = sweep_of(session.site, declared, case)
-    if isinstance(sweep, Trees) or isinstance(declared.sweep, Trees):
-        return ()
-    size = _sizing(session, declared, case).first
-    capped = _capped(sweep, overrides.max_clients)
-    wanted = {*declared.sweep.values, *sweep.values}
-    return tuple(sorted(wanted - {*capped.values} | {*left_out(capped, largest, size)}))
-
-
-def _capped(sweep: Sweep, max_clients: int | None) -> Sweep:
-    if sweep.axis != 'clients' or max_clients is None:
-        return sweep
-    return sweep._replace(values=tuple(value for value in sweep.values if value <= max_clients))

@@ -64,11 +64,6 @@ def began(session_id: str) -> datetime:
     return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
-def folder_of(site: Site, session_id: str) -> Path:
-    """The session's folder in the site's state directory."""
-    return Path(site.state) / 'sessions' / session_id
-
-
 def save(session: Session) -> Path:
     """Write the session for the ReFrame processes that will carry it out; returns the file.
 
@@ -136,7 +131,7 @@ def current() -> Session | None:
         sys.exit('\n'.join(f'seatrial: {problem}' for problem in error.problems))
     session_id = new_id()
     engines = site.engine_choices()
-    return Session(session_id, folder_of(site, session_id), site, PROFILES[profile], engines, plain=True)
+    return Session(session_id, site.session_folder(session_id), site, PROFILES[profile], engines, plain=True)
 
 
 def _read(file: Path) -> Session:

@@ -15,9 +15,6 @@ from seatrial.model.record import PLAN
 
 NODE_ROOMS = ('model', 'workload', 'engine', 'filesystem', 'rules', 'job')
 RUNNER = 'runner.pyz'
-COMMENT = 'seatrial:'
-"""What the comment of a job of Slurm begins with; the session's id follows."""
-
 MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
 
 
@@ -58,11 +55,6 @@ def write_runner(folder: Path) -> Path:
                 if compiled.exists():  # read by the same Python only, and only if it belongs to this source
                     archive.write(compiled, f'{name}c')
     return file
-
-
-def comment_option(session: str) -> str:
-    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
-    return f'--comment={COMMENT}{session}'
 
 
 PYTHONS = ('python3', '/usr/libexec/platform-python', *(f'python3.{minor}' for minor in range(14, 5, -1)))

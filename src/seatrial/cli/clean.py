@@ -1,20 +1,19 @@
 """`seatrial clean`: what dead sessions have left on the file systems and in Slurm's queue, and its removal."""
 
 import re
-import shutil
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from seatrial.cli.options import site_option
-from seatrial.cli.queue import QueueError
-from seatrial.cli.sweep import SessionJob, cancel, has_one_queue, jobs_of_sessions, submits_to_slurm
-from seatrial.cli.terminal import console, duration
+from seatrial.cli.terminal import console
 from seatrial.job.directory import lock, orphans, rundir
 from seatrial.job.directory.orphans import Orphan
 from seatrial.model.ask import unresponsive
-from seatrial.model.units import approximate_size
+from seatrial.model.units import approximate_size, duration
+from seatrial.scheduler.queue import QueueError
+from seatrial.scheduler.session_jobs import SessionJob, cancel, has_one_queue, has_queue, jobs_of_sessions
 from seatrial.site.load import load
 from seatrial.site.model import Site
 
@@ -73,7 +72,7 @@ def _jobs(site: Site, screen: Console) -> list[SessionJob] | None:
 
     A Slurm that does not answer is said.
     """
-    if shutil.which('squeue') is None or not submits_to_slurm(site):
+    if not has_queue(site):
         return None
     try:
         return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))

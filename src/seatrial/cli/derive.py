@@ -8,8 +8,8 @@ import click
 from seatrial.check.darshan import LogError, read_logs
 from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
 from seatrial.cli.options import site_option
-from seatrial.model.workload import OPERATIONS
 from seatrial.site.load import load
+from seatrial.workload.access import OPERATIONS
 
 _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 
@@ -23,7 +23,7 @@ _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 def derive(log: Path, name: str, operation: str | None, output: Path | None, site_folder: Path) -> int:
     """Write a check that replays what an application did to its files, and its entry for trial.yaml.
 
-    LOG is a Darshan log. Of it pattern, sizes and the number of clients are kept; names of users, files and programs
+    LOG is a Darshan log. Of it pattern, sizes and the number of tasks are kept; names of users, files and programs
     are not.
     """
     if not _NAME.match(name):

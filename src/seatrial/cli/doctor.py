@@ -15,8 +15,8 @@ from seatrial.cli.darshan_library import Program, told
 from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
-from seatrial.engine.base import AnyEngine, EngineError
-from seatrial.engine.catalogue import ACCESS_ENGINES, engines_called, kinds_of
+from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.registry import engines_called
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, type_fault
 from seatrial.job.launch.processes import launch_argv
@@ -28,6 +28,9 @@ from seatrial.model.units import approximate_size
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, Site
 from seatrial.site.modules import Modules, modules_in
+from seatrial.workload.base import Kind
+from seatrial.workload.registry import KINDS
+from seatrial.workload.words import joined
 
 HOW_TO_GET = {
     'fio': 'apt-get install fio, dnf install fio, or from spack-env/',
@@ -64,18 +67,19 @@ def doctor(site_folder: Path) -> int:
     screen = console()
     screen.print(table)
     found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
-    first = {kind: next((name for name in found if kind in kinds_of(name)), None) for kind in ('bytes', 'names')}
-    if None in first.values():
-        missing = (
-            'No engine can measure data here' if first['bytes'] is None else 'No engine can measure metadata here'
-        )
-        screen.print(f'{missing}. Install one of the above.')
+    first = {kind: next((name for name in found if _knows(name, kind)), None) for kind in KINDS.values()}
+    missing = [kind.words for kind, name in first.items() if name is None]
+    if missing:
+        screen.print(f'No engine can measure {joined(missing, "or")} here. Install one of the above.')
         return 64
-    screen.print(
-        f'{first["bytes"]} would measure data on this host and {first["names"]} metadata, '
-        'unless a check asks for what it cannot express.'
-    )
+    measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values()}
+    would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
+    screen.print(f'On this host would measure, unless a check asks for what it cannot express: {would}.')
     return 0
+
+
+def _knows(engine: str, kind: Kind) -> bool:
+    return any(kind.name in each.kinds for each in engines_called(engine))
 
 
 def _seatrial() -> str:
@@ -121,13 +125,14 @@ def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
 
 def _library(site: Site, choices: list[EngineChoice], partitions: list[str]) -> list[Row]:
     """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
-    said, faults = told(site.darshan(partitions[0]), [found for choice in choices for found in _witnessed(choice)])
+    said, faults = told(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
     return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
 
 
-def _witnessed(choice: EngineChoice) -> list[Program]:
-    """The engine, if it is here and measures data: Darshan witnesses nothing else."""
-    known = [engine for engine in ACCESS_ENGINES if engine.name == choice.name]
+def _of_data(choice: EngineChoice) -> list[Program]:
+    """The engine, if it is here and measures what Darshan's log is compared with."""
+    shown = {kind.name for kind in KINDS.values() if kind.by_darshan}
+    known = [engine for engine in engines_called(choice.name) if shown.intersection(engine.kinds)]
     return [
         Program(engine.name, program, engine.mpi, tuple(engine.version_argv(program)))
         for engine in known
@@ -135,12 +140,12 @@ def _witnessed(choice: EngineChoice) -> list[Program]:
     ]
 
 
-def _program(engine: AnyEngine, choice: EngineChoice) -> str | None:
+def _program(engine: Engine, choice: EngineChoice) -> str | None:
     """The path of an engine's program; None where it is not here."""
     return shutil.which(_wanted(engine, choice))
 
 
-def _wanted(engine: AnyEngine, choice: EngineChoice) -> str:
+def _wanted(engine: Engine, choice: EngineChoice) -> str:
     return engine.programs[0] if choice.program == choice.name else choice.program
 
 

@@ -9,14 +9,15 @@ from rich.table import Table
 
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
-from seatrial.cli.partitions import missing_options
-from seatrial.cli.terminal import console, duration
-from seatrial.engine.catalogue import choose
-from seatrial.job.sequence.survey import least_per_client, memory_bytes
-from seatrial.model.namespace import Namespace
+from seatrial.cli.terminal import console
+from seatrial.engine.registry import choose
+from seatrial.job.sequence.survey import memory_bytes, min_per_task
 from seatrial.model.plan import TrialPlan
-from seatrial.model.units import approximate_size
+from seatrial.model.units import approximate_size, duration
 from seatrial.rules.before import peak
+from seatrial.scheduler.partitions import missing_options
+from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.words import counted
 
 
 @click.command('list')
@@ -32,28 +33,30 @@ def list_(
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(
-        f'{len(plans)} cases of {session.site.name}, profile {profile}', f'  {session.profile.label}', sep='\n'
+        f'{counted(len(plans), "case")} of {session.site.name}, profile {profile}',
+        f'  {session.profile.label}',
+        sep='\n',
     )
     table = Table(box=None, pad_edge=False)
-    for heading in ('check', 'pattern', 'where', 'points', 'engine'):
+    for heading in ('check', 'workload', 'where', 'points', 'engine'):
         table.add_column(heading, overflow='fold')
     for heading in ('holds', 'moves', 'budget'):
         table.add_column(heading, justify='right')
     memory, missing = memory_bytes(), dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
-        least = least_per_client(first, memory)
-        chosen = choose(first.engines, first.workload, first.points, shutil.which)
+        share, words = min_per_task(first, memory), kind_of(first.kind).words
+        chosen = choose(first.engines, first.points, shutil.which)
         if chosen.engine is None:
-            missing.setdefault(first.workload.name, '; '.join(chosen.passed_over))
+            missing.setdefault(words, '; '.join(chosen.skipped))
         table.add_row(
             first.case.check,
-            first.workload.name,
+            words,
             _where(group),
             _points(first),
             chosen.engine.name if chosen.engine else 'none here',
-            approximate_size(peak(first, least)['bytes']),
-            approximate_size(_moved(first, least)),
+            approximate_size(peak(first, share)['bytes']),
+            approximate_size(_moved(first, share)),
             duration(sum(plan.stopping.budget_s for plan in group)),
         )
     screen.print(table)
@@ -80,10 +83,9 @@ def _at_risk(plans: list[TrialPlan]) -> str:
     """What Slurm may do to nodes where I/O has to be killed (rule P17)."""
     most = max(plans, key=lambda plan: plan.case.nodes)
     limit = min(plan.launch_limit_s for plan in plans)
-    nodes = f'{most.case.nodes} node{"s" if most.case.nodes > 1 else ""}'
     return (
-        f'At risk: {nodes} at a time. A launch that does not end is killed, not before {duration(limit)} '
-        'and ten times what it should last; Slurm drains nodes whose processes cannot be killed.'
+        f'At risk: {counted(most.case.nodes, "node")} at a time. A launch that does not end is killed, not before '
+        f'{duration(limit)} and ten times what it should last; Slurm drains nodes whose processes cannot be killed.'
     )
 
 
@@ -99,17 +101,16 @@ def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
 def _points(plan: TrialPlan) -> str:
     labels = [point.label for point in plan.points]
     said = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
-    return f'{said} ({len(plan.left_out)} more do not fit)' if plan.left_out else said
+    return f'{said}; {", ".join(plan.left_out)} left out: too large here' if plan.left_out else said
 
 
-def _moved(plan: TrialPlan, least: int) -> int:
+def _moved(plan: TrialPlan, share: int) -> int:
     """Bytes of the largest launch, at least."""
-    if isinstance(plan.workload, Namespace):
-        return peak(plan, least)['bytes']
-    return max(point.tasks for point in plan.points) * least
+    kind = kind_of(plan.kind)
+    return max(kind.bytes_of(point) for point in resized(plan.points, share))
 
 
 def _where(group: list[TrialPlan]) -> str:
     case = group[0].case
     layouts = ', '.join(plan.case.layout for plan in group)
-    return f'{case.partition} {case.file_system} ({layouts}) {case.nodes} node{"s" if case.nodes > 1 else ""}'
+    return f'{case.partition} {case.file_system} ({layouts}) {counted(case.nodes, "node")}'

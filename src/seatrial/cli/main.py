@@ -17,13 +17,13 @@ from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
 from seatrial.cli.history import history
 from seatrial.cli.list import list_
-from seatrial.cli.queue import ANSWERS
 from seatrial.cli.report import report
 from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
 from seatrial.job.directory.lock import LockError
+from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from seatrial.cli.watch import file_of, put, series_of, title_of
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.news import News, Told, Watch, news
 from seatrial.report.openmetrics import openmetrics
+from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
 
 DEADLINE_S = 60.0
@@ -51,11 +51,6 @@ def export(screen: Console, site: Site, watch: Watch) -> None:
         put(metrics_file(site, watch.profile), openmetrics(watch))
     except OSError as error:
         screen.print(f'no metrics were exported: {error.filename}: {error.strerror}', soft_wrap=True)
-
-
-def metrics_file(site: Site, profile: str) -> Path:
-    """In a folder of its own, which node_exporter can be pointed to."""
-    return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
 
 
 def news_lock(site: Site, profile: str) -> Path:

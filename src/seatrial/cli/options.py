@@ -13,11 +13,11 @@ from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
-from seatrial.check.session import DEFAULT_PROFILE, Session, folder_of, new_id
-from seatrial.cli.partitions import named
-from seatrial.engine.catalogue import NAMES
+from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
+from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.report.words import by_place
+from seatrial.scheduler.partitions import named
 from seatrial.site.error import SiteError, choice, problem
 from seatrial.site.load import load as load_site
 from seatrial.site.load import partitions_in
@@ -92,7 +92,7 @@ def open_session(
     session_id = new_id()
     session = Session(
         session_id,
-        folder_of(site, session_id),
+        site.session_folder(session_id),
         site,
         PROFILES[profile],
         _engines(site, engine),

@@ -8,15 +8,17 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.cli.terminal import MARKS, duration
+from seatrial.cli.terminal import MARKS
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.verdict import CaseResult, Criteria, judge_case
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
-from seatrial.model.work import unit
+from seatrial.model.units import duration, quantity
 from seatrial.rules.case import measured
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
+from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
 
@@ -78,13 +80,12 @@ def running_line(plan: TrialPlan, records: Records, now: float) -> str:
     if records.samples[-1].stage == CONFIRM:
         return f'{line}  measuring again what seems slow  {duration(elapsed)}'
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
-    point = next(point for point in plan.points if point.label == last.point)
-    figure = plan.measures(last.operation, point)[0]
-    name = metric(figure, last.point)
-    values = [sample.figures[figure] for sample in by_metric[name] if sample.valid]
+    figure = metrics_of(last.point, last.phase)[0]
+    name = metric(figure.name, last.point.label)
+    values = [sample.figures[figure.name] for sample in by_metric[name] if sample.valid]
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
     spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
-    shown = f' {interval.mean:.0f} {unit(plan.workload)}{spread}' if interval else ''
+    shown = f' {quantity(interval.mean, figure.unit)}{spread}' if interval else ''
     return (
         f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
     )
@@ -95,5 +96,5 @@ def expected_s(plan: TrialPlan, records: Records) -> float:
     assert records.start is not None
     done = [sample for sample in records.samples if sample.stage == 'measured']
     before = done[0].started - records.start.started
-    launches = len(plan.points) * len(plan.workload.operations) * (plan.stopping.least + plan.stopping.extra)
+    launches = len(plan.points) * len(plan.phases) * (plan.stopping.minimum + plan.stopping.extra)
     return min(plan.stopping.budget_s, before + launches * statistics.fmean(sample.elapsed_s for sample in done))

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from seatrial.check.declared import load as load_checks
-from seatrial.check.session import folder_of
 from seatrial.cli.evidence import judged_anew, named, sessions_of
 from seatrial.cli.files import write_whole
 from seatrial.cli.options import checks_option, site_option
@@ -39,7 +38,7 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
     name = named(known, session, site.state) if session else known[-1]
-    folder = folder_of(site, name)
+    folder = site.session_folder(name)
     evidence = judged_anew(site, load_checks(checks), folder)
     try:
         file = write_report(evidence, output or folder / FOLDER)

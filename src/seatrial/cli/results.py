@@ -13,15 +13,15 @@ from rich.text import Text
 
 from seatrial.check.session import Session
 from seatrial.cli.files import write_whole
-from seatrial.cli.terminal import MARKS, duration
+from seatrial.cli.terminal import MARKS
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
-from seatrial.model.units import approximate_size
-from seatrial.model.work import MIB_S
+from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.words import figure
+from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
 REASONS_SHOWN = 3
@@ -49,7 +49,7 @@ def write_results(session: Session, result: SessionResult) -> Path:
 
 def show(console: Console, session: Session, result: SessionResult) -> None:
     """Print a table of the cases, the reasons and labels once each, and the session's verdict last."""
-    console.print(_table(result))
+    console.print(_table(session, result))
     _say_reasons(console, result)
     _say_labels(console, result)
     _say_expectations(console, result)
@@ -62,10 +62,10 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     console.print(f'  {session.profile.label}')
 
 
-def _table(result: SessionResult) -> Table:
+def _table(session: Session, result: SessionResult) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ('verdict', 'case', 'engine', 'a client', 'figures', 'took'):
-        table.add_column(heading, justify='right' if heading in ('a client', 'took') else 'left')
+    for heading in ('verdict', 'case', 'engine', 'a task', 'figures', 'took'):
+        table.add_column(heading, justify='right' if heading in ('a task', 'took') else 'left')
     for case in result.cases:
         style, mark = MARKS[case.verdict]
         table.add_row(
@@ -73,7 +73,7 @@ def _table(result: SessionResult) -> Table:
             case.case.name,
             f'{case.engine} {case.version}'.strip() or '-',
             _share(case),
-            _figures(case),
+            _figures(case, session.site.units),
             duration(case.duration_s) if case.duration_s is not None else '-',
         )
     return table
@@ -83,31 +83,31 @@ FIGURES_SHOWN = 2
 
 
 def _share(case: CaseResult) -> str:
-    """What each client did, where that was decided: bytes, or files."""
-    if not case.per_client:
+    """What each task did, where that was decided: bytes, or files."""
+    if not case.per_task:
         return '-'
-    return approximate_size(case.per_client) if case.metrics[0].unit == MIB_S else f'{case.per_client} files'
+    moves_data = any(each.unit == 'B/s' for each in case.metrics)
+    return approximate_size(case.per_task) if moves_data else counted(case.per_task, 'file')
 
 
-def _figures(case: CaseResult) -> str:
-    """The means over the points from the least to the greatest, of the metrics that can be believed."""
+def _figures(case: CaseResult, system: str) -> str:
+    """The means over the points from the least to the greatest, of the valid metrics."""
     means: dict[str, list[float]] = {}
+    units = {each.name: each.unit for each in case.metrics}
     for each in case.metrics:
         if each.summary and each.verdict is not Verdict.INVALID:
-            means.setdefault(each.operation, []).append(each.summary.mean)
-    if not means:
-        return '-'
-    written = '{:g}'.format if case.facts else figure
-    shown = [
-        f'{name} {_span([written(value) for value in (min(values), max(values))])}' for name, values in means.items()
-    ]
-    more = f' +{len(shown) - FIGURES_SHOWN}' if len(shown) > FIGURES_SHOWN else ''
-    return f'{", ".join(shown[:FIGURES_SHOWN])}{more} {case.metrics[0].unit}'
+            means.setdefault(each.name, []).append(each.summary.mean)
+    shown = [f'{name} {_span(values, units[name], system)}' for name, values in means.items()]
+    hidden = list(means)[FIGURES_SHOWN:]
+    more = f'; also {", ".join(hidden)}' if hidden else ''
+    return ', '.join(shown[:FIGURES_SHOWN]) + more if shown else '-'
 
 
-def _span(ends: list[str]) -> str:
-    low, high = ends
-    return low if low == high else f'{low}..{high}'
+def _span(values: list[float], unit: str, system: str) -> str:
+    low, high = min(values), max(values)
+    shown = unit_for(high, unit, system)
+    ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
+    return f'{ends[0] if ends[0] == ends[1] else "..".join(ends)} {shown}'.strip()
 
 
 def _say_reasons(console: Console, result: SessionResult) -> None:
@@ -144,7 +144,7 @@ def _say_expectations(console: Console, result: SessionResult) -> None:
         return
     unjudged = {case.unjudged for case in result.cases if case.unjudged}
     counts = Counter(each.relation.verdict for each in context)
-    found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} cannot be told'
+    found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
     console.print(
         f'expectations of the literature: {unjudged.pop() if unjudged else found}; '
         f'{len(context)} in {RESULTS} as context, which decides nothing',
@@ -161,7 +161,7 @@ def _references(session: Session, result: SessionResult) -> str:
     counts = Counter(each.interval for case in result.cases for each in case.references)
     if not counts:
         which = 'no references for these cases' if session.references else 'no references'
-        return f'{which}: figures are reported, not judged'
+        return f'{which}: no pass criterion'
     return f'references: {", ".join(f"{count} {word}" for word, count in counts.items())}'
 
 
@@ -179,7 +179,7 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     del data['curves']
     data['expectations'] = [_plain_expectation(each) for each in case.expectations]
     data['facts'] = [fact._asdict() for fact in case.facts]
-    data['witness'] = to_json(case.witness)
+    data['darshan'] = to_json(case.darshan)
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(each) for each in case.metrics]

@@ -15,26 +15,28 @@ import click
 from rich.console import Console
 
 from seatrial.check.criteria import criteria_of
-from seatrial.check.darshan import keep_testimony
+from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
-from seatrial.cli.fates import OUTPUT, REFRAME, REPORT, complete_fates
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
-from seatrial.cli.sweep import LONGEST_S, submits_to_slurm, sweep
-from seatrial.cli.terminal import console, duration
+from seatrial.cli.terminal import console
 from seatrial.cli.told import Told, told_to_stop
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import EXIT_CODES, Criteria, judge_case
+from seatrial.judge.verdict import EXIT_CODES, Criteria
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.units import duration
+from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
+from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import TRIAL_FILE
 
@@ -65,15 +67,15 @@ def run(
                 try:
                     _reframe(session, checks, plans, criteria, screen, told)
                 finally:
-                    sweep(screen, session)
+                    cancel_all(screen, session.site, session.id)
         except lock.LockError as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
         for each in heartbeats:
             each.stop()
         told.answer = 'all that was measured is being judged and reported'
-        tried(screen, session, 'why jobs ended is not on record', lambda: complete_fates(session, plans))
+        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
         for plan in plans:
-            tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_testimony, plan))
+            tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_darshan_run, plan))
         results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, result)
@@ -94,8 +96,8 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
     except OSError as error:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         owner = user_name(Path(state).stat().st_uid)
-        mend = 'make room there' if is_full else f'name a directory in which you can write, this one is of {owner}'
-        sentence = f'{error.filename or session.folder}: {error.strerror}; {mend}'
+        remedy = 'make room there' if is_full else f'name a directory in which you can write, this one is of {owner}'
+        sentence = f'{error.filename or session.folder}: {error.strerror}; {remedy}'
         raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
 
@@ -105,7 +107,7 @@ def _say_if_nothing_started(screen: Console, session: Session, plans: list[Trial
     records = [records_in(plan.records) for plan in plans]
     if not output.is_file() or any(each.start for each in records):
         return
-    if not any(each.fate or each.end for each in records):
+    if not any(each.job_state or each.end for each in records):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)

@@ -4,52 +4,23 @@ The job is small where ReFrame submits jobs: it runs `seatrial run`, which does.
 spot (its local scheduler) the job is the allocation that the cases run in.
 """
 
-import json
-import re
 import shutil
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from seatrial.check.base import job_limit_s
 from seatrial.check.planning import plan_of
-from seatrial.cli import queue
-from seatrial.cli.night import (
-    AHEAD,
-    Successors,
-    keep_in_queue,
-    night,
-    queue_lock,
-    script_of,
-    see_to_successors,
-    waiting,
-)
-from seatrial.cli.notify import metrics_file
+from seatrial.cli.night import night
 from seatrial.cli.options import checks_option, no_more_systems, open_session, site_option
-from seatrial.cli.partitions import Partitions, partitions_of
-from seatrial.cli.terminal import console, duration
-from seatrial.cli.watch import alone, file_of, job_name, put, scheduled, series_of
+from seatrial.cli.terminal import console
 from seatrial.model.plan import TrialPlan
-from seatrial.model.quoting import shell_line
-from seatrial.site.calendar import Calendar
+from seatrial.scheduler.order import FORMS, install, order_of, remove
+from seatrial.scheduler.queue import QueueError
+from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.site.load import load
-from seatrial.site.model import Site, calendar_of, parse_duration
+from seatrial.site.model import Site, parse_duration
 from seatrial.site.profile import PROFILES
-
-LEAD_S = 600.0
-"""Before Slurm ends the job the session is told to end: time for the launch in hand, the report and the news."""
-
-CASE_S = 60.0
-"""Of a job's time limit, for each case: ReFrame, the queue of an idle partition, the start of the runner."""
-
-FORMS = ('scrontab', 'sbatch')
 
 
 @click.command()
@@ -93,135 +64,28 @@ def schedule(
     choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']
     try:
         if mode == 'remove':
-            _remove(screen, site, profile)
+            remove(screen, site, profile)
         elif mode == 'now':
             command = [_seatrial(), 'run', *choices]
             limit_s = parse_duration(deadline) if deadline else None
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
-            order = _order(site, profile, _planned(site, checks, profile), choices, form, at)
+            command = [_seatrial(), 'schedule', *choices, '--now']
+            order = order_of(site, profile, _planned(site, checks, profile), command, form, at)
             for note in order.notes:
                 click.echo(f'note: {note}', err=True)
             if mode == 'install':
-                _install(screen, site, profile, order)
+                install(screen, site, profile, order)
             else:
                 click.echo(order.text, nl=False)
-    except (ValueError, queue.QueueError) as error:
+    except (ValueError, QueueError) as error:
         raise click.UsageError(str(error)) from None
     return 0
-
-
-@dataclass(frozen=True)
-class Order:
-    """What Slurm is to be told. text: the block of the scrontab, or the script; notes: what people should know."""
-
-    form: str
-    calendar: Calendar
-    text: str
-    notes: tuple[str, ...]
-
-
-def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
-    """The crontab with this block, where it was before or at the end; every other line stays as it is.
-
-    marks: the first and the last line of the block. An empty block takes it out. Raises ValueError where the marks
-    are not a pair.
-    """
-    lines = crontab.splitlines(keepends=True)
-    found = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
-    if not found:
-        if lines and not lines[-1].endswith('\n') and block:
-            lines[-1] += '\n'
-        return ''.join([*lines, block])
-    if [lines[number].rstrip('\n') for number in found] != list(marks):
-        raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; mend it with scrontab -e")
-    return ''.join([*lines[: found[0]], block, *lines[found[1] + 1 :]])
 
 
 def _planned(site: Site, checks: Path, profile: str) -> list[TrialPlan]:
     session, cases = open_session(site.folder, profile, checks, None, None, ())
     return [plan_of(session, declared, case) for declared, case in cases]
-
-
-def _order(
-    site: Site, profile: str, plans: Sequence[TrialPlan], choices: Sequence[str], form: str | None, at: str | None
-) -> Order:
-    entry, partitions = site.schedule(profile), partitions_of(site, profile)
-    calendar = calendar_of(at, entry.days) if at else entry.calendar
-    limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
-    deadline_s = max(limit_s - LEAD_S, limit_s / 2)
-    command = [_seatrial(), 'schedule', *choices, '--now', f'--deadline={deadline_s // 60:.0f}min']
-    series = series_of(site, profile)
-    options = [
-        *entry.access,
-        f'--job-name={job_name(series)}',
-        '--dependency=singleton',
-        f'--time={-(-limit_s // 60):.0f}',
-        *([f'--licenses={entry.licence}'] if entry.licence else []),
-        *_geometry(site, partitions, plans),
-        f'--chdir={_quoted(str(site.state))}',
-        f'--output={_quoted(str(file_of(series, ".log")))}',
-        '--open-mode=append',
-    ]
-    form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
-    lines = _block if form == 'scrontab' else _script
-    text = ''.join(f'{line}\n' for line in lines(site, profile, calendar, options, command))
-    if not all(line.isprintable() for line in text.splitlines()):
-        raise ValueError(f'{site.folder}: a path that cannot be printed cannot stand in a script')
-    return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
-
-
-def _quoted(value: str) -> str:
-    """As the lines of options for Slurm want a value. Raises ValueError for what --output cannot name."""
-    if '\\' in value:
-        raise ValueError(
-            f'{value}: Slurm writes no output below a name with a backslash; let state be another folder'
-        )
-    return value if re.fullmatch(r'[\w./%+-]+', value) else '"' + value.replace('"', '\\"') + '"'
-
-
-def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) -> list[str]:
-    if partitions.submit:
-        return ['--nodes=1', '--ntasks=1']
-    tasks = max(site.partition(plan.case.partition).tasks_per_node for plan in plans)
-    return [f'--nodes={max(plan.case.nodes for plan in plans)}', f'--ntasks-per-node={tasks}', '--exclusive']
-
-
-def _notes(
-    site: Site,
-    profile: str,
-    partitions: Partitions,
-    calendar: Calendar,
-    plans: Sequence[TrialPlan],
-    limit_s: float,
-) -> list[str]:
-    """What people should know before they put it into force. Raises ValueError for what could never run."""
-    entry = site.schedule(profile)
-    notes = []
-    if not entry.time_limit:
-        notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of {len(plans)} cases, without their '
-            'waiting in the queue; time_limit in the schedule of trial.yaml sets another'
-        )
-    moments = calendar.after(datetime.now().astimezone(), 8)
-    if timedelta(seconds=limit_s) > min(after - before for before, after in pairwise(moments)):
-        notes.append('the time limit is longer than from one run to the next, which waits for the one before it')
-    if not partitions.submit:
-        return notes
-    if entry.licence and {word.partition(':')[0] for word in entry.licence.split(',')} & partitions.licences:
-        raise ValueError(
-            f'the job holds the licence {entry.licence}, so its cases would wait for it in vain; take it out of '
-            'access in settings.py'
-        )
-    own = Partitions.of(entry.access)
-    shared = sorted(partitions.names & own.names)
-    if partitions.exclusive and (shared or not own.names):
-        where = f'partition {shared[0]}' if shared else 'the default partition'
-        notes.append(
-            f'the job has a core of {where}: a case that asks for all of its nodes, exclusively, would wait in vain; '
-            'name a partition of other nodes in access, in the schedule of trial.yaml'
-        )
-    return notes
 
 
 def _seatrial() -> str:
@@ -230,101 +94,3 @@ def _seatrial() -> str:
     if program is None:
         raise click.UsageError('the command seatrial is not installed; pip install it into this environment')
     return program
-
-
-def _marks(site: Site, profile: str) -> tuple[str, str]:
-    return f'# BEGIN seatrial {profile} of {site.folder}', f'# END seatrial {profile} of {site.folder}'
-
-
-def _block(site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]) -> list[str]:
-    begin, end = _marks(site, profile)
-    return [begin, *(f'#SCRON {option}' for option in options), f'{calendar.cron} exec {shell_line(command)}', end]
-
-
-def _script(
-    site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]
-) -> list[str]:
-    return [
-        '#!/bin/sh',
-        f'# Seatrial: {profile} of {site.folder}, {calendar.words}',
-        '# It is submitted by seatrial schedule --install with the time that it is due as its argument. Its own jobs',
-        f'# keep {AHEAD} of it in the queue; seatrial schedule --remove ends that.',
-        *(f'#SBATCH {option}' for option in options),
-        '#SBATCH --no-requeue',
-        '#SBATCH --export=HOME,LANG,PATH',
-        f'exec {shell_line([*command, f"--series={series_of(site, profile)}"])} --due="$1"',
-    ]
-
-
-def _install(screen: Console, site: Site, profile: str, order: Order) -> None:
-    site.make_directories()
-    series = series_of(site, profile)
-    with alone(queue_lock(series)):
-        before = scheduled(series)
-        if before is not None and before.form != order.form:
-            _take_out(screen, site, profile, before.form)
-        changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
-        if before is None or (before.calendar, before.form) != (order.calendar, order.form):
-            record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
-            put(file_of(series, '.json'), json.dumps(record) + '\n')
-    for said in changed or [f'it is in force already, by {order.form}; nothing was changed']:
-        screen.print(said, soft_wrap=True)
-    screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
-    screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
-    screen.print(f'  metrics:  {metrics_file(site, profile)}', soft_wrap=True)
-
-
-def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
-    old = queue.crontab()
-    new = with_block(old, _marks(site, profile), order.text)
-    if new == old:
-        return []
-    queue.write_crontab(new)
-    return ['the scrontab has the entry now; its other lines are as they were']
-
-
-def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
-    series = series_of(site, profile)
-    script = script_of(series)
-    if not script.is_file() or script.read_text() != order.text:
-        put(script, order.text)
-        queue.cancel_pending(waiting(series))
-    return keep_in_queue(series, order.calendar, datetime.now().astimezone())
-
-
-def _remove(screen: Console, site: Site, profile: str) -> None:
-    """Take it out, also where its record is lost and only Slurm still knows of it."""
-    series = series_of(site, profile)
-    with alone(queue_lock(series)):
-        before = scheduled(series)
-        taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
-        file_of(series, '.json').unlink(missing_ok=True)
-    if before or any(taken):
-        screen.print('it is out of force; the history, the log and the metrics stay')
-    else:
-        screen.print(f'nothing is in force for {site.name}, profile {profile}')
-
-
-def _forms() -> list[str]:
-    """Those that this host's Slurm could have."""
-    if shutil.which('squeue') is None:
-        return []
-    return list(FORMS) if queue.has_scrontab() else ['sbatch']
-
-
-def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
-    """Whether there was something to take out."""
-    if form == 'scrontab':
-        old = queue.crontab()
-        new = with_block(old, _marks(site, profile), '')
-        if new != old:
-            queue.write_crontab(new)
-            screen.print('the scrontab has the entry no more; its other lines are as they were')
-        return new != old
-    series = series_of(site, profile)
-    jobs = waiting(series)
-    queue.cancel_pending(jobs)
-    script_of(series).unlink(missing_ok=True)
-    for job in jobs:
-        screen.print(f'job {job.id} is taken out of the queue')
-    return bool(jobs)

@@ -10,10 +10,11 @@ from rich.text import Text
 from seatrial.cli.notify import news_lock, tell, unsent
 from seatrial.cli.options import no_more_systems, one_system, site_option
 from seatrial.cli.terminal import MARKS, console
-from seatrial.cli.watch import alone, watch_of
+from seatrial.cli.watch import watch_of
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.report.news import Watch, aligned
 from seatrial.report.news import screen as lines_of
+from seatrial.scheduler.series import alone
 from seatrial.site.load import load
 from seatrial.site.model import Site
 from seatrial.site.profile import PROFILES

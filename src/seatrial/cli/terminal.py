@@ -55,12 +55,3 @@ class _Unfailing:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: 45 s, 12 min, 3.5 h."""
-    if seconds < 120:
-        return f'{seconds:.0f} s'
-    if seconds < 7200:
-        return f'{seconds / 60:.0f} min'
-    return f'{seconds / 3600:.1f} h'

@@ -1,15 +1,15 @@
-"""How the clients of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
+"""How the tasks of a launch begin together: their side of a barrier that the runner holds (job/launch/barrier.py).
 
-A client connects to the coordinator, shows the launch's token, and then waits with the others whenever it wants to
+A task connects to the coordinator, shows the launch's token, and then waits with the others whenever it wants to
 go on together with them. Where there are several nodes, it also learns how its clock stands to the coordinator's:
 the coordinator's time in an answer lies between the request and the answer, so that the middle of the two is wrong
 by half of the round trip at most (Cristian, Probabilistic clock synchronization, Distributed Computing 3, 1989).
 
-No wait is without end. While a client waits, the coordinator says every HEARTBEAT_S that it is still there; SILENCE_S
-without a word, and the client gives up. When one client is lost, the coordinator aborts the wait of all others.
+No wait is without end. While a task waits, the coordinator says every HEARTBEAT_S that it is still there; SILENCE_S
+without a word, and the task gives up. When one task is lost, the coordinator aborts the wait of all others.
 
-On the wire every message is a line of JSON. A client sends
-    {"token", "client", "clients", "host"}      once, answered by {"clock"}
+On the wire every message is a line of JSON. A task sends
+    {"token", "rank", "tasks", "host"}          once, answered by {"clock"}
     {"ping"}                                    answered by {"now"}
     {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come
     {"leave"}                                   at its end, with its report if it has one
@@ -35,7 +35,7 @@ class BarrierError(Exception):
 
 
 class Release(NamedTuple):
-    """When this client may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's.
+    """When this task may begin, by its own CLOCK_MONOTONIC, and how that clock stands to the coordinator's.
 
     offset_s:      what is to be added to a time here to have the coordinator's
     uncertainty_s: how wrong the offset can be, to either side; 0 where both are the same clock
@@ -47,9 +47,9 @@ class Release(NamedTuple):
 
 
 class Barrier:
-    """What a client can do. This one is for a client that is alone: nobody is waited for.
+    """What a task can do. This one is for a task that is alone: nobody is waited for.
 
-    To be used in a `with` statement. A client that leaves it with an exception ends the barrier for all.
+    To be used in a `with` statement. A task that leaves it with an exception ends the barrier for all.
     """
 
     def __enter__(self) -> 'Barrier':
@@ -61,14 +61,14 @@ class Barrier:
         pass
 
     def wait(self, what: str) -> Release:
-        """Wait until every client is about to do `what`; returns at the moment that was agreed on for all of them.
+        """Wait until every task is about to do `what`; returns at the moment that was agreed on for all of them.
 
-        Raises BarrierError, also where another client is about to do something else.
+        Raises BarrierError, also where another task is about to do something else.
         """
         return Release(time.monotonic(), 0.0, 0.0)
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
-        """Wait until every client has come to `what`; what those said that had something to say, by their number.
+        """Wait until every task has come to `what`; what those said that had something to say, by rank.
 
         Raises BarrierError.
         """
@@ -78,23 +78,23 @@ class Barrier:
         """Go, and give the coordinator a report, in any form that JSON has."""
 
 
-def join(client: int, clients: int, host: str) -> Barrier:
-    """Join the barrier that the environment names, as one of so many clients.
+def join(rank: int, tasks: int, host: str) -> Barrier:
+    """Join the barrier that the environment names, as one of so many tasks.
 
-    A launch of one client needs none. Raises BarrierError.
+    A launch of one task needs none. Raises BarrierError.
     """
     where = os.environ.get(VARIABLE, '')
-    if not where and clients == 1:
+    if not where and tasks == 1:
         return Barrier()
     try:
         address, port, token = where.rsplit(':', 2)
         connection = socket.create_connection((address, int(port)), SILENCE_S)
     except ValueError:
-        raise BarrierError(f'{clients} clients cannot begin together: {VARIABLE} names no barrier') from None
+        raise BarrierError(f'{tasks} tasks cannot begin together: {VARIABLE} names no barrier') from None
     except OSError as error:
         raise BarrierError(f'the barrier at {address}:{port} cannot be joined: {error.strerror or error}') from None
     barrier = _Connected(connection)
-    barrier.introduce({'token': token, 'client': client, 'clients': clients, 'host': host})
+    barrier.introduce({'token': token, 'rank': rank, 'tasks': tasks, 'host': host})
     return barrier
 
 
@@ -114,7 +114,7 @@ def line_of(message: Dict[str, Any]) -> bytes:
 
 
 class _Connected(Barrier):
-    """Of a client that is not alone."""
+    """Of a task that is not alone."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._unread = connection, b''
@@ -142,7 +142,7 @@ class _Connected(Barrier):
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
         self._send({'come': what, 'says': says, 'together': False, 'trip': 0.0})
-        return {int(client): said for client, said in self._answer()['said'].items()}
+        return {int(rank): said for rank, said in self._answer()['said'].items()}
 
     def leave(self, report: Any = None) -> None:
         self._send({'leave': report})

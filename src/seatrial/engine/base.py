@@ -1,11 +1,18 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
+import math
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.model.metric import Measurement
+from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
 from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of
+
+MAX_BYTES_PER_CALL = 0x7FFFF000
+"""read(2) and write(2): "at most 2,147,479,552 bytes"."""
+
+DIRECT_BYTES = 4096
+"""With O_DIRECT every size and offset is a multiple of the logical block size of the storage: this, or 512 B."""
 
 
 class EngineError(Exception):
@@ -84,7 +91,8 @@ class Engine:
     def cannot(self, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.
 
-        It is asked of points of its kinds alone; of what it prepares for another workload it can do the phase.
+        It is asked of points of its kinds alone that do not contradict themselves; of what it prepares for another
+        workload it can do the phase.
         """
         raise NotImplementedError
 
@@ -126,3 +134,31 @@ class Engine:
         Here what the workload has: an engine that needs directories of its own adds them.
         """
         return kind_of(point.kind).entries(point, phase)
+
+
+def immovable(point: Point) -> Optional[str]:
+    """Why nothing moves the transfers of a point with one call each, as half a sentence, or None."""
+    if point.transfer_size > MAX_BYTES_PER_CALL:
+        return f'cannot move {point.transfer_size} bytes in one call'
+    if point.direct and point.transfer_size % DIRECT_BYTES:
+        return f'cannot move {point.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
+    return None
+
+
+def ending(status: int) -> str:
+    """How a process ended that failed: 'exited with 1', 'died of signal 9'."""
+    return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
+
+
+def percentiles_of(counts: Dict[int, int]) -> Dict[str, float]:
+    """Seconds that PERCENTILES of the operations did not exceed, by nearest rank.
+
+    counts: how many operations took so many nanoseconds; none gives none
+    """
+    found, left = {}, list(PERCENTILES) if counts else []
+    seen, total = 0, sum(counts.values())
+    for nanoseconds in sorted(counts):
+        seen += counts[nanoseconds]
+        while left and seen >= math.ceil(left[0] * total - 1e-9):  # less what a float is off
+            found[percentile_name(left.pop(0))] = nanoseconds / 1e9
+    return found

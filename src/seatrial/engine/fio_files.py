@@ -31,151 +31,121 @@ The data are random and other in every file and launch, and made in the timed re
 
 import errno
 import json
-import math
 import os
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, NamespaceEngine, Outcome
-from seatrial.engine.fio import (
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
+from seatrial.engine.fio_process import (
     CLOCK_S,
-    MOST_BYTES_A_CALL,
+    FioProcess,
     check_clock,
     field,
+    fio_argv,
+    job_file,
     jobs_of,
     randseed_of,
     report_of,
+    runtime_of,
     starts_of,
-    version_in,
 )
-from seatrial.model.namespace import Namespace
-from seatrial.model.tree import (
-    LATENCIES,
-    Entries,
-    MetadataTree,
-    Rate,
-    TreeMeasurement,
-    TreePoint,
-    operations,
-    tree_fault,
-)
+from seatrial.model.metric import Measurement, rate
+from seatrial.model.point import Point
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import levels_total, operations
 
 TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
 OLDEST = (3, 27)  # the first with filedelete
-MOST_JOBS = 4096  # REAL_MAX_JOBS
+MAX_JOBS = 4096  # REAL_MAX_JOBS
 SINGLY_TIMED = ('stat', 'remove')
-POOLS, LEAST_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
+POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
 
 
-class FioFiles(NamespaceEngine):
+class FioFiles(FioProcess):
     """fio as an engine of metadata on one node: files, and no directories."""
 
-    name = 'fio'
-    programs = ('fio',)
-    heeds_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
+    kinds = ('tree',)
+    checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
 
-    def cannot(self, workload: Namespace, point: TreePoint) -> Optional[str]:
+    def cannot(self, point: Point) -> Optional[str]:
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
 
         Syncing: fsync=1 leaves out each job's last file, and fsync_on_close opens all others again at the end to sync
         them a second time (both seen).
         """
-        if workload.kind != 'tree':
-            return f'does not know {workload.name}'
-        tree = point.tree
-        if tree_fault(tree) is not None:
-            return f'cannot do what contradicts itself: {tree_fault(tree)}'
-        if tree.depth:
-            return f'cannot make a tree of {point.entries.directories} directories: its files lie flat'
-        if tree.empties_per_directory:
+        if point.depth:
+            directories = levels_total(point, point.tasks).directories
+            return f'cannot make a tree of {directories} directories: its files lie flat'
+        if point.empties_per_directory:
             return 'cannot work on directories'
-        if tree.fsync:
+        if point.fsync:
             return 'cannot sync every file once before it is closed'
-        if 'read' in tree.phases and not tree.bytes_per_file:
+        if 'read' in point.phases and not point.bytes_per_file:
             return 'cannot open a file of which nothing is to be read'
-        if tree.bytes_per_file > MOST_BYTES_A_CALL:
-            return f'cannot write {tree.bytes_per_file} bytes in one call'
+        if point.bytes_per_file > MAX_BYTES_PER_CALL:
+            return f'cannot write {point.bytes_per_file} bytes in one call'
         if point.nodes > 1:
-            return f'cannot start clients on {point.nodes} nodes at once'
-        if point.tasks > MOST_JOBS:
+            return f'cannot start tasks on {point.nodes} nodes at once'
+        if point.tasks > MAX_JOBS:
             return f'cannot run {point.tasks} jobs at once'
         return None
 
-    def version_argv(self, program: str) -> List[str]:
-        """The command that makes fio say its version."""
-        return [program, '--version']
-
     def parse_version(self, text: str) -> str:
         """'3.33' from 'fio-3.33'; raises EngineError: E1 if the text is not fio's, T7 if it cannot remove files."""
-        version = version_in(text)
+        version = super().parse_version(text)
         numbers = tuple(int(number) for number in re.findall(r'\d+', version)[:2])
         if numbers < OLDEST:
             raise EngineError('T7', f'fio {version} has no engine filedelete; 3.27 is the first that has')
         return version
 
-    def command(
-        self, program: str, workload: Namespace, phase: str, point: TreePoint, raw: str, seed: int
-    ) -> Command:
-        """One fio process with a job a client: its job file is raw + '.fio', its report raw + '.json'.
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """One fio process with a job a task: its job file is raw + '.fio', its report raw + '.json'.
 
-        Shared files lie in 'tree', those of a client alone in 'tree.RANK': made before 'create', never removed here.
+        Shared files lie in 'tree', those of a task alone in 'tree.RANK': made before 'create', never removed here.
         """
-        job_file, report = raw + '.fio', raw + '.json'
-        argv = [program, '--eta=never', '--output-format=json+', '--output=' + report]
-        if _moves_bytes(phase, point.tree):
-            argv += [f'--alloc-size={max(LEAST_POOL_KIB, point.entries.files // POOLS)}']
-        directories = sorted({_directory(point.tree, rank) for rank in range(point.tasks)})
+        pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
+        more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
+        directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
         return Command(
             scope='node',
-            argvs=((*argv, job_file),),
-            inputs={job_file: _job_file(phase, point, randseed_of(seed, raw))},
-            outputs=(report,),
+            argvs=(fio_argv(program, raw, 'json+', *more),),
+            inputs={raw + '.fio': _job_file(phase, point, randseed_of(seed, raw))},
+            outputs=(raw + '.json',),
             directories=tuple(directories) if phase == 'create' else (),
         )
 
-    def warms(self, workload: Namespace, operation: str) -> str:
+    def warms(self, point: Point, phase: str) -> str:
         """Names and attributes; of a read the data can be cold all the same (seen with strace)."""
         return 'fio looks every name up before its clock starts'
 
-    def left(self, workload: Namespace, phase: str, point: TreePoint) -> Entries:
+    def entries(self, point: Point, phase: str) -> Entries:
         """The plan's entries; nothing removes the directories that the files lay in."""
-        planned = point.entries
+        planned = levels_total(point, point.tasks)
         return Entries(planned.directories, 0, 0) if phase == 'remove' else planned
 
-    def measure(
-        self, workload: Namespace, phase: str, point: TreePoint, command: Command, outcome: Outcome
-    ) -> TreeMeasurement:
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What fio said of its jobs. Raises EngineError:
 
         E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9 other jobs than
         planned; P15 other options; T1 a job did other operations than its own files', or its figures contradict each
         other; T12 a job has no runtime.
 
-        tool_figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
-        runtime. seconds: from the first job's start, as far as it is told, to the last one's end. percentiles_s: of
-        all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
+        The figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
+        runtime. The seconds: from the first job's start, as far as it is told, to the last one's end. The
+        percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
         """
-        report = _report(phase, outcome)
-        jobs = jobs_of(report, point.tasks)
-        _check_options(report, jobs, command)
-        done = [_done(job, rank, phase, point.tree) for rank, job in enumerate(jobs)]
-        task_seconds = tuple(field(each, 'runtime', int) / 1000.0 for each in done)
+        ((_, text),) = command.inputs.items()
+        jobs = jobs_of(_report(phase, outcome), text)
+        done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
+        task_seconds = tuple(runtime_of(each, rank) for rank, each in enumerate(done))
         starts_s = starts_of(jobs)
         seconds = max(start + own for start, own in zip(starts_s or [0.0] * len(jobs), task_seconds))
         check_clock(seconds, outcome.processes[0])
         figures = [f'{field(each, "iops", float):.6f}' for each in done]
-        ((metric, number),) = operations(point.tree, phase, point.tasks).items()
-        return TreeMeasurement(
-            rates=(
-                Rate(
-                    metric=metric,
-                    operations=number,
-                    seconds=seconds,
-                    tool_figure='iops ' + ' '.join(figures),
-                    task_seconds=task_seconds,
-                    percentiles_s=_percentiles(done) if phase in SINGLY_TIMED else (),
-                ),
-            ),
+        ((name, number),) = operations(point, phase).items()
+        percentiles_s = _percentiles(done) if phase in SINGLY_TIMED else {}
+        return Measurement(
+            metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
             world_size=len(jobs),
             hosts=(outcome.processes[0].host,),
             clock_s=CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
@@ -185,48 +155,37 @@ class FioFiles(NamespaceEngine):
 _FILE_ENGINES = {'create': 'filecreate', 'stat': 'filestat', 'remove': 'filedelete'}
 
 
-def _moves_bytes(phase: str, tree: MetadataTree) -> bool:
-    return phase in ('create', 'read') and tree.bytes_per_file > 0
+def _moves_data(phase: str, point: Point) -> bool:
+    return phase in ('create', 'read') and point.bytes_per_file > 0
 
 
-def _block(phase: str, tree: MetadataTree) -> int:
+def _block(phase: str, point: Point) -> int:
     """Bytes of a job's only transfer in each file. The file engines move none, and must be told of one."""
-    return tree.bytes_per_file if _moves_bytes(phase, tree) else 1
+    return point.bytes_per_file if _moves_data(phase, point) else 1
 
 
-def _directory(tree: MetadataTree, rank: int) -> str:
-    return 'tree' if tree.subtrees == 'shared' else f'tree.{rank}'
+def _directory(point: Point, rank: int) -> str:
+    return 'tree' if point.subtrees == 'shared' else f'tree.{rank}'
 
 
-def _job_file(phase: str, point: TreePoint, randseed: int) -> str:
-    tree, block = point.tree, _block(phase, point.tree)
-    engine = 'psync' if _moves_bytes(phase, tree) else _FILE_ENGINES[phase]
-    lines = [
-        '[global]',
-        f'ioengine={engine}',
-        f'rw={"write" if phase == "create" else "read"}',
-        f'bs={block}',
-        f'filesize={block}',
-        f'nrfiles={tree.files_per_directory}',
-        'openfiles=1',
-        'file_service_type=sequential',
-        'create_on_open=1',  # else files are laid out and, where they are short, removed before
-        'unlink=0',
-        'fallocate=none',
-        'fadvise_hint=0',
-        'disk_util=0',  # else every name is looked up once more
-        'invalidate=0',  # a call a file, and no proof of a cold read
-        'refill_buffers=1',
-        f'randseed={randseed}',
-        'clocksource=clock_gettime',  # the cycle counter can run at another pace than time
-        'thread=0',
-        'group_reporting=0',
-        'exitall_on_error=1',
-    ]
-    lines += [] if phase == 'create' else ['allow_file_create=0']
-    for rank in range(point.tasks):
-        lines += [f'[rank{rank}]', f'filename_format={_directory(tree, rank)}/file.{rank}.$filenum']
-    return '\n'.join(lines) + '\n'
+def _job_file(phase: str, point: Point, randseed: int) -> str:
+    block = _block(phase, point)
+    common = {
+        'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
+        'rw': 'write' if phase == 'create' else 'read',
+        'bs': block,
+        'filesize': block,
+        'nrfiles': point.files_per_directory,
+        'openfiles': 1,
+        'file_service_type': 'sequential',
+        'create_on_open': 1,  # else files are laid out and, where they are short, removed before
+        'disk_util': 0,  # else every name is looked up once more
+        'invalidate': 0,  # a call a file, and no proof of a cold read
+        'randseed': randseed,
+    }
+    common.update({} if phase == 'create' else {'allow_file_create': 0})
+    names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
+    return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
 
 
 def _report(phase: str, outcome: Outcome) -> Any:
@@ -253,7 +212,7 @@ def _decoded(text: str) -> Any:
 
 
 def _first_error(report: Any) -> Optional[Tuple[int, int]]:
-    """Rank and error number of the first client that failed."""
+    """Rank and error number of the first task that failed."""
     jobs = report.get('jobs') if isinstance(report, dict) else None
     errors = [job.get('error') if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
     return next(((rank, error) for rank, error in enumerate(errors) if type(error) is int and error), None)
@@ -263,63 +222,38 @@ def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
     rank, error = failed
     absent = error == errno.ENOENT and phase != 'create'
     short = ', which fio also says of a file that is too short' if error == errno.EIO and phase == 'read' else ''
-    return EngineError('T17' if absent else 'E1', f'{before}client {rank}: {os.strerror(error)}{short}')
+    return EngineError('T17' if absent else 'E1', f'{before}task {rank}: {os.strerror(error)}{short}')
 
 
-def _check_options(report: Any, jobs: List[Any], command: Command) -> None:
-    """fio's own account of its options is the job file."""
-    ((_, text),) = command.inputs.items()
-    sections = text.split('[')[1:]
-    told = [field(report, 'global options', dict)] + [field(job, 'job options', dict) for job in jobs]
-    for section, options in zip(sections, told):
-        name, *lines = section.splitlines()
-        planned = dict(line.split('=', 1) for line in lines)
-        other = sorted(key for key in {*planned, *options} if planned.get(key) != options.get(key))
-        if other:
-            where = 'all jobs' if name == 'global]' else 'client ' + name[len('rank') : -1]
-            raise EngineError(
-                'P15', f'fio ran {where} with {other[0]}={options.get(other[0])}, not {planned.get(other[0])}'
-            )
-
-
-def _done(job: Any, rank: int, phase: str, tree: MetadataTree) -> Dict[str, Any]:
-    """What the report has of the operations of a client, if they are those of all its files."""
+def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
+    """What the report has of the operations of a task, if they are those of all its files."""
     done: Dict[str, Any] = field(job, 'write' if phase == 'create' else 'read', dict)
-    latency, own = field(done, 'clat_ns', dict), tree.files_per_directory
+    latency, own = field(done, 'clat_ns', dict), point.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
         if number != own:
-            raise EngineError('T1', f'client {rank} did {number} operations on its {own} files')
-    moved, planned = field(done, 'io_bytes', int), own * _block(phase, tree)
+            raise EngineError('T1', f'task {rank} did {number} operations on its {own} files')
+    moved, planned = field(done, 'io_bytes', int), own * _block(phase, point)
     if moved != planned:
-        raise EngineError('T1', f'client {rank} has {moved} bytes in its report, not {planned}')
-    runtime_s, iops = field(done, 'runtime', int) / 1000.0, field(done, 'iops', float)
-    if runtime_s <= 0:
-        raise EngineError('T12', f'client {rank} is too short to measure: fio gives it no runtime')
+        raise EngineError('T1', f'task {rank} has {moved} bytes in its report, not {planned}')
+    runtime_s, iops = runtime_of(done, rank), field(done, 'iops', float)
     if abs(iops * runtime_s - own) > 1e-5 * own:
-        raise EngineError('T1', f'client {rank}: {iops} a second for {own} in {runtime_s} s')
+        raise EngineError('T1', f'task {rank}: {iops} a second for {own} in {runtime_s} s')
     in_calls_s = field(latency, 'mean', float) * own / 1e9
     if in_calls_s > 1.01 * runtime_s + CLOCK_S:
-        raise EngineError('T1', f'client {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
+        raise EngineError('T1', f'task {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
     return done
 
 
-def _percentiles(done: List[Dict[str, Any]]) -> Tuple[float, ...]:
-    """Seconds that LATENCIES of all clients' operations did not exceed. A bin is named by its middle in ns."""
+def _percentiles(done: List[Dict[str, Any]]) -> Dict[str, float]:
+    """Seconds that PERCENTILES of all tasks' operations did not exceed. A bin is named by its middle in ns."""
     together: Dict[int, int] = {}
     for rank, each in enumerate(done):
         latency = field(each, 'clat_ns', dict)
         bins = field(latency, 'bins', dict)
         if not all(re.match(r'\d+\Z', name) and type(number) is int for name, number in bins.items()):
-            raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of client {rank}")
+            raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of task {rank}")
         if sum(bins.values()) != latency['N']:
-            raise EngineError('T1', f'client {rank}: {sum(bins.values())} latencies of {latency["N"]} operations')
+            raise EngineError('T1', f'task {rank}: {sum(bins.values())} latencies of {latency["N"]} operations')
         for name, number in bins.items():
             together[int(name)] = together.get(int(name), 0) + number
-    found: List[float] = []
-    seen, total = 0, sum(together.values())
-    wanted = [max(1, math.ceil(share * total - 1e-9)) for share in LATENCIES]
-    for nanoseconds in sorted(together):
-        seen += together[nanoseconds]
-        while len(found) < len(wanted) and seen >= wanted[len(found)]:
-            found.append(nanoseconds / 1e9)
-    return tuple(found)
+    return percentiles_of(together)

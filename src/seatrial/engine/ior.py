@@ -1,4 +1,4 @@
-"""IOR 4: one MPI launch whose ranks are the clients. The engine of a site.
+"""IOR 4: one MPI launch whose ranks are the tasks. The engine of a site.
 
 What is said here of IOR was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/ior.c, ior-output.c,
 parse_options.c, utilities.c, aiori-POSIX.c, aiori-MPIIO.c) and seen with programs built from them.
@@ -14,7 +14,7 @@ seed of a transfer is its offset, the rank and -G together (update_write_memory_
 of glibc gives the same for seeds that far apart (of 1000 pairs 1000 at 128 MiB and none at 64; rule P4a).
 
 They are made inside the timed region, so the figure never flatters the storage: at about 5,000 MiB/s a core (an EPYC:
-5,000 to 6,300). That costs a client a fifth which would write 1,145 MiB/s (one rank on tmpfs, medians of 12 launches:
+5,000 to 6,300). That costs a task a fifth which would write 1,145 MiB/s (one rank on tmpfs, medians of 12 launches:
 918 MiB/s, and 1,145 with `-l timestamp`), and a faster one more (rule P4c). The other types cost nothing and compress
 to a fifth or less; `-l incompressible` is one 8-byte word repeated.
 """
@@ -26,10 +26,11 @@ from decimal import Decimal
 from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import AccessEngine, Command, EngineError, Outcome, ProcessTime
-from seatrial.model.record import UNNAMED, JobTime, Measurement
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.model.metric import UNNAMED, Measurement, TaskTime, bandwidth
+from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
-from seatrial.model.workload import AccessPattern, Point, file_name, pattern_fault
+from seatrial.workload.access import file_name, shared_whole
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
@@ -38,7 +39,7 @@ LEFT_APART_SHARE = 0.1
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 SEEDS = 2**27  # of the seed of rand_r(3) in glibc these many values count: it multiplies, and takes bits 16 to 26
 WORD = 8  # IOR's own unit: block and transfer are multiples of it
-MOST_BYTES_A_CALL = 0x7FFFF000  # write(2): "at most 2,147,479,552 bytes"; MPI counts a transfer in an int
+DIRECT = '--posix.odirect'
 
 # The last version that has the fault -> the figure -> the fault. mdtest is of the same package.
 DISTRUSTED: Dict[str, Dict[str, str]] = {
@@ -84,21 +85,18 @@ class Setup(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One row of the results: seconds, MiB/s; Decimals are exactly as printed, None where IOR says nothing.
-
-    A 'remove' row has only its total.
-    """
+    """One row of the results: seconds, MiB/s; Decimals are exactly as printed."""
 
     access: str
     total_s: Decimal
-    bandwidth: Optional[Decimal]
-    iops: Optional[Decimal]
-    latency_s: Optional[Decimal]
-    block_kib: Optional[Decimal]
-    transfer_kib: Optional[Decimal]
-    open_s: Optional[Decimal]
-    transfer_s: Optional[Decimal]
-    close_s: Optional[Decimal]
+    bandwidth: Decimal
+    iops: Decimal
+    latency_s: Decimal
+    block_kib: Decimal
+    transfer_kib: Decimal
+    open_s: Decimal
+    transfer_s: Decimal
+    close_s: Decimal
 
 
 class Run(NamedTuple):
@@ -124,8 +122,6 @@ class Total(NamedTuple):
     deviation: Decimal
     mean_s: Decimal
     moved_mib: Decimal
-    stonewall_s: Optional[Decimal]
-    stonewall_bandwidth: Optional[Decimal]
 
 
 class Complaint(NamedTuple):
@@ -145,7 +141,6 @@ class Summary(NamedTuple):
     machine: str
     tests: Tuple[Run, ...]
     totals: Tuple[Total, ...]
-    complaints: Tuple[Complaint, ...]
 
 
 class RankTime(NamedTuple):
@@ -159,48 +154,45 @@ class RankTime(NamedTuple):
     throughput: float
 
 
-class Ior(AccessEngine):
+class Ior(Engine):
     """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
 
     name = 'ior'
+    kinds = ('access',)
     programs = ('ior',)
     mpi = True
     names_hosts = False
-    makes_mib_s = 5000.0
+    data_rate = 5000.0 * MIB
 
-    def cannot(self, pattern: AccessPattern, point: Point) -> Optional[str]:
+    def cannot(self, point: Point) -> Optional[str]:
         """Why IOR cannot carry the point out exactly, as half a sentence, or None if it can.
 
         Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
         all offsets to the ranks at random, in unequal numbers.
         """
-        if pattern_fault(pattern) is not None:
-            return f'cannot do what contradicts itself: {pattern_fault(pattern)}'
         if point.transfer_size % WORD:
             return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
-        if point.transfer_size > MOST_BYTES_A_CALL:
-            return f'cannot move {point.transfer_size} bytes in one call'
-        if pattern.collective and pattern.extent == 'whole':
-            return 'cannot open a whole file collectively: with -F every client opens its file alone'
-        if pattern.order == 'random' and pattern.extent == 'segment':
-            return 'cannot keep the clients to their segments in random order: -z deals the offsets out unequally'
-        if pattern.order == 'random' and point.objects < 2:
+        if point.collective and point.extent == 'whole':
+            return 'cannot open a whole file collectively: with -F every task opens its file alone'
+        if point.order == 'random' and point.extent == 'segment':
+            return 'cannot keep the tasks to their segments in random order: -z deals the offsets out unequally'
+        if point.order == 'random' and point.transfers < 2:
             return 'cannot shuffle a single transfer'
-        return None
+        return immovable(point)
 
-    def reads_elsewhere(self, pattern: AccessPattern, point: Point) -> bool:
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
-        return bool(setup_of(pattern, 'read', point).shifted)
+        return phase == 'read' and bool(setup_of(point, phase).shifted)
 
-    def repeats(self, pattern: AccessPattern, point: Point) -> str:
-        """After how much of a client's data its offsets come to a seed again, of which 27 bits count."""
-        own = point.bytes_per_client
-        step = point.transfer_size * (point.tasks if pattern.order == 'strided' else 1)
+    def repeats(self, point: Point) -> str:
+        """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
+        own = point.bytes_per_task
+        step = point.transfer_size * (point.tasks if point.order == 'strided' else 1)
         after = SEEDS // gcd(SEEDS, step) * point.transfer_size
         if own <= after:
             return ''
         return (
-            f'the data of a client begin again after {approximate_size(after)}, and it writes {approximate_size(own)}'
+            f'the data of a task begin again after {approximate_size(after)}, and it writes {approximate_size(own)}'
         )
 
     def version_argv(self, program: str) -> List[str]:
@@ -221,35 +213,32 @@ class Ior(AccessEngine):
         _refuse_old(match.group(1))
         return match.group(1)
 
-    def command(
-        self, program: str, pattern: AccessPattern, operation: str, point: Point, raw: str, seed: int
-    ) -> Command:
-        """The launch of one operation; it leaves raw + '.json' (summary) and raw + '.csv' (times of the ranks).
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """The launch of one phase; it leaves raw + '.json' (summary) and raw + '.csv' (times of the ranks).
 
         Raises EngineError P11 for a path of the records that IOR would cut short and so write elsewhere, and
-        ValueError for a write of a whole file by all clients.
+        ValueError for a write of a whole file by all tasks.
         """
         outputs = (raw + '.json', raw + '.csv')
         fault = _path_fault(program, raw)
         if fault is not None:
             raise EngineError('P11', fault)
-        setup = setup_of(pattern, operation, point)
+        setup = setup_of(point, phase)
         argv = [program, '-a', setup.api, '-i', '1', '-k']
         argv += ['-w', '-e', '-l', 'random', '-G', str(_hash(seed, raw, 2**31 - 1))] if setup.write else ['-r']
         argv += ['-F'] if setup.file_per_process else []
         argv += ['-c'] if setup.collective else []
+        argv += [DIRECT] if point.direct else []
         argv += ['-C'] if setup.shifted else []
         # The order of a read is another than that of the write: a file system that writes to a log laid the file
         # out in the order of the write.
-        argv += ['-z', f'--random-offset-seed={_hash(seed, operation, 2**30)}'] if setup.random_order else []
+        argv += ['-z', f'--random-offset-seed={_hash(seed, phase, 2**30)}'] if setup.random_order else []
         argv += ['-b', str(setup.block_bytes), '-t', str(setup.transfer_bytes), '-s', str(setup.segments)]
         argv += ['-o', 'data', '-O', 'summaryFormat=JSON', '-O', f'summaryFile={outputs[0]}']
         argv += ['-O', f'saveRankPerformanceDetailsCSV={outputs[1]}']
-        return Command('mpi', (tuple(argv),), {}, outputs, _links(pattern, point))
+        return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
 
-    def measure(
-        self, pattern: AccessPattern, operation: str, point: Point, command: Command, outcome: Outcome
-    ) -> Measurement:
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What IOR said of the launch. Raises EngineError:
 
         E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T13 the summary lacks
@@ -257,13 +246,15 @@ class Ior(AccessEngine):
         something else; T1 it claims other bytes than planned, figures that contradict each other, or more time than
         it had; T12 it took no time.
 
-        tool_figure: bwMiB as printed. IOR prints bandwidth and time with four decimals each; seconds are those of
+        The figure: bwMiB as printed. IOR prints bandwidth and time with four decimals each; the seconds are those of
         the bandwidth, inside what the printed time allows. They run from the first open to the last close by the
         nodes' own clocks, which IOR does not compare (ReduceIterResults): where they differ the region comes out too
         long, and never shorter than the longest rank's own time. All leave one barrier right before, so by how much
         it is longer tells how far the clocks are apart.
         hosts: IOR names the first rank's host and counts the nodes; the others are called unnamed-2 and so on.
-        jobs: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
+        direct: IOR lists no option of its APIs; it is read from the command line that IOR says it was given, and one
+        that it does not know ends it.
+        tasks: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
         at 0; its host is known only on a single node. That each rank moved its share follows from the total:
         none can move more.
         """
@@ -272,57 +263,57 @@ class Ior(AccessEngine):
         if summary_text is None or ranks_text is None:
             missing = command.outputs[0 if summary_text is None else 1]
             raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
-        summary = parse_summary(summary_text, '\n'.join(outcome.stdouts))
-        _refuse_old(summary.version)
-        result, total = _only_run(summary, operation)
+        summary = parse_summary(summary_text)
+        result, total = _only_run(summary, phase)
         _check_placement(summary.tests[0], point)
-        _check_setup(summary.tests[0].setup, setup_of(pattern, operation, point))
+        _check_setup(summary.tests[0].setup, setup_of(point, phase))
+        direct = DIRECT in summary.command_line.split()
+        if direct != point.direct:
+            how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
+            raise EngineError('P15', f'{DIRECT} was {how}')
         seconds = _seconds(result, total, point)
         ranks = parse_ranks(ranks_text)
-        _check_ranks(ranks, operation, point, seconds)
+        _check_ranks(ranks, phase, point, seconds)
         _check_clocks(ranks, point, seconds)
         check_life('IOR', seconds, outcome.processes[0])
         host = summary.machine if point.nodes == 1 else ''
         return Measurement(
-            tool_figure=str(result.bandwidth),
-            bytes_moved=point.bytes_moved,
-            seconds=seconds,
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)),),
             world_size=summary.tests[0].tasks,
             hosts=(summary.machine,) + tuple(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1)),
-            jobs=tuple(JobTime(r.rank, host, point.bytes_per_client, 0.0, r.with_open_s) for r in ranks),
-            fsync=bool(summary.tests[0].setup.fsync),
             clock_s=float(PRINTED_S),
+            bytes_moved=point.bytes_moved,
+            tasks=tuple(TaskTime(r.rank, host, point.bytes_per_task, 0.0, r.with_open_s) for r in ranks),
+            fsync=bool(summary.tests[0].setup.fsync),
+            direct=direct,
         )
 
 
-def setup_of(pattern: AccessPattern, operation: str, point: Point) -> Setup:
-    """An operation of a point in IOR's words. Raises ValueError for a write of a whole file by all clients.
+def setup_of(point: Point, phase: str) -> Setup:
+    """A phase of a point in IOR's words. Raises ValueError for a write of a whole file by all tasks.
 
-    A whole file a client:           -F -b BYTES -t TRANSFER
+    A whole file a task:             -F -b BYTES -t TRANSFER
     a segment, contiguous:           -b BYTES -t TRANSFER -s 1
-    a segment, strided:              -b TRANSFER -t TRANSFER -s OBJECTS
-    the whole of one file (read):    as a file a client, over a link a client to the one file, for IOR has no form of
+    a segment, strided:              -b TRANSFER -t TRANSFER -s TRANSFERS
+    the whole of one file (read):    as a file a task, over a link a task to the one file, for IOR has no form of
     its own; its links would be unlinked by a write.
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
     nothing (rule T3), and a file that all share has nothing to shift.
     """
-    alone = pattern.extent == 'whole'
-    linked = alone and pattern.files == 'single'
-    write = operation == 'write'
+    linked, write = shared_whole(point), phase == 'write'
     if linked and write:
-        raise ValueError('IOR cannot write the whole of one file from all clients')
-    strided = pattern.order == 'strided'
+        raise ValueError('IOR cannot write the whole of one file from all tasks')
     return Setup(
-        api={'posix': 'POSIX', 'mpiio': 'MPIIO'}[pattern.interface],
-        file_per_process=int(alone),
-        collective=int(pattern.collective),
-        random_order=int(pattern.order == 'random'),
+        api={'posix': 'POSIX', 'mpiio': 'MPIIO'}[point.interface],
+        file_per_process=int(point.extent == 'whole'),
+        collective=int(point.collective),
+        random_order=int(point.order == 'random'),
         shifted=int(not write and point.nodes > 1 and not linked),
         write=int(write),
         read=int(not write),
         fsync=int(write),
-        segments=point.objects if strided else 1,
-        block_bytes=point.transfer_size if strided else point.bytes_per_client,
+        segments=point.segments,
+        block_bytes=point.block_size,
         transfer_bytes=point.transfer_size,
     )
 
@@ -336,8 +327,19 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
         )
 
 
+def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> None:
+    """Raises EngineError E1 if the launch failed, for the best reason: an error, a complaint, the launcher's line."""
+    if not outcome.exit_status:
+        return
+    lines = [line.strip() for text in outcome.stderrs for line in text.splitlines() if line.strip()]
+    endings = [found for text in outcome.stdouts for found in _HYDRA_ENDING.findall(text)]
+    causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
+    why = next(iter(causes + lines + endings), 'no reason given')
+    raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
+
+
 def distrusted(version: str, figure: str) -> Optional[str]:
-    """Why this figure of IOR or mdtest is not to be believed in this version, or None.
+    """Why this figure of IOR or mdtest is not valid in this version, or None.
 
     The figures are the keys of DISTRUSTED. A version that does not begin with numbers has all the faults.
     """
@@ -347,10 +349,11 @@ def distrusted(version: str, figure: str) -> Optional[str]:
     return None
 
 
-def parse_summary(json_text: str, stdout: str) -> Summary:
-    """What the JSON summary says, in the forms of 3.3.0 and of 4, and what the standard output complains of.
+def parse_summary(json_text: str) -> Summary:
+    """What the JSON summary says.
 
-    Raises EngineError: T8 if the summary is not whole, T13 if something is not where it should be.
+    Raises EngineError: T8 if the summary is not whole, T7 if the version is too old, T13 if something is not where it
+    should be.
     """
     try:
         data = json.loads(json_text, parse_float=Decimal)
@@ -358,15 +361,16 @@ def parse_summary(json_text: str, stdout: str) -> Summary:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
+    version = _take(data, 'Version', str)
+    _refuse_old(version)
     return Summary(
-        version=_take(data, 'Version', str),
+        version=version,
         began=_take(data, 'Began', str),
         finished=_take(data, 'Finished', str),
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
         tests=tuple(_run(test) for test in _take(data, 'tests', list)),
         totals=tuple(_total(total) for total in _take(data, 'summary', list)),
-        complaints=complaints(stdout),
     )
 
 
@@ -455,11 +459,11 @@ def _hash(seed: int, salt: str, below: int) -> int:
     return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
 
 
-def _links(pattern: AccessPattern, point: Point) -> Tuple[Tuple[str, str], ...]:
-    if pattern.files == 'multiple' or pattern.extent == 'segment':
+def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
+    if not shared_whole(point):
         return ()
-    multiple = pattern._replace(files='multiple')
-    return tuple((file_name(multiple, rank), file_name(pattern, rank)) for rank in range(point.tasks))
+    own = point._replace(files='multiple')
+    return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
 
 
 def _release(version: str) -> Tuple[int, int, int]:
@@ -486,14 +490,7 @@ def _refuse_failure(outcome: Outcome) -> None:
     if data is not None or (said and not status):
         complaint = data or said[0]
         raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
-    if status:
-        # The best reason first: an error, any complaint, a line of the launcher.
-        lines = [line.strip() for text in outcome.stderrs for line in text.splitlines() if line.strip()]
-        endings = [match.group(1) for text in outcome.stdouts for match in _HYDRA_ENDING.finditer(text)]
-        causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
-        why = next(iter(causes + lines + endings), 'no reason given')
-        ending = f'exited with {status}' if status > 0 else f'died of signal {-status}'
-        raise EngineError('E1', f"IOR {ending}: '{why}'")
+    refuse_exit('IOR', outcome, said)
 
 
 def _run(data: Any) -> Run:
@@ -504,25 +501,16 @@ def _run(data: Any) -> Run:
         nodes=_take(options, 'nodes', int),
         tasks=_take(options, 'tasks', int),
         tasks_per_node=_take(options, 'clients per node', int),
-        results=tuple(_result(row) for row in _rows(_take(data, 'Results', list))),
+        results=tuple(_result(row) for row in _take(data, 'Results', list)),
     )
 
 
-def _rows(results: List[Any]) -> List[Any]:
-    """3.3.0 has a list for each repetition, 4 has all rows in one."""
-    return [row for item in results for row in (item if isinstance(item, list) else [item])]
-
-
 def _result(row: Any) -> Result:
-    access = _take(row, 'access', str)
-    others = ('bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
-    if access == 'remove':
-        return Result(access, _decimal(row, 'totalTime'), *[None] * len(others))
-    return Result(access, _decimal(row, 'totalTime'), *[_decimal(row, key) for key in others])
+    keys = ('totalTime', 'bwMiB', 'iops', 'latency', 'blockKiB', 'xferKiB', 'openTime', 'wrRdTime', 'closeTime')
+    return Result(_take(row, 'access', str), *[_decimal(row, key) for key in keys])
 
 
 def _total(row: Any) -> Total:
-    stonewalled = isinstance(row, dict) and 'StoneWallTime' in row
     return Total(
         operation=_take(row, 'operation', str),
         api=_take(row, 'API', str),
@@ -534,8 +522,6 @@ def _total(row: Any) -> Total:
         deviation=_decimal(row, 'bwStdMIB'),
         mean_s=_decimal(row, 'MeanTime'),
         moved_mib=_decimal(row, 'xsizeMiB'),
-        stonewall_s=_decimal(row, 'StoneWallTime') if stonewalled else None,
-        stonewall_bandwidth=_decimal(row, 'StoneWallbwMeanMIB') if stonewalled else None,
     )
 
 
@@ -553,13 +539,13 @@ def _take(data: Any, key: str, kind: type) -> Any:
     return value
 
 
-def _only_run(summary: Summary, operation: str) -> Tuple[Result, Total]:
+def _only_run(summary: Summary, phase: str) -> Tuple[Result, Total]:
     if [len(run.results) for run in summary.tests] != [1] or len(summary.totals) != 1:
         rows = [row.access for run in summary.tests for row in run.results]
-        raise EngineError('P15', f"one {operation} was planned, and IOR's results are {', '.join(rows) or 'none'}")
+        raise EngineError('P15', f"one {phase} was planned, and IOR's results are {', '.join(rows) or 'none'}")
     result, total = summary.tests[0].results[0], summary.totals[0]
-    if {result.access, total.operation} != {operation}:
-        raise EngineError('P15', f'one {operation} was planned, and IOR reports a {result.access}')
+    if {result.access, total.operation} != {phase}:
+        raise EngineError('P15', f'one {phase} was planned, and IOR reports a {result.access}')
     return result, total
 
 
@@ -589,22 +575,20 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     planned_mib = Decimal(point.bytes_moved) / MIB
     if abs(total.moved_mib - planned_mib) > half:
         raise EngineError('T1', f'IOR moved {total.moved_mib} MiB where {planned_mib} MiB were planned')
-    bandwidth, time_s = result.bandwidth or Decimal(0), result.total_s
-    if total.mean_bandwidth != bandwidth:
+    mib_s, time_s = result.bandwidth, result.total_s
+    if total.mean_bandwidth != mib_s:
+        raise EngineError('T1', f'IOR reports {mib_s} MiB/s and, of this one value, a mean of {total.mean_bandwidth}')
+    if not (0 < mib_s < Decimal('inf') and time_s >= 0):
         raise EngineError(
-            'T1', f'IOR reports {bandwidth} MiB/s and, of this one value, a mean of {total.mean_bandwidth}'
+            'T12', f'IOR measured {mib_s} MiB/s in {time_s} s: too short to measure, or its clock was set'
         )
-    if not (0 < bandwidth < Decimal('inf') and time_s >= 0):
-        raise EngineError(
-            'T12', f'IOR measured {bandwidth} MiB/s in {time_s} s: too short to measure, or its clock was set'
-        )
-    if not (bandwidth - half) * (time_s - half) <= planned_mib <= (bandwidth + half) * (time_s + half):
-        raise EngineError('T1', f'IOR claims {bandwidth} MiB/s for {planned_mib} MiB in {time_s} s')
-    return float(min(max(planned_mib / bandwidth, time_s - half), time_s + half))
+    if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
+        raise EngineError('T1', f'IOR claims {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
+    return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
 
 
-def _check_ranks(ranks: Tuple[RankTime, ...], operation: str, point: Point, seconds: float) -> None:
-    if [(rank.access, rank.rank) for rank in ranks] != [(operation, rank) for rank in range(point.tasks)]:
+def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds: float) -> None:
+    if [(rank.access, rank.rank) for rank in ranks] != [(phase, rank) for rank in range(point.tasks)]:
         raise EngineError(
             'T9', f'IOR recorded the times of {len(ranks)} ranks, not of 0 to {point.tasks - 1} in order'
         )

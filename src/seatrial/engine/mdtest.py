@@ -1,4 +1,4 @@
-"""mdtest 4: one MPI launch whose ranks are the clients of a metadata tree. The engine of a site.
+"""mdtest 4: one MPI launch whose ranks are the tasks of a metadata tree. The engine of a site.
 
 What is said here of mdtest was read in the sources of 3.3.0, 4.0.0 and 4.1.0+dev (hpc/ior: src/mdtest.c) and seen
 with programs built from them. Everything that it makes lies in `test-dir.0-0` of the working directory, one more
@@ -8,7 +8,7 @@ A phase is a launch of its own, so that the entries can be counted between phase
 before it starts the clock.
 
 A rate of mdtest is all ranks' operations over the time of the slowest rank and the barrier after it. On short phases
-the barrier is all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Rate.waiting_share. The rates
+the barrier is all of it: 52 files in 0.07 ms of work and 8 ms of waiting (seen), hence Metric.idle_share. The rates
 of 'Tree creation' and 'Tree removal' count one tree by the clock of the first rank, however many private trees
 there are; here they are operations and seconds of all.
 
@@ -22,18 +22,19 @@ import re
 from decimal import Decimal
 from typing import Dict, List, Match, NamedTuple, Optional, Pattern, Tuple
 
-from seatrial.engine.base import Command, EngineError, NamespaceEngine, Outcome
-from seatrial.engine.ior import MOST_BYTES_A_CALL, Complaint, check_life, distrusted
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome
+from seatrial.engine.ior import Complaint, check_life, distrusted, refuse_exit
 from seatrial.engine.ior import complaints as complaints_of_ior
-from seatrial.model.namespace import Namespace
-from seatrial.model.record import UNNAMED
-from seatrial.model.tree import Entries, Rate, TreeMeasurement, TreePoint, entries, operations, tree_fault
+from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
+from seatrial.model.point import Point
+from seatrial.workload.base import Entries
+from seatrial.workload.tree import levels_total, operations
 
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
 SHIFT_NODES = 4  # rule T4: -N shifts stat by one node, read by two, removal by three
-LONGEST_PATH = 1023  # MAX_PATHLEN is the size of its buffers, which it fills without looking
-MOST_DIRECTORIES = 2**31 - 1  # it numbers them with an int
+MAX_PATH = 1023  # MAX_PATHLEN is the size of its buffers, which it fills without looking
+MAX_DIRECTORIES = 2**31 - 1  # it numbers them with an int
 CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
 
@@ -115,36 +116,34 @@ class RankRow(NamedTuple):
     figures: Dict[str, Tuple[float, float]]
 
 
-class Mdtest(NamespaceEngine):
+class Mdtest(Engine):
     """mdtest as an engine of metadata, on any number of nodes."""
 
     name = 'mdtest'
+    kinds = ('tree',)
     programs = ('mdtest',)
     mpi = True
+    names_hosts = False
 
-    def cannot(self, workload: Namespace, point: TreePoint) -> Optional[str]:
+    def cannot(self, point: Point) -> Optional[str]:
         """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if workload.kind != 'tree':
-            return f'does not know {workload.name}'
-        tree = point.tree
-        if tree_fault(tree) is not None:
-            return f'cannot do what contradicts itself: {tree_fault(tree)}'
-        if tree.files_per_directory and tree.empties_per_directory not in (0, tree.files_per_directory):
+        if point.files_per_directory and point.empties_per_directory not in (0, point.files_per_directory):
             return 'cannot make other numbers of files and of directories: -I counts both'
-        if tree.fsync and not tree.bytes_per_file:
+        if point.fsync and not point.bytes_per_file:
             return 'cannot sync a file to which it writes nothing'
-        if tree.bytes_per_file > MOST_BYTES_A_CALL:
-            return f'cannot write {tree.bytes_per_file} bytes in one call'
-        if tree.branching * entries(tree, 1).directories > MOST_DIRECTORIES:
-            return f'cannot number {entries(tree, 1).directories} directories'
-        if _longest_path(point) > LONGEST_PATH:
+        if point.bytes_per_file > MAX_BYTES_PER_CALL:
+            return f'cannot write {point.bytes_per_file} bytes in one call'
+        directories = levels_total(point, 1).directories
+        if point.branching * directories > MAX_DIRECTORIES:
+            return f'cannot number {directories} directories'
+        if _longest_path(point) > MAX_PATH:
             return f'cannot handle paths of {_longest_path(point)} characters'
         return None
 
-    def repeats(self, workload: Namespace, point: TreePoint) -> str:
+    def repeats(self, point: Point) -> str:
         """The seed of a file is its number and its rank together: as many differ as there are sums of the two."""
-        tree, files = point.tree, point.entries.files
-        if not tree.bytes_per_file or point.tasks == 1 or not files:
+        files = levels_total(point, point.tasks).files
+        if not point.bytes_per_file or point.tasks == 1 or not files:
             return ''
         twice = files - (files // point.tasks + point.tasks - 1)
         return f'{twice} of {files} files have the bytes of one that another rank makes' if twice > 0 else ''
@@ -159,7 +158,7 @@ class Mdtest(NamespaceEngine):
         return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
 
     def parse_version(self, text: str) -> str:
-        """'4.0.0'; raises EngineError T7 if the text is not mdtest's or its rates are not to be believed."""
+        """'4.0.0'; raises EngineError T7 if the text is not mdtest's or its rates are not valid."""
         match = re.search(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O|mdtest-(\S+) was launched', text)
         if match is None:
             raise EngineError('T7', 'the program does not say which version of mdtest it is')
@@ -167,41 +166,37 @@ class Mdtest(NamespaceEngine):
         _refuse_version(version)
         return version
 
-    def command(
-        self, program: str, workload: Namespace, phase: str, point: TreePoint, raw: str, seed: int
-    ) -> Command:
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""
         ranks = raw + '.csv'
         argv = [program, *options_of(phase, point)]
-        if phase == 'create' and point.tree.bytes_per_file:
+        if phase == 'create' and point.bytes_per_file:
             # Without -G the data begin at the second of the clock, and neighbouring launches share most of them.
             offset = 1 + int(hashlib.sha256(f'{seed} {raw}'.encode()).hexdigest(), 16) % 2**30
             argv += ['--dataPacketType=random', '-G', str(offset)]
         argv += [f'--saveRankPerformanceDetails={ranks}']
         return Command('mpi', (tuple(argv),), {}, (ranks,))
 
-    def elsewhere(self, workload: Namespace, phase: str, point: TreePoint) -> bool:
+    def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """What -N does; see options_of."""
         return '-N' in options_of(phase, point)
 
-    def left(self, workload: Namespace, phase: str, point: TreePoint) -> Entries:
+    def entries(self, point: Point, phase: str) -> Entries:
         """The plan's entries, in a directory of mdtest's own, which the last phase removes."""
-        planned = super().left(workload, phase, point)
+        planned = super().entries(point, phase)
         return planned if phase == 'remove' else planned._replace(directories=planned.directories + 1)
 
-    def measure(
-        self, workload: Namespace, phase: str, point: TreePoint, command: Command, outcome: Outcome
-    ) -> TreeMeasurement:
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What mdtest said of the launch. Raises EngineError:
 
         E1 it failed; T8 its exit status is 0, and yet it complained or did not finish; T17 its complaint is that
-        entries are not there; T13 something is not where it should be; T7 the version's rates are not to be
-        believed; T9, T10 it ran with other tasks or nodes than planned; P15 it did something else, or a phase did
-        not run; T1 it was stopped by a stonewall, its figures contradict each other, or it claims more time than it
-        had; T12 it took no time.
+        entries are not there; T13 something is not where it should be; T7 the version's rates are not valid; T9, T10
+        it ran with other tasks or nodes than planned; P15 it did something else, or a phase did not run; T1 it was
+        stopped by a stonewall, its figures contradict each other, or it claims more time than it had; T12 it took no
+        time.
 
-        tool_figure: the mean as printed, which of one iteration is the only value. seconds: of the row 'all' in the
-        per-rank file, which has eleven digits where the table has three decimals. Every time is by one
+        The figure: the mean as printed, which of one iteration is the only value. The seconds: of the row 'all' in
+        the per-rank file, which has eleven digits where the table has three decimals. Every time is by one
         rank's own clock (updateResult), so that it does not matter how far those of the nodes are apart.
         hosts: mdtest counts the nodes and names none.
         """
@@ -212,44 +207,42 @@ class Mdtest(NamespaceEngine):
         _check_command(said, command)
         table = _only_table(said, phase, point)
         rates = _rates(table, _ranks(command, outcome, point), phase, point)
-        for rate in rates:
-            check_life('mdtest', rate.seconds, outcome.processes[0])
-        return TreeMeasurement(
-            rates=rates,
+        for each in rates:
+            check_life('mdtest', each.seconds, outcome.processes[0])
+        return Measurement(
+            metrics=rates,
             world_size=said.tasks,
             hosts=tuple(f'{UNNAMED}{node}' for node in range(1, said.nodes + 1)),
             clock_s=CLOCK_S,
         )
 
 
-def options_of(phase: str, point: TreePoint) -> Tuple[str, ...]:
+def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     """A phase of a point in mdtest's words, but for the data and what is recorded.
 
     one directory with N entries:  -n N           a tree:         -z DEPTH -b BRANCHING -I N
     files alone:                   -F             empties alone:  -D
-    a tree a client:               -u             B bytes a file: -w B (create), -e B (read)
+    a tree a task:                 -u             B bytes a file: -w B (create), -e B (read)
 
     On SHIFT_NODES nodes or more every later phase works on entries that its node has neither made nor seen (-N 1,
     which counts nodes). Never in private trees: the directory is shifted by one step more than the name in it, so
     that no entry is found, exit 0 (seen in 4.0.0 and 4.1.0+dev).
     """
-    tree = point.tree
-    entries_per_directory = str(tree.files_per_directory or tree.empties_per_directory)
+    files, empties, size = point.files_per_directory, point.empties_per_directory, point.bytes_per_file
     options = ['-a', 'POSIX', '-i', '1', '-d', '.', _PHASES[phase]]
-    options += ['-u'] if tree.subtrees == 'private' else []
-    options += ['-F'] if not tree.empties_per_directory else ['-D'] if not tree.files_per_directory else []
-    options += ['-z', str(tree.depth), '-b', str(tree.branching), '-I'] if tree.depth else ['-n']
-    options += [entries_per_directory]
-    if tree.bytes_per_file and phase in _BYTES:
-        options += [_BYTES[phase], str(tree.bytes_per_file)]
-    options += ['-y'] if tree.fsync and phase == 'create' else []
-    shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and phase != 'create'
+    options += ['-u'] if point.subtrees == 'private' else []
+    options += ['-F'] if not empties else ['-D'] if not files else []
+    options += ['-z', str(point.depth), '-b', str(point.branching), '-I'] if point.depth else ['-n']
+    options += [str(files or empties)]
+    options += [_BYTES[phase], str(size)] if size and phase in _BYTES else []
+    options += ['-y'] if point.fsync and phase == 'create' else []
+    shifted = point.subtrees == 'shared' and point.nodes >= SHIFT_NODES and phase != 'create'
     return (*options, '-N', '1') if shifted else tuple(options)
 
 
 def parse_output(stdout: str) -> Summary:
     """What the standard output says, in the forms of 3.3.0, 4.0.0 and 4.1.0+dev, with -P, -Z and the statistics of
-    the ranks. Lines that are none of mdtest's own are passed over: launchers and MPI libraries print there too.
+    the ranks. Lines that are none of mdtest's own are skipped: launchers and MPI libraries print there too.
 
     Raises EngineError: T7 if it is not mdtest's; T8 if it is not whole; T13 if something is not where it should be.
     """
@@ -313,7 +306,6 @@ _PHASES = {'create': '-C', 'stat': '-T', 'read': '-E', 'remove': '-r'}
 _BYTES = {'create': '-w', 'read': '-e'}
 _OPENS_ONLY = 'Read bytes is 0, thus, a read test will actually just open/close'
 _NOT_THERE = re.compile(r'[Uu]nable to (?:stat|open|read|rename|remove) |(?:unlink|rename)\(\) of file ')
-_HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
 
 # In the order of the per-rank file.
 _OPERATIONS = (
@@ -355,12 +347,12 @@ _ITERATION = re.compile(r'^iteration: (\d+)$', re.M | re.ASCII)
 _PROCESS = re.compile(r'Test (\w+ \w+) ((?:[-+.\de]+|inf|nan)(?:,(?:[-+.\de]+|inf|nan))*)\Z', re.ASCII)
 
 
-def _longest_path(point: TreePoint) -> int:
+def _longest_path(point: Point) -> int:
     """Characters of the longest path that mdtest can come to, its doubled slashes included."""
-    tree, own = point.tree, entries(point.tree, 1)
+    own = levels_total(point, 1)
     rank, directory, entry = (len(str(number)) for number in (point.tasks, own.directories, own.inodes))
     level = len('//mdtest_tree..') + rank + directory
-    return len('./test-dir.0-0/') + (tree.depth + 1) * level + len('/file.mdtest..') + rank + entry
+    return len('./test-dir.0-0/') + (point.depth + 1) * level + len('/file.mdtest..') + rank + entry
 
 
 def _refuse_version(version: str) -> None:
@@ -375,15 +367,9 @@ def _complete(outcome: Outcome) -> Summary:
     """The output of a launch that ended well and complained of nothing."""
     if len(outcome.processes) != 1:
         raise EngineError('T9', f'mdtest is one launch, and {len(outcome.processes)} processes were started')
-    stdout, status = outcome.stdouts[0], outcome.exit_status
+    stdout = outcome.stdouts[0]
     said = complaints(stdout)
-    if status:
-        # The best reason first: an error, any complaint, a line of the launcher.
-        lines = [line.strip() for line in outcome.stderrs[0].splitlines() if line.strip()]
-        causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
-        why = next(iter(causes + lines + _HYDRA_ENDING.findall(stdout)), 'no reason given')
-        ending = f'exited with {status}' if status > 0 else f'died of signal {-status}'
-        raise EngineError('E1', f"mdtest {ending}: '{why}'")
+    refuse_exit('mdtest', outcome, said)
     if said:
         worst = next((complaint for complaint in said if complaint.rule != 'T8'), said[0])
         more = f' and {len(said) - 1} other complaints' if len(said) > 1 else ''
@@ -451,7 +437,7 @@ def _processes(head: Match[str], body: str) -> List[ProcessRow]:
     return rows
 
 
-def _check_placement(said: Summary, point: TreePoint) -> None:
+def _check_placement(said: Summary, point: Point) -> None:
     if (said.tasks, len(said.nodemap)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'mdtest ran with {said.tasks} tasks instead of {point.tasks}')
     on_first = said.nodemap.count('1')
@@ -463,7 +449,7 @@ def _check_placement(said: Summary, point: TreePoint) -> None:
         )
 
 
-def _check_shift(said: Summary, phase: str, point: TreePoint) -> None:
+def _check_shift(said: Summary, phase: str, point: Point) -> None:
     """That a shift by ranks is one by nodes, for which they must be dealt to the nodes in blocks or in turn."""
     planned = None
     if '-N' in options_of(phase, point):
@@ -486,14 +472,14 @@ def _check_command(said: Summary, command: Command) -> None:
         raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
 
 
-def _only_table(said: Summary, phase: str, point: TreePoint) -> Table:
+def _only_table(said: Summary, phase: str, point: Point) -> Table:
     tables = [table for run in said.runs for table in run.tables]
     if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in tables] != [('rate', 1)]:
         raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(tables)} others')
     _check_run(said.runs[0], point)
-    if said.opens_only != (phase == 'read' and not point.tree.bytes_per_file):
+    if said.opens_only != (phase == 'read' and not point.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
-    planned = {_METRICS[metric] for metric in operations(point.tree, phase, point.tasks)}
+    planned = {_METRICS[metric] for metric in operations(point, phase)}
     ran = {row.operation for row in tables[0].rows if row.ran}
     for operation in _OPERATIONS:
         if operation in planned - ran:
@@ -503,11 +489,10 @@ def _only_table(said: Summary, phase: str, point: TreePoint) -> Table:
     return tables[0]
 
 
-def _check_run(run: Run, point: TreePoint) -> None:
-    tree, all_of_them = point.tree, entries(point.tree, point.tasks)
-    kinds = 'files/directories' if tree.files_per_directory and tree.empties_per_directory else 'files'
-    kinds = 'directories' if tree.empties_per_directory and not tree.files_per_directory else kinds
-    planned = (point.tasks, all_of_them.files or all_of_them.empties, kinds)
+def _check_run(run: Run, point: Point) -> None:
+    there = levels_total(point, point.tasks)
+    kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
+    planned = (point.tasks, there.files or there.empties, kinds)
     if (run.tasks, run.entries, run.kinds) != planned:
         raise EngineError(
             'P15',
@@ -516,7 +501,7 @@ def _check_run(run: Run, point: TreePoint) -> None:
         )
 
 
-def _ranks(command: Command, outcome: Outcome, point: TreePoint) -> Tuple[RankRow, ...]:
+def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, ...]:
     text = outcome.outputs[0]
     if text is None:
         raise EngineError('T8', f'mdtest exited with 0 and did not write {command.outputs[0]}')
@@ -528,10 +513,10 @@ def _ranks(command: Command, outcome: Outcome, point: TreePoint) -> Tuple[RankRo
     return ranks
 
 
-def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: TreePoint) -> Tuple[Rate, ...]:
+def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -> Tuple[Metric, ...]:
     rows = {row.operation: row for row in table.rows}
     found = []
-    for metric, number in operations(point.tree, phase, point.tasks).items():
+    for metric, number in operations(point, phase).items():
         row, operation = rows[_METRICS[metric]], _METRICS[metric]
         if {row.maximum, row.minimum, row.mean} != {row.mean} or row.deviation:
             raise EngineError('T1', f'{operation} has one value, and its maximum, minimum and mean differ')
@@ -547,7 +532,7 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: TreePoin
             raise EngineError('T1', f'{operation}: {row.mean} a second for {number} in {seconds} s')
         for rank, task_s in enumerate(own):
             _check_rank(ranks[rank + 1], operation, task_s, seconds, number // point.tasks)
-        found.append(Rate(metric, number, seconds, str(row.mean), own))
+        found.append(rate(metric, number, seconds, str(row.mean), own))
     return tuple(found)
 
 
@@ -565,10 +550,10 @@ def _slack(row: Row) -> float:
     return float(PRINTED) / 2 + 1e-9 * float(row.mean)
 
 
-def _check_tree(row: Row, of_all: RankRow, seconds: float, point: TreePoint) -> None:
+def _check_tree(row: Row, of_all: RankRow, seconds: float, point: Point) -> None:
     """The table has one tree by the first rank's clock, which saw no more than `seconds`; the file of the ranks
     counts a tree for each rank, even a shared one."""
-    one_tree = entries(point.tree, 1).directories
+    one_tree = levels_total(point, 1).directories
     if float(row.mean) + _slack(row) < one_tree / seconds:
         raise EngineError('T1', f'{row.operation}: {row.mean} a second for {one_tree} in no more than {seconds} s')
     counted = of_all.figures[row.operation][0] * seconds

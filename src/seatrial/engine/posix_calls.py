@@ -1,17 +1,17 @@
-"""posixops, the operations of IOzone's fileop: every client does one call to all of its entries, then the next call.
+"""posixops, the operations of IOzone's fileop: every task does one call to all of its entries, then the next call.
 
-Each client works in a directory of its own, `calls.C`, or all of them in `calls`, on entries whose names have its
-number. Every single call is timed, interpreter included. What an operation is:
+Each task works in a directory of its own, `calls.RANK`, or all of them in `calls`, on entries whose names have its
+rank. Every single call is timed, interpreter included. What an operation is:
 
     mkdir, rmdir    of an empty directory
     chdir           into the next of these directories, from the one before
     create          open(O_CREAT|O_EXCL) and close
     open            an existing file, for reading and writing
     write, read     all bytes of the file, in one call each, through the descriptor that is open. What is read was
-                    written just before, by the same client
+                    written just before, by the same task
     close           of a file that was written: where the file system writes back on close, this shows it
     stat, access, chmod, rename
-    readdir         the next entry of a listing (readdir(3)): a client takes as many as it has files, from the
+    readdir         the next entry of a listing (readdir(3)): a task takes as many as it has files, from the
                     start of the directory, so that in a directory of its own it is the whole listing. The directory
                     is opened inside the seconds, and is no operation
     link            a second name of a file, in the same directory
@@ -25,21 +25,21 @@ import os
 from typing import Any, Iterator, List, Tuple
 
 from seatrial.engine.posix_work import Data, Failure, Work
-from seatrial.model.tree import MetadataTree
+from seatrial.model.point import Point
 
 OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for more
 
 
-def carry_out(work: Work, tree: MetadataTree) -> None:
-    """One client's part. Leaves nothing behind. Raises Failure and OSError."""
-    private = tree.subtrees == 'private'
-    where = f'calls.{work.client}' if private else 'calls'
-    makes = private or work.client == 0
+def carry_out(work: Work, point: Point) -> None:
+    """One task's part. Leaves nothing behind. Raises Failure and OSError."""
+    private = point.subtrees == 'private'
+    where = f'calls.{work.rank}' if private else 'calls'
+    makes = private or work.rank == 0
     work.untimed('make the directory', (lambda: os.mkdir(where)) if makes else None)
-    numbers = range(tree.files_per_directory)
-    _directories(work, where, [f'd.{work.client}.{number}' for number in numbers])
-    files = [f'{where}/f.{work.client}.{number}' for number in numbers]
-    _open_files(work, files, tree.bytes_per_file)
+    numbers = range(point.files_per_directory)
+    _directories(work, where, [f'd.{work.rank}.{number}' for number in numbers])
+    files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
+    _open_files(work, files, point.bytes_per_file)
     _names(work, where, files)
     work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
 

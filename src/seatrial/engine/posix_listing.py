@@ -5,20 +5,21 @@ The directory is made in a launch of its own. The launch that lists makes no cal
 
 import os
 import time
-from typing import List, Tuple
+from typing import List
 
 from seatrial.engine.posix_work import Failure, Work
-from seatrial.model.namespace import PASSES, listing_metrics
+from seatrial.model.point import Point
+from seatrial.workload.listing import PASSES, listing_metrics
 
 
-def carry_out(work: Work, directory: str, entries: int, pauses_s: Tuple[float, ...]) -> None:
-    """All passes over the directory, which has so many entries. Raises Failure and OSError."""
-    metrics = listing_metrics(pauses_s)
-    if not pauses_s:
+def carry_out(work: Work, directory: str, point: Point) -> None:
+    """All passes over the directory. Raises Failure and OSError."""
+    entries, metrics = point.files_per_directory, listing_metrics(point.pauses_s)
+    if not point.pauses_s:
         for names, attributes in zip(metrics[0::2], metrics[1::2]):
             _by_parts(work, directory, entries, names, attributes)
         return
-    before_s = (0.0,) * len(PASSES) + pauses_s
+    before_s = (0.0,) * len(PASSES) + point.pauses_s
     for metric, pause_s in zip(metrics, before_s):
         time.sleep(pause_s)
         work.alone(metric, lambda: _pass(directory, entries))

@@ -1,8 +1,8 @@
-"""posixops, two clients that take turns to try one promise.
+"""posixops, two tasks that take turns to try one guarantee.
 
-All clients go through a trial step by step and in step: the client whose turn it is does something and tells all of
+All tasks go through a trial step by step and in step: the task whose turn it is does something and tells all of
 them what came of it, so that all take the same decisions, and no step begins before the one before it has ended.
-The first client is client 0. The other one is the first one of another node, or client 1 where there is no other
+The first task is task 0. The other one is the first one of another node, or task 1 where there is no other
 node, or the first one itself where it is alone.
 """
 
@@ -13,7 +13,7 @@ import tarfile
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.barrier import Barrier
-from seatrial.model.tree import Fact
+from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
 
@@ -26,20 +26,20 @@ class Broken(Exception):
 
 
 class Pair:
-    """The two clients of a trial, as seen by one of them, or by a client that only watches."""
+    """The two tasks of a trial, as seen by one of them, or by a task that only watches."""
 
-    def __init__(self, barrier: Barrier, client: int, hosts: Tuple[str, ...]) -> None:
-        self._barrier, self._client = barrier, client
+    def __init__(self, barrier: Barrier, rank: int, hosts: Tuple[str, ...]) -> None:
+        self._barrier, self._rank = barrier, rank
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
         elsewhere = 'on another node' if hosts[self._second] != hosts[0] else 'on the same node'
-        self.other_one = f'another client {elsewhere}' if self._second else 'the same client'
+        self.other_one = f'another task {elsewhere}' if self._second else 'the same task'
         self._directory = ''
         self._opened: List[int] = []
 
     def trial(self, name: str, attempt: Callable[['Pair'], Seen]) -> Fact:
-        """One promise, tried."""
+        """One guarantee, tried."""
         self._directory = f'{ROOT}/{name}'
-        if self._client == 0:
+        if self._rank == 0:
             os.mkdir(self._directory)
         self._barrier.exchange(f'begin {name}')
         try:
@@ -50,7 +50,7 @@ class Pair:
             self._turn('close what it had open', dict.fromkeys({0, self._second}, (self._close,)))
         except Broken as error:
             holds, seen = False, f'{seen}; {error}'
-        if self._client == 0:
+        if self._rank == 0:
             shutil.rmtree(self._directory)
         return Fact(name, holds, seen)
 
@@ -64,11 +64,11 @@ class Pair:
         return descriptor
 
     def first(self, doing: str, *steps: Step) -> Any:
-        """The first client does these steps; what the last of them returned. Raises Broken in all if one failed."""
+        """The first task does these steps; what the last of them returned. Raises Broken in all if one failed."""
         return self._turn(doing, {0: steps})[0]
 
     def other(self, doing: str, *steps: Step) -> Any:
-        """The same of the other client, or of the first where it is alone."""
+        """The same of the other task, or of the first where it is alone."""
         return self._turn(doing, {self._second: steps})[self._second]
 
     def at_once(self, doing: str, first: Step, other: Step) -> Tuple[Any, Any]:
@@ -89,14 +89,14 @@ class Pair:
 
     def _turn(self, doing: str, steps: Dict[int, Tuple[Step, ...]]) -> Dict[int, Any]:
         says = ''
-        if self._client in steps:
+        if self._rank in steps:
             try:
-                says = json.dumps({'did': [step() for step in steps[self._client]][-1]})
+                says = json.dumps({'did': [step() for step in steps[self._rank]][-1]})
             except (OSError, ValueError, tarfile.TarError) as error:
                 says = json.dumps({'failed': getattr(error, 'strerror', None) or str(error)})
-        said = {client: json.loads(text) for client, text in self._barrier.exchange(doing, says).items()}
-        for client in steps:
-            if 'failed' in said[client]:
-                who = self.other_one if client else 'the first client'
-                raise Broken(f'{who} could not {doing}: {said[client]["failed"]}')
-        return {client: said[client]['did'] for client in steps}
+        said = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
+        for rank in steps:
+            if 'failed' in said[rank]:
+                who = self.other_one if rank else 'the first task'
+                raise Broken(f'{who} could not {doing}: {said[rank]["failed"]}')
+        return {rank: said[rank]['did'] for rank in steps}

@@ -1,7 +1,7 @@
-"""posixops, what POSIX promises: each promise is tried in a directory of its own, and leaves nothing behind.
+"""posixops, what POSIX guarantees: each guarantee is tried in a directory of its own, and leaves nothing behind.
 
-A trial reads as one story of two clients; posix_pair.py lets each of them do its part. A step that fails with an
-errno is a promise that does not hold, and says so.
+A trial reads as one story of two tasks; posix_pair.py lets each of them do its part. A step that fails with an
+errno is a guarantee that does not hold, and says so.
 """
 
 import contextlib
@@ -14,12 +14,12 @@ import tarfile
 import time
 from typing import Callable, Dict, Iterator, List, Set, Tuple
 
+from seatrial.engine.posix_guarantees import GUARANTEES
 from seatrial.engine.posix_pair import ROOT, Pair, Seen, Step
-from seatrial.engine.posix_promises import PROMISES
 from seatrial.engine.posix_work import Work
-from seatrial.model.tree import Fact
+from seatrial.model.metric import Fact
 
-ALONE = 'one client only'
+ALONE = 'one task only'
 RECORDS, RECORD = 200, 64  # of an append at once
 BLOCKS, BLOCK = 64, 1000  # of a write at once: not in step with pages, which caches keep
 NAMES = 40  # of exclusive creation, and in an archive: few enough for a quota
@@ -32,18 +32,18 @@ NOBODY = 65534
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:
-    """Every promise, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
-    pair = Pair(work.barrier, work.client, work.hosts)
-    if work.client == 0:
+    """Every guarantee, tried. Raises OSError, where what a trial made cannot be removed again, and BarrierError."""
+    pair = Pair(work.barrier, work.rank, work.hosts)
+    if work.rank == 0:
         os.mkdir(ROOT)
     facts = []
-    for promise in PROMISES:
-        work.doing = promise.name
-        if promise.clients > work.clients:
-            facts.append(Fact(promise.name, None, ALONE))
+    for guarantee in GUARANTEES:
+        work.doing = guarantee.name
+        if guarantee.tasks > work.tasks:
+            facts.append(Fact(guarantee.name, None, ALONE))
         else:
-            facts.append(pair.trial(promise.name, TRIALS[promise.name]))
-    if work.client == 0:
+            facts.append(pair.trial(guarantee.name, TRIALS[guarantee.name]))
+    if work.rank == 0:
         os.rmdir(ROOT)
     return tuple(facts)
 
@@ -149,7 +149,7 @@ def _append_at_once(pair: Pair) -> Seen:
     return _judge(
         not any(lost),
         f'all {len(wanted)} records are there, whole',
-        f'{max(lost)} of {len(wanted)} records were lost or torn',
+        f'{max(lost)} of {len(wanted)} records were lost or cut',
     )
 
 
@@ -199,7 +199,7 @@ def _truncate_on_open(pair: Pair) -> Seen:
     pair.first('write a file', lambda: _write(path, b'written'))
     pair.other('read it', lambda: _text(path))
     pair.first('empty it', lambda: _write(path, b''))
-    size = pair.other('look at it', lambda: max(os.stat(path).st_size, len(_read(path))))
+    size = pair.other('stat it', lambda: max(os.stat(path).st_size, len(_read(path))))
     return _judge(size == 0, f'it is empty to {pair.other_one}', f'{pair.other_one} found {size} B in it')
 
 
@@ -264,9 +264,9 @@ def _open_again(path: str) -> Tuple[int, int]:
 
 def _name_after_miss(pair: Pair) -> Seen:
     path = pair.path('f')
-    early = pair.other('look for a name', lambda: os.path.lexists(path))
+    early = pair.other('look a name up', lambda: os.path.lexists(path))
     pair.first('make a file', lambda: _write(path, b'there'))
-    late = pair.other('look for it again', lambda: os.path.lexists(path))
+    late = pair.other('look it up again', lambda: os.path.lexists(path))
     return _judge(
         late and not early,
         f'{pair.other_one} found it as soon as it was there',
@@ -293,7 +293,7 @@ def _listing(pair: Pair) -> Seen:
 def _untar(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('unpack an archive', lambda: _unpack(directory))
-    wrong = pair.other('look at what was unpacked', lambda: _differences(directory))
+    wrong = pair.other('read what was unpacked', lambda: _differences(directory))
     return _judge(
         not wrong,
         f'{pair.other_one} found {NAMES} files with their sizes, modes, times and bytes',
@@ -350,7 +350,7 @@ def _exclusive_create(pair: Pair) -> Seen:
     twice, never = set(one) & set(other), set(range(NAMES)) - set(one) - set(other)
     return _judge(
         not twice and not never,
-        f'of {NAMES} names each was created once, {len(one)} by the first client',
+        f'of {NAMES} names each was created once, {len(one)} by the first task',
         f'of {NAMES} names {len(twice)} were created twice and {len(never)} by nobody',
     )
 
@@ -412,7 +412,7 @@ def _open_synced(pair: Pair, path: str) -> int:
 
 def _still_readable(pair: Pair, path: str, held: List[int]) -> Seen:
     seen = pair.first('read what it has open', lambda: os.pread(held[0], 100, 0).decode('ascii', 'replace'))
-    there = pair.first('look for the name', lambda: os.path.lexists(path))
+    there = pair.first('look the name up', lambda: os.path.lexists(path))
     if there:
         return False, 'its name is still there'
     return _judge(seen == 'kept', 'it was read after its removal', f'it read {_shown(seen)} after its removal')
@@ -466,18 +466,18 @@ def _granted(lock: Callable[[int], None], descriptor: int) -> bool:
 def _chmod(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('write a file', lambda: _write(path, b''))
-    pair.other('look at it', lambda: os.stat(path).st_mode)
+    pair.other('stat it', lambda: os.stat(path).st_mode)
     pair.first('change its mode to 0640', lambda: os.chmod(path, 0o640))
-    mode = pair.other('look at it again', lambda: os.stat(path).st_mode & 0o7777)
+    mode = pair.other('stat it again', lambda: os.stat(path).st_mode & 0o7777)
     return _judge(mode == 0o640, f'{pair.other_one} saw 0640', f'{pair.other_one} saw {mode:04o} instead of 0640')
 
 
 def _chown(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('write a file', lambda: _write(path, b''))
-    pair.other('look at it', lambda: os.stat(path).st_uid)
+    pair.other('stat it', lambda: os.stat(path).st_uid)
     wanted, how = pair.first('set its owner and group', lambda: _given_away(path))
-    seen = pair.other('look at it again', lambda: _owners(path))
+    seen = pair.other('stat it again', lambda: _owners(path))
     return _judge(
         seen == wanted,
         f'{pair.other_one} saw {how}',
@@ -507,13 +507,13 @@ def _times(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('write a file', lambda: _write(path, b'1'))
     pair.first('set its times back', lambda: os.utime(path, (LONG_AGO, LONG_AGO)))
-    before = pair.other('look at it', lambda: os.stat(path).st_mtime)
+    before = pair.other('stat it', lambda: os.stat(path).st_mtime)
     pair.first('append to it', lambda: _write(path, b'2', os.O_APPEND))
-    after = pair.other('look at it again', lambda: os.stat(path).st_mtime)
+    after = pair.other('stat it again', lambda: os.stat(path).st_mtime)
     if before != LONG_AGO or not after > before:
         return False, f'to {pair.other_one} mtime was {before:.0f} before a write and {after:.0f} after it'
     old, new = pair.first('change its mode', lambda: _changed(path))
-    seen = pair.other('look at it once more', lambda: os.stat(path).st_ctime_ns)
+    seen = pair.other('stat it once more', lambda: os.stat(path).st_ctime_ns)
     if not new > old:
         return False, f'ctime did not change in {COARSEST_S} s of changes of the mode'
     return _judge(
@@ -534,9 +534,9 @@ def _changed(path: str) -> Tuple[int, int]:
 def _hard_links(pair: Pair) -> Seen:
     path, link = pair.path('f'), pair.path('link')
     pair.first('write a file', lambda: _write(path, b'linked'))
-    pair.other('look at it', lambda: os.stat(path).st_nlink)
+    pair.other('stat it', lambda: os.stat(path).st_nlink)
     pair.first('give it a second name', lambda: os.link(path, link))
-    count, same = pair.other('look at both', lambda: (os.stat(path).st_nlink, os.path.samefile(path, link)))
+    count, same = pair.other('stat both', lambda: (os.stat(path).st_nlink, os.path.samefile(path, link)))
     pair.first('remove the first name', lambda: os.unlink(path))
     left, text = pair.other('read the second', lambda: (os.stat(link).st_nlink, _text(link)))
     return _judge(
@@ -590,7 +590,7 @@ def _sparse_files(pair: Pair) -> Seen:
     pair.first(
         'write one byte far behind the start', lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1)
     )
-    size, taken, zeros = pair.other('look at it', lambda: _hole(path))
+    size, taken, zeros = pair.other('stat it', lambda: _hole(path))
     if size != HOLE or not zeros:
         return (
             False,
@@ -621,7 +621,7 @@ def _zero_fill(pair: Pair) -> Seen:
 def _fallocate(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('reserve space', lambda: _reserved(path))
-    size, taken = pair.other('look at it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
+    size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
     return _judge(size == 1 << 20, f'1 MiB was reserved, {taken} B are taken', f'the file has {size} B of 1 MiB')
 
 
@@ -636,7 +636,7 @@ def _xattr(pair: Pair) -> Seen:
     pair.first('set an attribute', lambda: os.setxattr(path, name, b'kept'))
     text = pair.other('read it', lambda: os.getxattr(path, name).decode('ascii', 'replace'))
     pair.first('remove it', lambda: os.removexattr(path, name))
-    left = pair.other('look for it', lambda: name in os.listxattr(path))
+    left = pair.other('list its attributes', lambda: name in os.listxattr(path))
     if left:
         return False, f'to {pair.other_one} it is still there after its removal'
     return _found(pair, text, 'kept')

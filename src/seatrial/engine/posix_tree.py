@@ -1,15 +1,15 @@
-"""posixops, a client's part in a metadata tree: directories and files are made, looked at, read and removed.
+"""posixops, a task's part in a metadata tree: directories and files are made, statted, read and removed.
 
-On the disk: a tree's root is `tree`, or `tree.C` of client C where every client has its own; its directories are
-d0, d1, ... in each other. In every directory client C puts its files f.C.0, f.C.1, ... and its empty directories
-e.C.0, e.C.1, ... The first client makes and removes the directories of a shared tree, as with mdtest; all others
+On the disk: a tree's root is `tree`, or `tree.RANK` where every task has its own; its directories are
+d0, d1, ... in each other. In every directory a task puts its files f.RANK.0, f.RANK.1, ... and its empty directories
+e.RANK.0, e.RANK.1, ... The first task makes and removes the directories of a shared tree, as with mdtest; all others
 then work in every one of them, in the same order.
 
 One after the other are timed, each from a common beginning on: directories of the tree, empty directories, files;
 and the other way round where they are removed. Making a file is open(O_CREAT|O_EXCL), write, fsync where it is asked
 for, and close; reading it is open, read and close; the others are the one call.
 
-On several nodes a later phase works on what a client of another node has made, and of yet another in the phase after
+On several nodes a later phase works on what a task of another node has made, and of yet another in the phase after
 it: 1, 2 and 3 nodes further for stat, read and remove, less where there are fewer nodes.
 """
 
@@ -17,25 +17,26 @@ import os
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.posix_work import Data, Failure, Work, partner, read_all, write_all
-from seatrial.model.tree import PHASES, MetadataTree, operations
+from seatrial.model.point import Point
+from seatrial.workload.tree import PHASES, operations
 
 
 class Share(NamedTuple):
-    """What one client makes: the tree's directories, parents first, and names in each of them."""
+    """What one task makes: the tree's directories, parents first, and names in each of them."""
 
     directories: Tuple[str, ...]
     empties: Tuple[str, ...]
     files: Tuple[str, ...]
 
 
-def carry_out(work: Work, phase: str, tree: MetadataTree, root: str = 'tree') -> None:
-    """One client's part in one phase of a tree. Raises Failure and OSError."""
+def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
+    """One task's part in one phase of a tree. Raises Failure and OSError."""
     away = nodes_away(phase, len(set(work.hosts)))
-    mine = share(tree, root, partner(work.client, work.hosts, away) if away else work.client)
-    planned = operations(tree, phase, work.clients)
-    for kind, act in _acts(phase, tree, mine):
+    mine = share(point, root, partner(work.rank, work.hosts, away) if away else work.rank)
+    planned = operations(point, phase)
+    for kind, act in _acts(phase, point, mine):
         metric = f'{kind}_{phase}'
-        if kind == 'tree' and tree.subtrees == 'shared' and work.client:
+        if kind == 'tree' and point.subtrees == 'shared' and work.rank:
             act = None
         if metric in planned:
             work.together(metric, act)
@@ -49,31 +50,31 @@ def nodes_away(phase: str, nodes: int) -> int:
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 
 
-def share(tree: MetadataTree, root: str, client: int) -> Share:
-    """What this client makes of the tree."""
-    level = [f'{root}.{client}' if tree.subtrees == 'private' else root]
+def share(point: Point, root: str, rank: int) -> Share:
+    """What this task makes of the tree."""
+    level = [f'{root}.{rank}' if point.subtrees == 'private' else root]
     directories = list(level)
-    for _ in range(tree.depth):
-        level = [f'{parent}/d{number}' for parent in level for number in range(tree.branching)]
+    for _ in range(point.depth):
+        level = [f'{parent}/d{number}' for parent in level for number in range(point.branching)]
         directories += level
     return Share(
         tuple(directories),
-        tuple(f'/e.{client}.{number}' for number in range(tree.empties_per_directory)),
-        tuple(f'/f.{client}.{number}' for number in range(tree.files_per_directory)),
+        tuple(f'/e.{rank}.{number}' for number in range(point.empties_per_directory)),
+        tuple(f'/f.{rank}.{number}' for number in range(point.files_per_directory)),
     )
 
 
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
-def _acts(phase: str, tree: MetadataTree, mine: Share) -> Acts:
-    size, files = tree.bytes_per_file, mine.files
+def _acts(phase: str, point: Point, mine: Share) -> Acts:
+    size, files = point.bytes_per_file, mine.files
     if phase == 'create':
         data = Data(size, len(mine.directories) * len(files))
         return [
             ('tree', lambda: _each(os.mkdir, mine.directories)),
             ('directory', lambda: _each(os.mkdir, _paths(mine, mine.empties))),
-            ('file', lambda: _make_files(_paths(mine, files), data, tree.fsync)),
+            ('file', lambda: _make_files(_paths(mine, files), data, point.fsync)),
         ]
     if phase == 'stat':
         return [

@@ -1,4 +1,4 @@
-"""What the clients of posixops share: acts that all of them do at one time, timed, and the report of a client."""
+"""What the tasks of posixops share: acts that all of them do at one time, timed, and the report of a task."""
 
 import array
 import gc
@@ -8,35 +8,34 @@ import time
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.barrier import Barrier
-from seatrial.model.tree import Fact, TreePoint
+from seatrial.model.metric import Fact
+from seatrial.model.point import Point
 
-POOL_BYTES = 1 << 25  # of random data that a client keeps
+POOL_BYTES = 1 << 25  # of random data that a task keeps
 STRIDE = 20735879  # from one file's data to the next one's: odd, and near the golden section of the pool
-MOST_BYTES_A_CALL = 0x7FFFF000  # write(2): "at most 2,147,479,552 bytes"
 NANOSECOND = 1e-9
 DIGITS = 3  # that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
-    """What all clients of a launch are to do. directory: of a listing."""
+    """What all tasks of a launch are to do. directory: in which trees and listings have their entries."""
 
-    kind: str
-    operation: str
-    point: TreePoint
+    phase: str
+    point: Point
     directory: str
 
 
 class Span(NamedTuple):
-    """From the start to the end of one act, in seconds of the coordinator's clock, which is that of all clients."""
+    """From the start to the end of one act, in seconds of the coordinator's clock, which is that of all tasks."""
 
     start_s: float
     end_s: float
 
 
 class Timed(NamedTuple):
-    """One metric of one client.
+    """One metric of one task.
 
-    spans:        of its acts, one after the other; None for one in which this client had nothing to do
+    spans:        of its acts, one after the other; None for one in which this task had nothing to do
     nanoseconds:  how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
     """
 
@@ -46,18 +45,18 @@ class Timed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why a client did not come to its end. sent_home: because of another client, which knows better."""
+    """Why a task did not come to its end. aborted: because of another task, which knows better."""
 
     rule: str
     sentence: str
-    sent_home: bool = False
+    aborted: bool = False
 
 
 class Report(NamedTuple):
-    """All that a client says: one line of JSON. uncertainty_s: of its times against those of others."""
+    """All that a task says: one line of JSON. uncertainty_s: of its times against those of others."""
 
-    client: int
-    clients: int
+    rank: int
+    tasks: int
     host: str
     uncertainty_s: float
     timed: Dict[str, Timed]
@@ -66,7 +65,7 @@ class Report(NamedTuple):
 
 
 class Failure(Exception):
-    """What a client found cannot be measured: the validity rule, and one sentence."""
+    """What a task found cannot be measured: the validity rule, and one sentence."""
 
     def __init__(self, rule: str, sentence: str) -> None:
         super().__init__(f'{rule}: {sentence}')
@@ -74,14 +73,14 @@ class Failure(Exception):
 
 
 class Work:
-    """One client's part in a launch.
+    """One task's part in a launch.
 
-    barrier, hosts: with whom; the hosts of all clients by their number, or empty where nothing depends on them
+    barrier, hosts: with whom; the hosts of all tasks by rank, or empty where nothing depends on them
     doing:          the act that was begun last, for the sentence of an error
     """
 
-    def __init__(self, client: int, clients: int) -> None:
-        self.client, self.clients = client, clients
+    def __init__(self, rank: int, tasks: int) -> None:
+        self.rank, self.tasks = rank, tasks
         self.barrier = Barrier()
         self.hosts: Tuple[str, ...] = ()
         self.timed: Dict[str, Timed] = {}
@@ -89,17 +88,17 @@ class Work:
         self.doing = ''
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
-        """Do an act, which returns how many operations it was, when all clients begin theirs; None: nothing to do."""
+        """Do an act, which returns how many operations it was, when all tasks begin theirs; None: nothing to do."""
         release = self.barrier.wait(metric)
         self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
         self._add(metric, act, release.offset_s)
 
     def alone(self, metric: str, act: Callable[[], int]) -> None:
-        """Do an act without looking at other clients."""
+        """Do an act without waiting for other tasks."""
         self._add(metric, act, 0.0)
 
     def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> None:
-        """Do an act that is not measured, when all clients have come to it. Nobody begins the next before its end."""
+        """Do an act that is not measured, when all tasks have come to it. Nobody begins the next before its end."""
         self.barrier.exchange(what)
         self.doing = what
         if act is not None:
@@ -137,9 +136,9 @@ class Work:
 
 
 class Data:
-    """Random bytes for each of a client's files, at no cost while they are written.
+    """Random bytes for each of a task's files, at no cost while they are written.
 
-    The bytes of file i begin at i * STRIDE of a pool that is random in every launch and of every client. Where all
+    The bytes of file i begin at i * STRIDE of a pool that is random in every launch and of every task. Where all
     files fit into the pool, no two of them have a byte of it in common. Else two files share bytes at offsets that
     differ by no multiple of 512, unless they are 512 files apart, and of no 4 KiB, unless 4096: a back end that
     compares blocks finds no two alike.
@@ -151,7 +150,7 @@ class Data:
         self._pool = memoryview(os.urandom(size * files if fits else POOL_BYTES + size))
 
     def of(self, number: int) -> memoryview:
-        """The bytes of the client's file of that number."""
+        """The bytes of the task's file of that number."""
         start = number * self._stride % POOL_BYTES
         return self._pool[start : start + self.size]
 
@@ -187,14 +186,14 @@ def stop_collecting() -> None:
     gc.disable()
 
 
-def partner(client: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
-    """The client at the same place on the node that is so many nodes further. Raises Failure if they are uneven."""
+def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
+    """The task at the same place on the node that is so many nodes further. Raises Failure if they are uneven."""
     nodes: Dict[str, List[int]] = {}
     for other, host in enumerate(hosts):
         nodes.setdefault(host, []).append(other)
     order = list(nodes.values())
     if len({len(each) for each in order}) > 1:
         uneven = ', '.join(f'{len(each)} on {host}' for host, each in nodes.items())
-        raise Failure('T10', f'the clients are spread unevenly over the nodes: {uneven}')
-    here = list(nodes).index(hosts[client])
-    return order[(here + nodes_away) % len(order)][order[here].index(client)]
+        raise Failure('T10', f'the tasks are spread unevenly over the nodes: {uneven}')
+    here = list(nodes).index(hosts[rank])
+    return order[(here + nodes_away) % len(order)][order[here].index(rank)]

@@ -11,6 +11,7 @@ from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
 from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
+from seatrial.workload.registry import kind_of
 
 ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioFiles(), Dd(), PosixOps())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
@@ -67,7 +68,8 @@ def choose(
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
     """Why an engine cannot carry one of the points out, with its label, or None."""
     for point in points:
-        why = engine.cannot(point)
+        fault = kind_of(point.kind).fault(point)
+        why = f'cannot do what contradicts itself: {fault}' if fault else engine.cannot(point)
         if why is not None:
             return f'{why} ({point.label})'
     return None

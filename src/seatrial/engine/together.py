@@ -1,4 +1,4 @@
-"""A wrapper that starts an ordinary program together with those of all other clients of the launch.
+"""A wrapper that starts an ordinary program together with those of all other tasks of the launch.
 
 It joins the barrier, waits for the moment that is agreed on, runs the program as its child, with its own streams, and
 tells the coordinator when it ran. So the skew of the starts on many nodes is known, and not hoped for.
@@ -21,7 +21,7 @@ ALONE, NOT_STARTED = 75, 127  # exit statuses: EX_TEMPFAIL of sysexits.h, and th
 
 
 class Ran(NamedTuple):
-    """When the program of one client ran, in seconds of the coordinator's CLOCK_MONOTONIC.
+    """When the program of one task ran, in seconds of the coordinator's CLOCK_MONOTONIC.
 
     called_s, started_s: before and after the start of the process, in between of which it began
     began: the same by this node's wall clock, in seconds since 1970; uncertainty_s: of the others, to either side
@@ -35,9 +35,9 @@ class Ran(NamedTuple):
     uncertainty_s: float
 
 
-def together_argv(python: str, client: int, clients: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that starts `argv` as one of so many clients, under the interpreter `python`."""
-    return module_argv(python, __name__, (str(client), str(clients), *argv))
+def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:
+    """The argv that starts `argv` as one of so many tasks, under the interpreter `python`."""
+    return module_argv(python, __name__, (str(rank), str(tasks), *argv))
 
 
 def main(arguments: List[str]) -> int:
@@ -45,10 +45,10 @@ def main(arguments: List[str]) -> int:
 
     75 if the barrier failed, so that the program was not started; 127 if it cannot be started.
     """
-    client, clients, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
+    rank, tasks, argv = int(arguments[0]), int(arguments[1]), arguments[2:]
     host = socket.gethostname()
     try:
-        with join(client, clients, host) as barrier:
+        with join(rank, tasks, host) as barrier:
             release = barrier.wait(f'start {os.path.basename(argv[0])}')
             began, called = time.time(), time.monotonic()
             process = subprocess.Popen(argv)
@@ -58,10 +58,10 @@ def main(arguments: List[str]) -> int:
             mine = Ran(host, called + ahead, started + ahead, ended + ahead, began, release.uncertainty_s)
             barrier.leave(to_json(mine))
     except BarrierError as error:
-        print(f'seatrial: client {client} did not start {argv[0]}: {error}', file=sys.stderr)
+        print(f'seatrial: task {rank} did not start {argv[0]}: {error}', file=sys.stderr)
         return ALONE
     except OSError as error:
-        print(f'seatrial: client {client} cannot start {argv[0]}: {error.strerror}', file=sys.stderr)
+        print(f'seatrial: task {rank} cannot start {argv[0]}: {error.strerror}', file=sys.stderr)
         return NOT_STARTED
     if status < 0:
         with contextlib.suppress(OSError):  # SIGKILL, which no process can handle otherwise anyway
@@ -72,7 +72,7 @@ def main(arguments: List[str]) -> int:
 
 def ran(reports: Dict[int, Any]) -> Dict[int, Ran]:
     """The reports that the coordinator was left, typed. Raises FormError."""
-    return {client: from_json(Ran, report) for client, report in reports.items()}
+    return {rank: from_json(Ran, report) for rank, report in reports.items()}
 
 
 def skew_s(runs: Dict[int, Ran]) -> float:

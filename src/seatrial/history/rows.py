@@ -125,7 +125,9 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
-        labels = (pl.col(name).str.replace(r'(^|@)(\d+)client(s?)$', '$1${2}task$3') for name in ('metric', 'point'))
+        labels = (
+            pl.col(name).str.replace(r'(^|@)([a-z0-9-]*)client(s?)$', '$1${2}task$3') for name in ('metric', 'point')
+        )
         rows = rows.drop('bandwidth_mib_s').rename({old: new for new, old in _RENAMED.items()})
         rows = rows.with_columns(
             pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),

@@ -1,23 +1,27 @@
 """`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
 
 import sys
-from typing import List, Optional, TextIO
+from typing import Callable, List, Optional, TextIO, Tuple
 
+from seatrial.engine.registry import engines_called
+from seatrial.filesystem.catalogue import by_type
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
+from seatrial.workload.registry import kind_of
 
 USAGE, UNFINISHED = 64, 13
 EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNFINISHED, runner.FAILED: UNFINISHED}
 
 
 def main(arguments: List[str]) -> int:
-    """Carry out one step. 0: done; 13: not all of it ran, the end record says why; 64: no such plan."""
+    """Carry out one step. 0: done; 13: not all of it ran, the end record says why; 64: no plan that can be."""
     if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
         plan = read_plan(arguments[1])
+        check_names(plan)
     except (OSError, ValueError) as error:
         return _refuse(f'{arguments[1]}: {error}')
     try:
@@ -27,6 +31,22 @@ def main(arguments: List[str]) -> int:
     except OSError as error:
         print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
         return UNFINISHED
+
+
+def check_names(plan: TrialPlan) -> None:
+    """Raises ValueError, with the key, where the plan names what is not registered here: nothing is guessed at."""
+    if not plan.points:
+        raise ValueError('points: there are none')
+    names: List[Tuple[str, Callable[[str], object], str]] = [
+        ('target.type', by_type, plan.target.type),
+        *((f'points[{n}].kind', kind_of, point.kind) for n, point in enumerate(plan.points)),
+        *((f'engines[{n}].name', engines_called, each.name) for n, each in enumerate(plan.engines)),
+    ]
+    for key, registered, name in names:
+        try:
+            registered(name)
+        except ValueError as error:
+            raise ValueError(f'{key}: {error}') from None
 
 
 def _run(plan: TrialPlan) -> int:

@@ -3,7 +3,6 @@
 A field that is as its class has it by default can be left out.
 """
 
-from functools import lru_cache
 from typing import Any, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
 
 T = TypeVar('T')
@@ -33,7 +32,7 @@ def from_json(kind: Type[T], data: Any, where: str = '') -> T:
     """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
     if not isinstance(data, dict):
         raise FormError(f'{where or kind.__name__}: an object is expected, not {_name(data)}')
-    hints, defaults = _hints(kind), getattr(kind, '_field_defaults', {})
+    hints, defaults = _hints_of(kind), getattr(kind, '_field_defaults', {})
     unknown = sorted(set(data) - set(hints))
     if unknown:
         raise FormError(f'{_at(where, unknown[0])}: no such key in {kind.__name__}')
@@ -43,9 +42,13 @@ def from_json(kind: Type[T], data: Any, where: str = '') -> T:
     return kind(**{key: _decode(hints[key], item, _at(where, key)) for key, item in data.items()})
 
 
-@lru_cache(maxsize=None)
-def _hints(kind: Any) -> Dict[str, Any]:
-    return get_type_hints(kind)
+_HINTS: Dict[Any, Dict[str, Any]] = {}  # of each class once: they are asked for by every line of a record
+
+
+def _hints_of(kind: Any) -> Dict[str, Any]:
+    if kind not in _HINTS:
+        _HINTS[kind] = get_type_hints(kind)
+    return _HINTS[kind]
 
 
 def _decode(kind: Any, data: Any, where: str) -> Any:

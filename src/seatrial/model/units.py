@@ -1,4 +1,4 @@
-"""Quantities: sizes in bytes, and metrics in the base units B/s, op/s and s, as people write them and read them.
+"""Quantities as people write and read them: sizes in bytes, durations, metrics in the base units B/s, op/s and s.
 
 KiB is 1024 B and kB is 1000 B (IEC 80000-13).
 """
@@ -123,6 +123,12 @@ def unit_for(value: float, base: str, system: str = BINARY) -> str:
     return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), base if value else ladder[2])
 
 
+def quantity(value: float, base: str, system: str = BINARY) -> str:
+    """A value of a base unit to three digits, in the unit in which it is read best: '1.95 GiB/s'."""
+    unit = unit_for(value, base, system)
+    return f'{in_unit(value, unit):.3g} {unit}'.strip()
+
+
 def _unit(unit: str) -> Tuple[str, Fraction]:
     if unit not in UNITS:
         raise ValueError(f"'{unit}' is not a unit of a metric; it can be {', '.join(EXAMPLES)}")
@@ -131,3 +137,12 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
 
 EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')
 """Units as a message names them."""
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3.5 h."""
+    if seconds < 120:
+        return f'{seconds:.0f} s'
+    if seconds < 7200:
+        return f'{seconds / 60:.0f} min'
+    return f'{seconds / 3600:.1f} h'

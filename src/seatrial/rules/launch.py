@@ -223,7 +223,7 @@ seen_elsewhere(
     'IOR tutorial, IO500 rules',
 )
 def write_reaches_storage(launched: Launched) -> Optional[str]:
-    if launched.phase == 'write' and not launched.measurement.fsync:
+    if launched.kind.writes(launched.phase) and not launched.measurement.fsync:
         return 'nothing shows that the write was synced to storage inside the timed region'
     return None
 
@@ -238,9 +238,9 @@ def write_reaches_storage(launched: Launched) -> Optional[str]:
 )
 def data_are_at_hand(launched: Launched) -> Optional[str]:
     longest_s = max((task.seconds for task in launched.measurement.tasks), default=0.0)
-    if launched.phase != 'write' or not launched.data_rate or not longest_s:
+    if not launched.kind.writes(launched.phase) or not launched.data_rate or not longest_s:
         return None
-    rate = launched.point.bytes_per_task / longest_s
+    rate = launched.measurement.bytes_moved / launched.point.tasks / longest_s
     if rate <= MAKING_SHARE * launched.data_rate:
         return None
     return (
@@ -340,10 +340,10 @@ def measurable(launched: Launched) -> Optional[str]:
 )
 def files_in_full(launched: Launched) -> Optional[str]:
     planned = launched.kind.files(launched.point)
-    if launched.phase == 'read':
+    if launched.kind.needs_files(launched.phase):
         fault = files_fault(planned, launched.before)
         if fault is not None:
-            return f'before the read {fault}'
+            return f'before the {launched.phase} {fault}'
     fault = files_fault(planned, launched.after)
     return None if fault is None else f'after the {launched.phase} {fault}'
 
@@ -357,7 +357,9 @@ def files_in_full(launched: Launched) -> Optional[str]:
     'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
 )
 def bytes_of_each(launched: Launched) -> Optional[str]:
-    planned = launched.point.bytes_per_task
+    planned = launched.kind.exact_bytes(launched.point)
+    if planned is None:
+        return None
     for task in launched.measurement.tasks:
         if task.bytes_moved != planned:
             return f'task {task.rank} moved {task.bytes_moved} B, not {planned} B'

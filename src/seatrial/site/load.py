@@ -29,7 +29,7 @@ from seatrial.site.model import (
 )
 
 _Found = tuple[list[str | int], str]
-"""Keys, and what is wrong there with its mend."""
+"""Keys, and what is wrong there with its remedy."""
 
 
 def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = None) -> Site:
@@ -79,8 +79,8 @@ def _folder(folder: str | os.PathLike[str]) -> Path:
         reason = 'not a folder'
     except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
         reason = getattr(error, 'strerror', None) or str(error)
-    mend = f'name a folder that holds {SETTINGS_FILE} and {TRIAL_FILE}'
-    raise SiteError([problem(os.fspath(folder), [], f'{reason}; {mend}')])
+    remedy = f'name a folder that holds {SETTINGS_FILE} and {TRIAL_FILE}'
+    raise SiteError([problem(os.fspath(folder), [], f'{reason}; {remedy}')])
 
 
 def _trial_file(data: Any, home: Path) -> TrialFile:
@@ -199,11 +199,11 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
         elif fault is not None:
             yield ['layouts', name], fault
         elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
-            mend = 'write fewer, or correct osts'
-            yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {mend}'
-    for axis in ('ost', 'mdt'):
-        if entry.numbers(axis) is not None and driver.no_layout:
-            yield [f'{axis}s'], f'on {entry.type} no file can be put on a target of choice; take it out'
+            remedy = 'write fewer, or correct osts'
+            yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'
+    for kind in ('OST', 'MDT'):
+        if entry.numbers(kind) is not None and driver.no_layout:
+            yield [f'{kind.lower()}s'], f'on {entry.type} no file can be put on a target of choice; take it out'
 
 
 def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:
@@ -218,15 +218,12 @@ def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:
             )
     for i, name in enumerate(trial.file_systems):
         if name not in file.file_systems:
-            mend = choice(name, file.file_systems)
-            yield ['file_systems', i], f'{show(name)} is not a file system of this file; {mend}'
+            remedy = choice(name, file.file_systems)
+            yield ['file_systems', i], f'{show(name)} is not a file system of this file; {remedy}'
             continue
         layouts = [DEFAULT_LAYOUT, *file.file_systems[name].layouts]
         for k, layout in enumerate(trial.layouts):
             if layout not in layouts:
                 yield ['layouts', k], f'{show(name)} has no layout {show(layout)}; {choice(layout, layouts)}'
-    if trial.max_clients is not None and trial.max_clients < widest:
-        yield (
-            ['max_clients'],
-            f'{trial.max_clients} clients are fewer than the {widest} nodes; write at least {widest}',
-        )
+    if trial.max_tasks is not None and trial.max_tasks < widest:
+        yield ['max_tasks'], f'{trial.max_tasks} tasks are fewer than the {widest} nodes; write at least {widest}'

@@ -13,11 +13,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from seatrial.filesystem.catalogue import by_type
 from seatrial.model.layout import Component, Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
-from seatrial.model.units import GIB, KIB, parse_size
-from seatrial.model.workload import Geometry
+from seatrial.model.point import Allocation, Point
+from seatrial.model.units import BINARY, GIB, KIB, SYSTEMS, parse_size
 from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, choice, problem, show
 from seatrial.site.profile import PROFILES
+from seatrial.workload.access import INTERFACES
+from seatrial.workload.registry import kind_of
 
 VERSION = 1
 TRIAL_FILE = 'trial.yaml'
@@ -121,8 +123,8 @@ def _targets(value: Any) -> int | tuple[int, ...]:
     if isinstance(value, list):
         return tuple(sorted(_target_number(each) for each in _distinct(value)))
     if type(value) is not int or not 1 <= value <= MOST_STRIPES:
-        mend = f'write how many there are, up to {MOST_STRIPES}, or their numbers: [0, 1, 5]'
-        raise ValueError(f'{show(value)} does not tell the targets; {mend}')
+        remedy = f'write how many there are, up to {MOST_STRIPES}, or their numbers: [0, 1, 5]'
+        raise ValueError(f'{show(value)} does not tell the targets; {remedy}')
     return value
 
 
@@ -131,8 +133,8 @@ def _duration(least: float) -> Callable[[Any], float]:
         if isinstance(value, str):
             value = parse_duration(value)
         if type(value) not in (int, float) or not least <= value <= MOST_SECONDS:
-            mend = f'write {least:g}s to {MOST_SECONDS / 3600:g}h, with one of s, min, h'
-            raise ValueError(f'{show(value)} is not a duration here; {mend}')
+            remedy = f'write {least:g}s to {MOST_SECONDS / 3600:g}h, with one of s, min, h'
+            raise ValueError(f'{show(value)} is not a duration here; {remedy}')
         return float(value)
 
     return duration
@@ -307,7 +309,7 @@ Filled = BeforeValidator(_filled)
 
 
 class Entry(BaseModel):
-    """A mapping of trial.yaml. An unknown key is an error. The first of a field's `examples` is shown as the mend."""
+    """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -378,9 +380,9 @@ class FileSystem(Entry):
     layouts: Annotated[dict[LayoutName, LayoutEntry], Filled] = {}
     telemetry: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
 
-    def numbers(self, axis: str) -> tuple[int, ...] | None:
-        """Of the OSTs ('ost') or the MDTs ('mdt') that the site declares; None where it declares none."""
-        declared = {'ost': self.osts, 'mdt': self.mdts}[axis]
+    def numbers(self, kind: str) -> tuple[int, ...] | None:
+        """Of the targets of a kind ('OST', 'MDT') that the site declares; None where it declares none."""
+        declared = {'OST': self.osts, 'MDT': self.mdts}[kind]
         return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
@@ -411,10 +413,14 @@ class Trial(Entry):
     nodes: Annotated[tuple[NodeCount, ...], Distinct] = Field(examples=['[1, 2, 4]'])
     layouts: Annotated[tuple[Name, ...], Distinct] = (DEFAULT_LAYOUT,)
     profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
-    bytes_per_client: Annotated[int | None, BeforeValidator(_size(1))] = None
-    files_per_client: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
+    bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
+    files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
+    transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
+    direct: Annotated[bool | None, BeforeValidator(_truth)] = None
+    interface: Annotated[str | None, BeforeValidator(_one_of('an interface', INTERFACES))] = None
+    tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
+    max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
-    max_clients: Annotated[int | None, BeforeValidator(_count('number of clients'))] = None
     enforce: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Distinct] = ()
 
     def covers(self, check: str, family: str, profile: str) -> bool:
@@ -480,19 +486,35 @@ class TrialFile(Entry):
     )
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
     notify: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
+    units: Annotated[str, BeforeValidator(_one_of('a system of units', SYSTEMS))] = BINARY
 
 
 class Overrides(NamedTuple):
-    """What a trial fixes for its cases; None leaves it to the profile, the source or the allocation.
+    """What a trial fixes for its cases; None leaves it to the check, the profile or the allocation.
 
     enforce: ids of the expectations that it makes criteria.
     """
 
-    bytes_per_client: int | None = None
+    bytes_per_task: int | None = None
+    files_per_task: int | None = None
+    transfer_size: int | None = None
+    direct: bool | None = None
+    interface: str | None = None
+    tasks_per_node: int | None = None
+    max_tasks: int | None = None
     budget_s: float | None = None
-    max_clients: int | None = None
     enforce: tuple[str, ...] = ()
-    files_per_client: int | None = None
+
+    def applied(self, template: Point) -> dict[str, Any]:
+        """The parameters of the workload that it fixes; those of data access leave metadata alone."""
+        if not kind_of(template.kind).moves_data:
+            return {}
+        fixed = {name: getattr(self, name) for name in ('transfer_size', 'direct', 'interface')}
+        return {name: value for name, value in fixed.items() if value is not None}
+
+    def share(self, template: Point) -> int | None:
+        """What it fixes for each task: bytes of data, files of metadata."""
+        return self.bytes_per_task if kind_of(template.kind).moves_data else self.files_per_task
 
 
 @dataclass(frozen=True)
@@ -512,6 +534,15 @@ class Site:
         """Absolute path of the directory for sessions, records and locks."""
         return self.trial_file.state
 
+    @property
+    def units(self) -> str:
+        """The system of the units that it shows."""
+        return self.trial_file.units
+
+    def session_folder(self, session: str) -> Path:
+        """The folder of a session in the state directory."""
+        return Path(self.state) / 'sessions' / session
+
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
         """Every case that the trials ask of this check, each once, in the order of the file."""
         wanted = [case for trial in self._trials(check, family, profile) for case in trial.cases(check)]
@@ -525,17 +556,16 @@ class Site:
             return next((value for trial in giving if (value := getattr(trial, key)) is not None), None)
 
         return Overrides(
-            bytes_per_client=fixed('bytes_per_client'),
+            **{key: fixed(key) for key in _FIXED if key != 'budget'},
             budget_s=fixed('budget'),
-            max_clients=fixed('max_clients'),
             enforce=tuple(dict.fromkeys(id for trial in giving for id in trial.enforce)),
-            files_per_client=fixed('files_per_client'),
         )
 
-    def geometry(self, case: Case, max_clients: int | None = None) -> Geometry:
-        """The largest launch of a case: all its nodes with the partition's tasks, max_clients (Overrides) at most."""
-        most = self.partition(case.partition).tasks_per_node
-        return Geometry(case.nodes, most if max_clients is None else min(most, max_clients // case.nodes))
+    def allocation(self, case: Case, overrides: Overrides | None = None) -> Allocation:
+        """The largest launch of a case: all its nodes with the partition's tasks, or those that its trial wants."""
+        wanted = overrides or Overrides()
+        most = wanted.tasks_per_node or self.partition(case.partition).tasks_per_node
+        return Allocation(case.nodes, min(most, (wanted.max_tasks or case.nodes * most) // case.nodes))
 
     def file_system(self, name: str) -> FileSystem:
         """The entry of a file system."""
@@ -564,9 +594,9 @@ class Site:
             deduplicates=entry.deduplicates,
             server_cache_bytes=entry.server_cache_bytes,
             fast_tier_bytes=entry.fast_tier_bytes,
-            osts=_how_many(entry.numbers('ost')),
-            mdts=_how_many(entry.numbers('mdt')),
-            listed=tuple(axis for axis in ('ost', 'mdt') if isinstance(getattr(entry, f'{axis}s'), tuple)),
+            osts=_how_many(entry.numbers('OST')),
+            mdts=_how_many(entry.numbers('MDT')),
+            listed=tuple(kind for kind in ('OST', 'MDT') if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=by_type(entry.type).no_layout,
             tried=by_type(entry.type).tried,
             telemetry=entry.telemetry,
@@ -624,22 +654,22 @@ class Site:
             raise SiteError(list(problems))
 
     def check_enforced(
-        self, known: Mapping[str, tuple[str, Collection[str]]], promises: Collection[str] = ()
+        self, known: Mapping[str, tuple[str, Collection[str]]], guarantees: Collection[str] = ()
     ) -> None:
         """Raise SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
 
         known: by the name of every check its family and the ids of its expectations
-        promises: the ids that every profile judges; the others are not judged in a smoke test
+        guarantees: the ids that every profile judges; the others are not judged in a smoke test
         """
         problems = []
         for i, trial in enumerate(self.trial_file.trials):
             covered = [ids for check, (family, ids) in known.items() if trial.asks_for(check, family)]
             expected = sorted({id for ids in covered for id in ids})
-            judged = any(not PROFILES[name].repetitions for name in trial.profiles)
+            judged = any(PROFILES[name].judges for name in trial.profiles)
             for k, id in enumerate(trial.enforce):
                 if id not in expected:
                     why = f'is no expectation of the checks of this trial; {choice(id, expected)}'
-                elif not judged and id not in promises:
+                elif not judged and id not in guarantees:
                     why = f'decides nothing in {", ".join(trial.profiles)}; add another one to its profiles'
                 else:
                     continue
@@ -666,7 +696,16 @@ class Site:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
 
 
-_FIXED = ('bytes_per_client', 'files_per_client', 'budget', 'max_clients')
+_FIXED = (
+    'bytes_per_task',
+    'files_per_task',
+    'transfer_size',
+    'direct',
+    'interface',
+    'tasks_per_node',
+    'max_tasks',
+    'budget',
+)
 
 
 def _how_many(numbers: tuple[int, ...] | None) -> int | None:

@@ -1,7 +1,7 @@
 """references.yaml: what the metrics of a site should be, in ReFrame's own form, with its origin under `$seatrial`.
 
-ReFrame passes over a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a
-part too many. Here each of these is a problem with its place and its mend, before ReFrame starts. docs/references.md
+ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a
+part too many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md
 describes the file.
 """
 
@@ -16,8 +16,9 @@ from typing import Annotated, Any, NamedTuple
 import yaml
 from pydantic import BeforeValidator, Field, ValidationError
 
+from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
-from seatrial.model.work import MIB_S
+from seatrial.model.units import UNITS, in_base
 from seatrial.site import strict_yaml
 from seatrial.site.error import SiteError, choice, problem, show
 from seatrial.site.load import said
@@ -30,13 +31,16 @@ ORIGINS = ('contract', 'baseline')
 _SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
 _NODES = _LEVELS.index('node count')
-_FORM = f'[1000.0, -0.1, null, {MIB_S}]: the reference, the lowest and the highest as fractions of it, the unit'
+_FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
 
 
 class Measured(NamedTuple):
-    """A metric that some trial of the site measures, in a profile that judges. clients: the most in its case."""
+    """A metric that some trial of the site measures, in a profile that judges.
+
+    unit: the base unit; better: 'higher' or 'lower'; tasks: the most in its case
+    """
 
     profile: str
     partition: str
@@ -44,12 +48,17 @@ class Measured(NamedTuple):
     layout: str
     nodes: int
     metric: str
-    unit: str = MIB_S
-    clients: int = 1
+    unit: str = 'B/s'
+    better: str = HIGHER
+    tasks: int = 1
 
 
 class Reference(NamedTuple):
-    """What one metric of one case should be under a profile. low, high: fractions of the value; None is no bound."""
+    """What one metric of one case should be under a profile.
+
+    value: in `unit`, as it is written, any unit of the metric's dimension; base: the same in the base unit
+    low, high: fractions of the value; None is no bound
+    """
 
     profile: str
     case: Case
@@ -58,6 +67,8 @@ class Reference(NamedTuple):
     low: float | None
     high: float | None
     unit: str
+    base: float
+    better: str
     origin: str
     date: str
     engine: str
@@ -78,19 +89,19 @@ def _date(value: Any) -> str:
         raise ValueError(f'{show(value)} is not a date; write year, month and day: 2026-11-20') from None
 
 
-def _clients(value: Any) -> int:
+def _tasks(value: Any) -> int:
     if type(value) is not int or value < 1:
-        raise ValueError(f'{show(value)} is no number of clients; write how many the largest point has: 64')
+        raise ValueError(f'{show(value)} is no number of tasks; write how many the largest point has: 64')
     return value
 
 
 class Origin(Entry):
-    """Where the references of a check under a profile come from, and the engine and clients that they are for."""
+    """Where the references of a check under a profile come from, and the engine and tasks that they are for."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
     date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
-    clients: Annotated[int | None, BeforeValidator(_clients)] = None
+    tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
 
 
 def references_file(folder: Path) -> Path | None:
@@ -105,7 +116,7 @@ def load_references(
     """The references in a file. Raises SiteError with every problem found.
 
     measured: by the class name of each check; complete: whether it has every check that there is. If not, checks
-    that it does not have are passed over.
+    that it does not have are skipped.
     """
     reading = _Reading(measured, complete)
     found = reading.document(_as_reframe_reads(file))
@@ -175,22 +186,24 @@ class _Reading:
                 keys = (_SEATRIAL, check, profile)
                 self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
         for path, value in self.leaves(check, (), rows, profiles):
-            amount = self.amount((check, *path), value, rows[0].unit)
+            row = next(each for each in rows if each[: len(path)] == path)
+            amount = self.amount((check, *path), value, row)
             origin = origins.get((check, path[0]))
             if amount and origin:
                 case = Case(check, *path[1:5])
-                self.same_clients(check, path[0], origin, case, rows)
-                yield Reference(
-                    path[0], case, path[5], *amount, rows[0].unit, origin.origin, origin.date, origin.engine or ''
-                )
+                self.same_tasks(check, path[0], origin, case, rows)
+                written, low, high, unit = amount
+                base = in_base(written, unit).value
+                by = (origin.origin, origin.date, origin.engine or '')
+                yield Reference(path[0], case, path[5], written, low, high, unit, base, row.better, *by)
 
-    def same_clients(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:
-        """Note where the references are for another number of clients than the case has now."""
+    def same_tasks(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:
+        """Note where the references are for another number of tasks than the case has now."""
         place = (profile, *case[1:])
-        now = next(row.clients for row in rows if row[: len(place)] == place)
-        if origin.clients not in (None, now):
-            sentence = f'is {origin.clients}, and {case.name} has {now}; see tasks_per_node, nodes and max_clients'
-            said = problem(REFERENCES_FILE, [_SEATRIAL, check, profile, 'clients'], sentence)
+        now = next(row.tasks for row in rows if row[: len(place)] == place)
+        if origin.tasks not in (None, now):
+            sentence = f'is {origin.tasks}, and {case.name} has {now}; see tasks_per_node, nodes and max_tasks'
+            said = problem(REFERENCES_FILE, [_SEATRIAL, check, profile, 'tasks'], sentence)
             self.problems += [said] if said not in self.problems else []
 
     def leaves(
@@ -206,16 +219,16 @@ class _Reading:
             if key in known and type(key) in (str, int):
                 yield from self.leaves(check, (*path, key), [row for row in rows if row[depth] == key], item)
                 continue
-            mend = choice(key, map(str, known))
-            sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {mend}'
+            remedy = choice(key, map(str, known))
+            sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {remedy}'
             if depth == _NODES and isinstance(key, str):
                 sentence = f'{show(key)} is text, which ReFrame does not find; write {", ".join(map(str, known))}'
             self.note((check, *path, key), sentence)
 
     def amount(
-        self, keys: tuple[Any, ...], value: Any, expected: str
-    ) -> tuple[float, float | None, float | None] | None:
-        """Value, low and high of a reference; None for one with problems."""
+        self, keys: tuple[Any, ...], value: Any, row: Measured
+    ) -> tuple[float, float | None, float | None, str] | None:
+        """Value, low, high and unit of a reference; None for one with problems."""
         before = len(self.problems)
         if not isinstance(value, list) or len(value) != 4:
             count = f'{len(value)} parts' if isinstance(value, list) else show(value)
@@ -224,8 +237,10 @@ class _Reading:
         reference, low, high, unit = value
         if not _is_number(reference) or reference <= 0:
             self.note(keys, f'{_shown(reference)} is no reference; write a number above 0: 1000.0', 0)
-        if low is None and high is not None:
+        if row.better == HIGHER and low is None and high is not None:
             self.note(keys, 'nothing can be too slow; write -0.1 for at most 10 % less', 1)
+        if row.better != HIGHER and high is None and low is not None:
+            self.note(keys, 'nothing can be too long; write 0.1 for at most 10 % more', 2)
         if low is not None and not (_is_number(low) and -1 < low <= 0):
             self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less', 1)
         if high is not None and not (_is_number(high) and high >= 0):
@@ -233,11 +248,11 @@ class _Reading:
         if (low, high) in ((None, None), (0, 0)):
             never = 'fail it' if low is None else 'meet it'
             self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less')
-        if unit != expected:
-            self.note(keys, f'{show(unit)} is not the unit of the metric; write {expected}', 3)
+        if not isinstance(unit, str) or UNITS.get(unit, ('-',))[0] != row.unit:
+            self.note(keys, f'{show(unit)} is not a unit of the metric; write {_units(row.unit)}', 3)
         if len(self.problems) > before:
             return None
-        return float(reference), None if low is None else float(low), None if high is None else float(high)
+        return float(reference), None if low is None else float(low), None if high is None else float(high), unit
 
     def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
         if isinstance(value, dict) and value:
@@ -295,6 +310,10 @@ def _misread(kind: str, text: str, is_key: bool) -> str:
             return f'{show(text)} is not a date; write year, month and day: 2026-11-20'
         return ''
     return '' if kind in ('bool', 'null') else f'{show(text)} has a meaning of its own in YAML; put it in quotes'
+
+
+def _units(base: str) -> str:
+    return {'B/s': 'MiB/s, GB/s or another one', 'op/s': 'op/s or kop/s', 's': 's, ms or us'}.get(base, "''")
 
 
 def _is_number(value: Any) -> bool:

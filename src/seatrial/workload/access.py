@@ -152,6 +152,9 @@ class Access(Kind):
     def reads(self, phase: str) -> bool:
         return phase == 'read'
 
+    def writes(self, phase: str) -> bool:
+        return phase == 'write'
+
     def makes(self, phase: str) -> bool:
         return phase == 'write'
 

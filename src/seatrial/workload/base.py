@@ -161,6 +161,10 @@ class Kind:
         """The most that these points have on disk at once."""
         raise NotImplementedError
 
+    def bytes_of(self, point: Point) -> int:
+        """Bytes that one phase moves, all tasks together; of metadata those that its files hold."""
+        return point.bytes_moved
+
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries."""
         raise NotImplementedError
@@ -172,6 +176,18 @@ class Kind:
     def reads(self, phase: str) -> bool:
         """Whether what the phase asks for may come from a cache."""
         raise NotImplementedError
+
+    def writes(self, phase: str) -> bool:
+        """Whether it writes data that must have reached the storage when its time ends (P1)."""
+        return False
+
+    def needs_files(self, phase: str) -> bool:
+        """Whether all files of the point must be there in full before it (T17); else none may be there."""
+        return self.reads(phase)
+
+    def exact_bytes(self, point: Point) -> Optional[int]:
+        """Bytes that each task moves in one phase; None where its time ends it."""
+        return point.bytes_per_task
 
     def makes(self, phase: str) -> bool:
         """Whether files lie there after it that it has made."""

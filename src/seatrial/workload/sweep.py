@@ -61,8 +61,8 @@ class Site(NamedTuple):
 ANYWHERE = Site()
 
 
-def sweep_fault(sweep: Sweep, template: Point) -> Optional[str]:
-    """What is impossible in a sweep over this workload, or None."""
+def sweep_fault(sweep: Sweep) -> Optional[str]:
+    """What is impossible in a sweep, whatever it sweeps, or None."""
     if sweep.axis not in AXES:
         return f"'{sweep.axis}' cannot be swept; it can be {', '.join(AXES)}"
     if sweep.axis in _TARGETS:
@@ -90,16 +90,21 @@ def sweep_fault(sweep: Sweep, template: Point) -> Optional[str]:
 
 
 def examples(sweep: Sweep, template: Point) -> List[Point]:
-    """The points in an allocation of one node that holds every number of tasks; none of targets."""
+    """The points in an allocation that holds every number of tasks, as where they are on one node.
+
+    Of an axis whose values are those of a site one point, without a label of its own.
+    """
+    if sweep.axis in _TARGETS:
+        return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
     tasks = max([template.tasks, 1, *_tasks(sweep)])
     return expand(sweep, template, Allocation(1, tasks))
 
 
 def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYWHERE) -> List[Point]:
-    """The points of a sweep inside an allocation. Values that cannot be placed are left out: see `left_out`."""
+    """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
     if sweep.axis == 'node':
         return _groups(template, largest)
-    points = []
+    points: List[Point] = []
     for value in _values(sweep, site):
         point = _placed(_point(sweep.axis, template, value, len(points)), largest)
         if point is not None:
@@ -107,10 +112,24 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYW
     return points
 
 
-def left_out(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYWHERE) -> List[str]:
-    """The labels of the values that give no point in this allocation."""
-    there = {point.label for point in expand(sweep, template, largest, site)}
-    return [label for label in (_labelled(sweep.axis, value)[0] for value in sweep.values) if label not in there]
+def labels(sweep: Sweep, site: Site = ANYWHERE) -> List[str]:
+    """Of all values that the sweep has or the site gives it, whether they can be placed or not."""
+    own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    return own or [layout.name for layout in site.pinned]
+
+
+def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
+    """The layouts that a sweep sets by itself."""
+    return tuple(value for value in sweep.values if isinstance(value, Layout))
+
+
+def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> Sweep:
+    """The sweep where a site fixes what it varies, and without numbers of tasks above the most that a site wants."""
+    if sweep.axis in fixed:
+        return sweep._replace(values=(fixed[sweep.axis],))
+    if max_tasks is None or not _tasks(sweep):
+        return sweep
+    return sweep._replace(values=tuple(value for value in _tasks(sweep) if value <= max_tasks))
 
 
 def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:

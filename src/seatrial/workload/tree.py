@@ -117,9 +117,11 @@ class Tree(Kind):
         return Entries(0, 0, 0) if phase == 'remove' else levels_total(point, point.tasks)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        there = [levels_total(point, point.tasks) for point in points]
-        size = max(each.files * point.bytes_per_file for each, point in zip(there, points))
-        return Footprint(size, max(each.inodes for each in there))
+        inodes = max(levels_total(point, point.tasks).inodes for point in points)
+        return Footprint(max(self.bytes_of(point) for point in points), inodes)
+
+    def bytes_of(self, point: Point) -> int:
+        return levels_total(point, point.tasks).files * point.bytes_per_file
 
     def amount(self, point: Point) -> int:
         return levels_total(point, point.tasks).inodes

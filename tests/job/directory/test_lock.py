@@ -268,7 +268,7 @@ def test_the_heartbeat_does_not_refresh_the_lock_of_another(state):
     os.unlink(held.path)
     with acquire(state, STORAGE, 'b') as other:
         aged(other, 10000)
-        held._beat()
+        held._renew()
         assert time.time() - os.stat(other.path).st_mtime > 5000
     held.release()
 

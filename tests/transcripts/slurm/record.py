@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make these transcripts anew, as root, with a real lab: record.py USER [SCENARIO...], half an hour for all.
+"""Make these transcripts anew, as root, with a real lab: record.py USER [SCENARIO...], up to half an hour for all.
 
 USER is an ordinary user who submits the jobs. docs/labs.md tells in words what each failure is.
 """
@@ -14,6 +14,10 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+from transcript import write  # noqa: E402
+
 LAB_SLURM = HERE.parents[2] / 'ci' / 'lab-slurm'
 LAB, JOBS = Path('/tmp/lab'), Path('/tmp/lab-jobs')
 FIELDS = (
@@ -27,14 +31,12 @@ ENVIRONMENT = {**os.environ, 'SLURM_CONF': str(LAB / 'etc' / 'slurm.conf'), 'LC_
 def main(user: str, *only: str) -> None:
     JOBS.mkdir(exist_ok=True)
     subprocess.run(['chown', user, JOBS], check=True)
-    for accounting in (True, False):
-        lab('up', *(['--accounting'] if accounting else []))
-        recorder = Recorder(user, accounting)
-        try:
-            recorder.record(only)
-        finally:
-            lab('down')
-            subprocess.run(['find', JOBS, '-mindepth', '1', '-delete'], check=True)
+    lab('up', '--accounting')
+    try:
+        Recorder(user).record(only)
+    finally:
+        lab('down')
+        subprocess.run(['find', JOBS, '-mindepth', '1', '-delete'], check=True)
     JOBS.rmdir()
 
 
@@ -43,14 +45,12 @@ def lab(*arguments: str) -> None:
 
 
 class Recorder:
-    """Runs and writes down commands of one lab."""
+    """Runs commands of the lab, and writes down those of a scenario in its transcript."""
 
-    def __init__(self, user: str, accounting: bool) -> None:
-        self.user, self.accounting = user, accounting
-        self.folder = HERE / ('accounting' if accounting else 'plain')
-        self.folder.mkdir(exist_ok=True)
-        if accounting:
-            ask(f'sacctmgr -i add user {user} account=lab defaultaccount=lab')
+    def __init__(self, user: str) -> None:
+        self.user = user
+        self.said: dict[str, str] = {}
+        ask(f'sacctmgr -i add user {user} account=lab defaultaccount=lab')
 
     def record(self, only: tuple[str, ...]) -> None:
         for scenario in (
@@ -68,8 +68,10 @@ class Recorder:
             self.preempted,
         ):
             if not only or scenario.__name__ in only:
-                print(f'{self.folder.name}: {scenario.__name__}', flush=True)
+                print(scenario.__name__, flush=True)
+                self.said = {}
                 scenario()
+                write(HERE / f'{scenario.__name__}.txt', self.said)
 
     def good_and_bad_ends(self) -> None:
         for name, text in {
@@ -143,8 +145,7 @@ class Recorder:
         ask(f'scancel {holder}')
         wait_for(holder, ENDED)
         self.waiting('begin', '--begin=now+1hour')
-        if self.accounting:
-            self.waiting('qos-limit', '-q onenode -N2')
+        self.waiting('qos-limit', '-q onenode -N2')
 
     def step_daemons_killed(self) -> None:
         job = self.running('stepd-killed', 'srun sleep 600; echo srun: $?', '-N2 --no-requeue')
@@ -230,8 +231,7 @@ class Recorder:
         self.now('controller-forgot', job)
         again = self.job('controller-forgot-next', 'hostname')
         self.end('controller-forgot-next', again)
-        output = JOBS / f'slurm-{job}.out'
-        (self.folder / 'controller-forgot-job.out').write_text(output.read_text())
+        self.keep_output('controller-forgot', job)
 
     def munge_away(self) -> None:
         job = self.running('munge-killed', 'srun sleep 20; echo srun: $?', '-N2')
@@ -241,8 +241,7 @@ class Recorder:
         self.end('munge-killed', job)
         lab('signal', 'KILL', 'munged')
         commands = ['squeue', 'sinfo', f'scontrol show job {job}', 'sbatch --wrap hostname', f'scancel {job}']
-        if self.accounting:
-            commands.append(f'sacct -P -j {job} --format={FIELDS}')
+        commands.append(f'sacct -P -j {job} --format={FIELDS}')
         with concurrent.futures.ThreadPoolExecutor() as pool:
             pool.map(lambda c: self.do(f'munge-dead-{c.split()[0]}', f'timeout 90 {c}'), commands)
         lab('up')
@@ -256,8 +255,6 @@ class Recorder:
             self.end(name, job, limit_s=180)
 
     def preempted(self) -> None:
-        if not self.accounting:
-            return
         job = self.running('preempted', 'srun sleep 600', '-N4 --exclusive --no-requeue')
         urgent = self.job('preemptor', 'hostname', '-q urgent -N4 --exclusive')
         self.end('preempted', job)
@@ -287,22 +284,23 @@ class Recorder:
         """What is said of a job that has not ended."""
         self.do(f'{name}-squeue', f'squeue -j {job}')
         self.do(f'{name}-scontrol', f'scontrol show job {job}')
-        if self.accounting:
-            time.sleep(2)
-            self.do(f'{name}-sacct', f'sacct -P -j {job} --format={FIELDS}')
+        time.sleep(2)
+        self.do(f'{name}-sacct', f'sacct -P -j {job} --format={FIELDS}')
 
     def end(self, name: str, job: str, limit_s: float = 60) -> None:
         """Wait for a job's end, then write down what is said of it."""
         wait_for(job, ENDED, limit_s)
-        if self.accounting:
-            self.settle(name, job)
+        self.settle(name, job)
         self.do(f'{name}-end-squeue', f'squeue -t all -j {job}')
         self.do(f'{name}-end-scontrol', f'scontrol show job {job}')
-        if self.accounting or name == 'completed':
-            self.do(f'{name}-end-sacct', f'sacct -P -j {job} --format={FIELDS}')
+        self.do(f'{name}-end-sacct', f'sacct -P -j {job} --format={FIELDS}')
+        self.keep_output(f'{name}-end', job)
+
+    def keep_output(self, name: str, job: str) -> None:
+        """What the job itself has printed, if it has an output file."""
         output = JOBS / f'slurm-{job}.out'
         if output.exists():
-            (self.folder / f'{name}-end-job.out').write_text(output.read_text())
+            self.said[f'{name}-job.out'] = output.read_text()
 
     def settle(self, name: str, job: str) -> None:
         """slurmdbd is told later, and not all at once: wait for it, and keep what it said too early."""
@@ -317,11 +315,9 @@ class Recorder:
 
     def do(self, name: str, command: str, user: str = '') -> subprocess.CompletedProcess[str]:
         done = ask(command, user or self.user)
-        (self.folder / f'{name}.cmd').write_text(command + '\n')
-        (self.folder / f'{name}.out').write_text(done.stdout)
-        (self.folder / f'{name}.rc').write_text(f'{done.returncode}\n')
-        if done.stderr:
-            (self.folder / f'{name}.err').write_text(done.stderr)
+        texts = {'cmd': f'{command}\n', 'rc': f'{done.returncode}\n', 'out': done.stdout}
+        texts.update({'err': done.stderr} if done.stderr else {})
+        self.said.update({f'{name}.{section}': text for section, text in texts.items()})
         return done
 
 

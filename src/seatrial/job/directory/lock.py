@@ -28,12 +28,12 @@ _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _TRIES = 10
-_NAME_MOST = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
+_MAX_NAME = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
 _PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.')
 
 
 class LockError(Exception):
-    """The lock cannot be taken or looked at: where, what is wrong, and the mend."""
+    """The lock cannot be taken or read: where, what is wrong, and the remedy."""
 
 
 class Held(NamedTuple):
@@ -66,10 +66,10 @@ class Held(NamedTuple):
         """Who holds it since when, and what can be done."""
         said = f'storage system {self.storage_system} is held by {self._by()}'
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
-        mend = '; wait until it ends'
+        remedy = '; wait until it ends'
         if self.stale:
-            mend = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
-        sentence = f'{said}; {heartbeat}{mend}'.encode('ascii', 'backslashreplace').decode('ascii')
+            remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
+        sentence = f'{said}; {heartbeat}{remedy}'.encode('ascii', 'backslashreplace').decode('ascii')
         return ''.join(c if c.isprintable() else '?' for c in sentence)
 
     def _by(self) -> str:
@@ -125,7 +125,7 @@ class Lock:
         self.release()
 
     def lost(self) -> Optional[str]:
-        """Why the lock is not this session's any more, as a sentence, or None. OSError if it cannot be looked at."""
+        """Why the lock is not this session's any more, as a sentence, or None. OSError if it cannot be read."""
         if _read(self.path) == self._content:
             return None
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
@@ -156,7 +156,7 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
         if _publish(path, content):
             return Lock(path, content, True, interval_s)
         try:
-            found, there = _look(path)
+            found, there = _held(path)
         except FileNotFoundError:
             continue  # it was released in between
         if found.holder is not None and (found.holder.session, found.holder.uid) == (session, os.geteuid()):
@@ -176,7 +176,7 @@ def break_stale(state: str) -> List[Held]:
     for held, content in _all(state):
         if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
             continue
-        with contextlib.suppress(OSError):  # what cannot be looked at stays
+        with contextlib.suppress(OSError):  # what cannot be read stays
             if _take_down(held.path, content, held.patience_s):
                 removed.append(held)
     return removed
@@ -194,7 +194,7 @@ def _all(state: str) -> List[Tuple[Held, bytes]]:
     for name in names:
         if name.endswith(_SUFFIX) and not name.startswith('.'):
             with contextlib.suppress(FileNotFoundError):  # released in between
-                found.append(_look(os.path.join(directory, name)))
+                found.append(_held(os.path.join(directory, name)))
     return found
 
 
@@ -221,8 +221,8 @@ def _file_name(storage_system: str) -> str:
     name = ''.join(chr(b) if chr(b) in _PLAIN else f'%{b:02X}' for b in text) or '%'
     if name.startswith('.'):
         name = '%2E' + name[1:]
-    if len(name) > _NAME_MOST:
-        name = name[: _NAME_MOST - 65] + '~' + hashlib.sha256(text).hexdigest()
+    if len(name) > _MAX_NAME:
+        name = name[: _MAX_NAME - 65] + '~' + hashlib.sha256(text).hexdigest()
     return name + _SUFFIX
 
 
@@ -261,7 +261,7 @@ def _linked(draft: str, path: str) -> bool:
     try:
         os.link(draft, path)
     except OSError as error:
-        # An NFS server's lost answer looks like a failure; the link count tells the truth (open(2)).
+        # An NFS server's lost answer looks like a failure; the link count says the truth (open(2)).
         if os.stat(draft).st_nlink == 2:
             return True
         if isinstance(error, FileExistsError):
@@ -270,10 +270,10 @@ def _linked(draft: str, path: str) -> bool:
     return True
 
 
-def _take_down(path: str, content: bytes, least_age_s: float = float('-inf')) -> bool:
+def _take_down(path: str, content: bytes, min_age_s: float = float('-inf')) -> bool:
     """Remove the lock if it has this content and is so old; whether it was removed.
 
-    It is moved aside first and looked at there, so that a lock taken in the meantime is put back, not removed.
+    It is moved aside first and read there, so that a lock taken in the meantime is put back, not removed.
     """
     if _read(path) != content:
         return False
@@ -284,7 +284,7 @@ def _take_down(path: str, content: bytes, least_age_s: float = float('-inf')) ->
         return False
     is_it = False
     try:
-        is_it = _read(aside) == content and silent_s(aside, os.stat(aside).st_mtime) > least_age_s
+        is_it = _read(aside) == content and silent_s(aside, os.stat(aside).st_mtime) > min_age_s
     finally:
         if not is_it:
             with contextlib.suppress(FileExistsError):
@@ -297,7 +297,7 @@ def _aside(path: str) -> str:
     return os.path.join(os.path.dirname(path), f'.{secrets.token_hex(16)}')
 
 
-def _look(path: str) -> Tuple[Held, bytes]:
+def _held(path: str) -> Tuple[Held, bytes]:
     """What lies there; FileNotFoundError if nothing does."""
     status = os.stat(path, follow_symlinks=False)
     content, lock = b'', None  # type: bytes, Optional[_LockFile]

@@ -99,7 +99,7 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
 
 
 def of_session(parent: str, state: str, session: str) -> List[Orphan]:
-    """Those of one session; those of others, which can have millions of files, are not looked into.
+    """Those of one session; those of others, which can have millions of files, are not read.
 
     None where one may write and not list, as `find`'s RunDirectoryError would say.
     """

@@ -1,9 +1,9 @@
 """The run directory: the only place on a file system under test where anything is written or deleted.
 
 It is made, marked and removed by descriptors alone. A name is looked up in a directory that is held open, a symbolic
-link is never followed, '..' is never used, and a directory is entered only if it is still the one that was looked at,
+link is never followed, '..' is never used, and a directory is entered only if it is still the one that was statted,
 on the same mount. Before every deletion the names that led there are looked up again, so that a directory moved out
-of the tree meanwhile is left as it is. One gap is left, and POSIX has no call that closes it: between this look and
+of the tree meanwhile is left as it is. One gap is left, and POSIX has no call that closes it: between this lookup and
 the deletion. What can be lost in it is the one entry in hand.
 """
 
@@ -19,16 +19,16 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 from seatrial.job.directory.owner import Owner, on_this_machine, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.record import Removal
-from seatrial.rules.names import FileCount
+from seatrial.rules.launch import FileCount
 
 MARKER = '.seatrial-run.json'
 PREFIX = 'seatrial-'
 FORMAT = 1
-LEFT_MOST = 20
+MAX_LEFT = 20
 
 _HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
-_MARKER_MOST = 65536  # bytes
-_TEXT_MOST = 200  # characters of a path in a sentence
+_MAX_MARKER = 65536  # bytes
+_MAX_TEXT = 200  # characters of a path in a sentence
 
 # Names that mean the same bytes under every locale.
 _ENTRY = re.compile(r'(?!\.)[A-Za-z0-9._=+-]{1,100}\Z')
@@ -44,7 +44,7 @@ _OTHER_KINDS = {
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the mend."""
+    """The run directory cannot be made or used: where, what is wrong, and the remedy."""
 
 
 class Marker(NamedTuple):
@@ -145,7 +145,7 @@ class RunDirectory(NamedTuple):
         try:
             walk.enter(os.path.basename(self.path), os.fstat(self.descriptor))
             for part in directory.split('/') if directory else ():
-                walk.enter(part, walk.look(part))
+                walk.enter(part, walk.stat(part))
         except BaseException:
             walk.close()
             raise
@@ -290,7 +290,7 @@ class _Account:
         self.unnamed = 0
 
     def leave(self, path: str, why: str) -> None:
-        if len(self.left) < LEFT_MOST:
+        if len(self.left) < MAX_LEFT:
             self.left.append(f'{_said(path)}: {why}')
         else:
             self.unnamed += 1
@@ -359,7 +359,7 @@ class _Walk:
         self.levels.append(_Level(name, _identity(status), descriptor, names))
         self._give_up(len(self.levels) - 1 - _HELD)
 
-    def look(self, name: str) -> os.stat_result:
+    def stat(self, name: str) -> os.stat_result:
         """The entry of the innermost directory, itself if it is a link. Raises OSError, or _Left if it is foreign."""
         status = os.stat(name, dir_fd=self.descriptor(), follow_symlinks=False)
         if status.st_dev != self._device:
@@ -439,7 +439,7 @@ def _close(level: _Level) -> None:
 
 
 def _files(walk: _Walk) -> Iterator[Tuple[str, os.stat_result]]:
-    """Every regular file below the innermost directory, by relative name. What cannot be entered is passed over."""
+    """Every regular file below the innermost directory, by relative name. What cannot be entered is skipped."""
     base = len(walk.levels)
     while len(walk.levels) > base or walk.levels[-1].names:
         names = walk.levels[-1].names
@@ -466,7 +466,7 @@ def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
     """Over all that is below an entry of the innermost directory. What cannot be entered is an error."""
     count = _Count(with_sizes)
     base = len(walk.levels)
-    walk.enter(name, walk.look(name), count.directories_in)
+    walk.enter(name, walk.stat(name), count.directories_in)
     while len(walk.levels) > base:
         names = walk.levels[-1].names
         if names:
@@ -529,7 +529,7 @@ def _empty(walk: _Walk, account: _Account) -> None:
 
 
 def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
-    status = walk.look(name)
+    status = walk.stat(name)
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)
         return
@@ -605,9 +605,9 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
         raise _Left(f'its {MARKER} cannot be read: {_reason(error)}') from error
     with os.fdopen(marker_descriptor, 'rb') as stream:
         status = os.fstat(marker_descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MARKER_MOST:
-            raise _Left(f'its {MARKER} is none: no regular file of at most {_MARKER_MOST} bytes')
-        content = stream.read(_MARKER_MOST)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
+            raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
+        content = stream.read(_MAX_MARKER)
     try:
         marker = from_json(Marker, json.loads(content.decode('utf-8')))
         fault = _fault(marker)
@@ -750,4 +750,4 @@ def _said(text: str) -> str:
     except UnicodeEncodeError:  # half a surrogate pair, which no file name has
         ascii_ = text.encode('ascii', 'backslashreplace').decode('ascii')
     readable = ''.join(c if c.isprintable() else c.encode('unicode_escape').decode('ascii') for c in ascii_)
-    return readable if len(readable) <= _TEXT_MOST else f'{readable[:120]}...{readable[-60:]}'
+    return readable if len(readable) <= _MAX_TEXT else f'{readable[:120]}...{readable[-60:]}'

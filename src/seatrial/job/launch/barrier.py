@@ -1,7 +1,7 @@
-"""The runner's side of a barrier: it lets the clients of a launch begin together. See engine/barrier.py.
+"""The runner's side of a barrier: it lets the tasks of a launch begin together. See engine/barrier.py.
 
-It listens while the launch runs, knows its guests by a token of this launch, and executes nothing. A client that is
-lost, or that is about to do something else than the others, ends the barrier: all others are told why and give up,
+It listens while the launch runs, knows its guests by a token of this launch, and executes nothing. A task that is
+lost, or that is about to do something else than the others, ends the barrier: all others get the reason and give up,
 instead of waiting for what will not happen.
 """
 
@@ -25,8 +25,8 @@ PATIENCE_S = 600.0  # a launcher may need minutes to start thousands of processe
 STRANGER_S = 10.0  # until a connection has shown the token
 STRANGER_LINE = 4096  # bytes
 SEND_S = 10.0
-LOOK_AROUND_S = 1.0
-LAST_WORDS_S = 2.0  # for what clients have sent before they ended
+CHECK_S = 1.0
+LAST_WORDS_S = 2.0  # for what tasks have sent before they ended
 SPARE_DESCRIPTORS = 256  # for everything else that the runner has open
 GONE_AGAIN = (
     errno.EAGAIN,
@@ -41,18 +41,18 @@ GONE_AGAIN = (
     errno.ENONET,
     errno.EOPNOTSUPP,
 )  # one connection failed before it was taken, by itself or a firewall: the next may come (accept(2))
-AHEAD_S, AHEAD_A_CLIENT_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
+AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
 
 
 class Barrier:
-    """A barrier of so many clients on so many nodes, held while the `with` statement lasts.
+    """A barrier of so many tasks on so many nodes, held while the `with` statement lasts.
 
-    reports: what clients left behind, by their number; complete after the `with` statement, if they have ended before
+    reports: what tasks left behind, by their number; complete after the `with` statement, if they have ended before
     """
 
-    def __init__(self, clients: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, tasks: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
         self.reports: Dict[int, Any] = {}
-        self._clients, self._patience_s, self._clock = clients, patience_s, clock_identity()
+        self._tasks, self._patience_s, self._clock = tasks, patience_s, clock_identity()
         # Other nodes reach it by this node's name; where there are none, nobody does but this node itself.
         self._name = socket.gethostname() if nodes > 1 else '127.0.0.1'
         self._address = '' if nodes > 1 else '127.0.0.1'
@@ -66,10 +66,10 @@ class Barrier:
         self._reasons: 'queue.Queue[Optional[str]]' = queue.Queue()  # from other threads; None is the end of all
 
     def __enter__(self) -> 'Barrier':
-        _allow_descriptors(self._clients + SPARE_DESCRIPTORS)
+        _allow_descriptors(self._tasks + SPARE_DESCRIPTORS)
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.bind((self._address, 0))
-        self._listener.listen(self._clients + 16)
+        self._listener.listen(self._tasks + 16)
         self._listener.setblocking(False)
         self._port = self._listener.getsockname()[1]
         self._bell, self._rung = socket.socketpair()
@@ -94,7 +94,7 @@ class Barrier:
         return {VARIABLE: f'{self._name}:{self._port}:{self._token}'}
 
     def abort(self, why: str) -> None:
-        """End every client's wait, with a clause that says why. Only the first reason counts."""
+        """End every task's wait, with a clause that says why. Only the first reason counts."""
         self._tell(why)
 
     def _tell(self, why: Optional[str]) -> None:
@@ -102,15 +102,15 @@ class Barrier:
         self._bell.send(b'.')
 
     def _hold(self) -> None:
-        opened = looked = beat_at = now = time.monotonic()
+        opened = checked = heartbeat_at = now = time.monotonic()
         while not self._closing:
-            self._serve(LOOK_AROUND_S)
+            self._serve(CHECK_S)
             now = time.monotonic()
-            if now - looked >= LOOK_AROUND_S:
-                looked = now
-                self._look_around(now, now - opened)
-            if now - beat_at >= HEARTBEAT_S:
-                beat_at = now
+            if now - checked >= CHECK_S:
+                checked = now
+                self._check(now, now - opened)
+            if now - heartbeat_at >= HEARTBEAT_S:
+                heartbeat_at = now
                 self._send(self._coming, {'heartbeat': True})
         while self._serve(0.0) and time.monotonic() - now < LAST_WORDS_S:
             pass
@@ -135,12 +135,12 @@ class Barrier:
                 self._listen_to(key.data)
         return bool(ready)
 
-    def _look_around(self, now: float, open_s: float) -> None:
+    def _check(self, now: float, open_s: float) -> None:
         for guest in [each for each in self._strangers if now - each.since > STRANGER_S]:
             self._drop(guest)
-        if len(self._members) < self._clients and open_s > self._patience_s:
-            missing = next(number for number in range(self._clients) if number not in self._members)
-            self._finish(f'client {missing} did not come within {self._patience_s:.0f} s')
+        if len(self._members) < self._tasks and open_s > self._patience_s:
+            missing = next(number for number in range(self._tasks) if number not in self._members)
+            self._finish(f'task {missing} did not come within {self._patience_s:.0f} s')
 
     def _admit(self) -> None:
         try:
@@ -148,7 +148,7 @@ class Barrier:
         except OSError as error:
             if error.errno in GONE_AGAIN:
                 return
-            self._finish(f'no more clients can be let in: {error.strerror}')
+            self._finish(f'no more tasks can be let in: {error.strerror}')
             return
         guest = _Guest(connection)
         self._strangers.add(guest)
@@ -162,7 +162,7 @@ class Barrier:
             self._lose(guest)
 
     def _hear(self, guest: '_Guest', message: Dict[str, Any]) -> None:
-        if guest.client is None:
+        if guest.rank is None:
             self._greet(guest, message)
         elif 'ping' in message:
             self._send([guest], {'now': time.monotonic()})
@@ -171,37 +171,37 @@ class Barrier:
             guest.says, guest.trip_s = str(message['says']), float(message['trip'])
             self._gather(guest)
         else:
-            self.reports[guest.client] = message['leave']
+            self.reports[guest.rank] = message['leave']
             if self._coming:
                 self._finish(f'{guest.name} has left, and {self._coming[0].name} waits for it')
 
     def _greet(self, guest: '_Guest', message: Dict[str, Any]) -> None:
         if not hmac.compare_digest(str(message['token']), self._token):
-            raise ValueError('this is no client of this launch')
+            raise ValueError('this is no task of this launch')
         self._strangers.discard(guest)
-        guest.client, guest.host = int(message['client']), str(message['host'])
+        guest.rank, guest.host = int(message['rank']), str(message['host'])
         if self._over is not None:
             self._send([guest], {'over': self._over})
-        elif message['clients'] != self._clients:
-            self._finish(f'{guest.name} is one of {message["clients"]}, and {self._clients} were invited', guest)
-        elif not 0 <= guest.client < self._clients or guest.client in self._members:
+        elif message['tasks'] != self._tasks:
+            self._finish(f'{guest.name} is one of {message["tasks"]}, and {self._tasks} were invited', guest)
+        elif not 0 <= guest.rank < self._tasks or guest.rank in self._members:
             self._finish(f'{guest.name} came twice, or was not invited', guest)
         else:
-            self._members[guest.client] = guest
+            self._members[guest.rank] = guest
             self._send([guest], {'clock': self._clock})
 
     def _gather(self, guest: '_Guest') -> None:
         self._coming.append(guest)
         first = self._coming[0]
         if self.reports:
-            self._finish(f'client {min(self.reports)} has left, and {guest.name} waits for it')
+            self._finish(f'task {min(self.reports)} has left, and {guest.name} waits for it')
         elif guest.comes != first.comes:
             self._finish(f"{first.name} is about to '{first.comes[0]}', {guest.name} to '{guest.comes[0]}'")
-        elif len(self._coming) == self._clients:
+        elif len(self._coming) == self._tasks:
             everyone, self._coming = self._coming, []
             trip_s = max(each.trip_s for each in everyone)
-            at_s = time.monotonic() + AHEAD_S + self._clients * AHEAD_A_CLIENT_S + trip_s
-            said = {str(each.client): each.says for each in everyone if each.says}
+            at_s = time.monotonic() + AHEAD_S + self._tasks * AHEAD_A_TASK_S + trip_s
+            said = {str(each.rank): each.says for each in everyone if each.says}
             self._send(everyone, {'said': said, 'at': at_s})
 
     def _send(self, guests: List['_Guest'], message: Dict[str, Any]) -> None:
@@ -214,7 +214,7 @@ class Barrier:
 
     def _lose(self, guest: '_Guest') -> None:
         self._drop(guest)
-        if guest.client is not None and guest.client not in self.reports:
+        if guest.rank is not None and guest.rank not in self.reports:
             self._finish(f'{guest.name} is lost')
 
     def _finish(self, why: str, *others: '_Guest') -> None:
@@ -231,24 +231,24 @@ class Barrier:
 
 
 class _Guest:
-    """One connection. client: its number, once it has shown the token. comes: to what, and whether to begin it."""
+    """One connection. rank: of its task, once it has shown the token. comes: to what, and whether to begin it."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.settimeout(SEND_S)
-        # A client that waits for its file system answers these all the same; a node that is dead does not.
+        # A task that waits for its file system answers these all the same; a node that is dead does not.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in ((socket.TCP_KEEPIDLE, 60), (socket.TCP_KEEPINTVL, 15), (socket.TCP_KEEPCNT, 4)):
             connection.setsockopt(socket.IPPROTO_TCP, option, value)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection, self.since, self._unread = connection, time.monotonic(), b''
-        self.client: Optional[int] = None
+        self.rank: Optional[int] = None
         self.host = ''
         self.comes: Tuple[str, bool] = ('', False)
         self.says, self.trip_s = '', 0.0
 
     @property
     def name(self) -> str:
-        return f'client {self.client} on {self.host}'
+        return f'task {self.rank} on {self.host}'
 
     def lines(self) -> List[bytes]:
         """The whole lines that have come. Raises OSError if it is gone, ValueError for a line that is too long."""
@@ -256,7 +256,7 @@ class _Guest:
         if not more:
             raise ConnectionResetError
         *whole, self._unread = (self._unread + more).split(b'\n')
-        if max(map(len, (*whole, self._unread))) > (STRANGER_LINE if self.client is None else LONGEST_LINE):
+        if max(map(len, (*whole, self._unread))) > (STRANGER_LINE if self.rank is None else LONGEST_LINE):
             raise ValueError('no message is so long')
         return whole
 

@@ -29,7 +29,7 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
     """The other nodes of the job's partition, each with its state and the reason that was given for it.
 
     Where Slurm does not answer in ANSWER_S there is one row that says so. What the job was given and has lost since
-    is told by its launches.
+    is said by its launches.
     """
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:

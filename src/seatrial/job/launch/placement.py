@@ -11,16 +11,15 @@ from seatrial.engine.dispatch import RANK_VARIABLES
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import Answer, ask
 from seatrial.model.plan import Launcher
-from seatrial.model.work import Place
-from seatrial.model.workload import Point
+from seatrial.model.point import Point
 from seatrial.rules.places import short
+from seatrial.workload.words import LISTED, counted
 
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
 """A launch of a trivial program; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
 
 MARK = 'seatrial-task'
-SAID_MOST = 200  # characters of what a launcher complained
-SHOWN_NODES = 8
+MAX_COMPLAINT = 200  # characters of what a launcher said
 
 
 def main(arguments: List[str]) -> int:
@@ -30,12 +29,12 @@ def main(arguments: List[str]) -> int:
     return 0
 
 
-def misplaced(launcher: Launcher, points: Sequence[Place]) -> Optional[str]:
+def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
     """How the launcher fails to place the tasks of one of these points, as a clause; None where it places all.
 
     Each geometry is tried once. Nothing of it touches the file system, so it can be killed without a risk.
     """
-    tried: Dict[Tuple[int, ...], Place] = {}
+    tried: Dict[Tuple[int, ...], Point] = {}
     for point in points:
         geometry = (point.nodes, point.tasks, point.tasks_per_node)
         tried.setdefault(geometry, point)
@@ -48,7 +47,7 @@ def misplaced(launcher: Launcher, points: Sequence[Place]) -> Optional[str]:
 
 
 def said_by_tasks(
-    launcher: Launcher, point: Place, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
+    launcher: Launcher, point: Point, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
 ) -> Tuple[str, Optional[str]]:
     """What the tasks of a point print that each run this program, which writes no data; and why not, or None.
 
@@ -57,7 +56,7 @@ def said_by_tasks(
     started = launch_argv(launcher, point, argv, nodes)
     deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
     answer = ask(started, deadline)
-    asked = f'{_counted(point.tasks, "task")} on {_counted(point.nodes, "node")}'
+    asked = f'{counted(point.tasks, "task")} on {counted(point.nodes, "node")}'
     if answer is None:
         return '', f'{started[0]} is not installed'
     if answer.exit_status is None:
@@ -74,29 +73,29 @@ def said_by_nodes(
 
     As said_by_tasks; `named`: the nodes. A node that says nothing is wrong too.
     """
-    place = Point('', nodes, nodes, 1, 1, 1, 1)
-    said, fault = said_by_tasks(launcher, place, argv, work_s, named)
+    point = Point('', (), nodes=nodes, tasks=nodes, tasks_per_node=1)
+    said, fault = said_by_tasks(launcher, point, argv, work_s, named)
     lines = (line.split(None, 2) for line in said.splitlines() if line.startswith(mark))
     answers = {short(words[1]): words[2] for words in lines if len(words) == 3}
     if fault is None and len(answers) != nodes:
-        there = ', '.join(sorted(answers)[:SHOWN_NODES]) or 'none'
+        there = ', '.join(sorted(answers)[:LISTED]) or 'none'
         fault = f'{nodes} nodes were asked for, one task on each, and {there} answered'
     return answers, fault
 
 
-def _fault(launcher: Launcher, point: Place) -> Optional[str]:
+def _fault(launcher: Launcher, point: Point) -> Optional[str]:
     said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
     return fault or _misplaced(said, point)
 
 
-def _misplaced(said: str, point: Place) -> Optional[str]:
+def _misplaced(said: str, point: Point) -> Optional[str]:
     """What the tasks said against what was asked: every rank once, as many nodes, as many tasks on each."""
     words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
     hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
     ranks = sorted(line[1] for line in words)
     if ranks != sorted(str(rank) for rank in range(point.tasks)):
-        return f'{_asked(point.tasks)}, and the ranks {", ".join(ranks[:8]) or "none"} were there'
-    placed = ', '.join(f'{count} on {host}' for host, count in sorted(hosts.items())[:8])
+        return f'{_asked(point.tasks)}, and the ranks {", ".join(ranks[:LISTED]) or "none"} were there'
+    placed = ', '.join(f'{count} on {host}' for host, count in sorted(hosts.items())[:LISTED])
     if len(hosts) != point.nodes or set(hosts.values()) != {point.tasks_per_node}:
         where = ' on one node' if point.nodes == 1 else f' on each of {point.nodes} nodes'
         return f'{_asked(point.tasks_per_node, where)}; there were {placed}'
@@ -107,10 +106,6 @@ def _asked(tasks: int, where: str = '') -> str:
     return f'1 task{where} was asked for' if tasks == 1 else f'{tasks} tasks{where} were asked for'
 
 
-def _counted(number: int, what: str) -> str:
-    return f'{number} {what}' if number == 1 else f'{number} {what}s'
-
-
 def _complaint(answer: Answer) -> str:
     lines = [line for line in (answer.stderr + answer.stdout).splitlines() if line.strip()]
-    return lines[0].strip()[:SAID_MOST] if lines else f'it ended with {answer.exit_status} and said nothing'
+    return lines[0].strip()[:MAX_COMPLAINT] if lines else f'it ended with {answer.exit_status} and said nothing'

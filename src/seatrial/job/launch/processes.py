@@ -18,16 +18,19 @@ from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.plan import Launcher
-from seatrial.model.work import Place
+from seatrial.model.point import Point
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
-STREAM_MOST = 8 << 20  # bytes of a stream that are looked at: its two ends
+MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
+ENVIRONMENT = {'LC_ALL': 'C'}
+"""Of a launch, beyond what the runner itself has; and the barrier's, which is another one in each launch."""
+
 RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
 
 
 class LaunchGivenUp(Exception):
-    """The launch did not end inside its limit, or the job was told to stop; says which, and what became of it."""
+    """The launch did not end inside its limit, or a stop was requested; says which, and what became of it."""
 
 
 class Finished(NamedTuple):
@@ -37,7 +40,7 @@ class Finished(NamedTuple):
     read_bytes: int
 
 
-def launch_argv(launcher: Launcher, point: Place, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
+def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
     """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
 
     Tasks a node are always stated. One rank that dies ends the others, which would wait for it in MPI: srun has to be
@@ -65,43 +68,43 @@ class Processes(NamedTuple):
 
     argvs:  of its own processes: one a rank, or one launcher for all of them
     inputs: files that must exist before: absolute path -> text
-    meet:   how many clients come to the launch's barrier; 0: there is none
+    barrier: how many tasks begin together through the launch's barrier; 0: there is none
     ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
     nodes:  that they run on, this one counted too
     """
 
     argvs: List[List[str]]
     inputs: Dict[str, str]
-    meet: int = 0
+    barrier: int = 0
     ranks: int = 0
     nodes: int = 1
 
 
 def processes_of(
-    command: Command, launcher: Launcher, point: Place, raw: str, nodes: Tuple[str, ...] = ()
+    command: Command, launcher: Launcher, point: Point, raw: str, nodes: Tuple[str, ...] = ()
 ) -> Processes:
-    """How a command is started: here, under the site's launcher, or one process a client on the point's nodes.
+    """How a command is started: here, under the site's launcher, or one process a task on the point's nodes.
 
-    Of the last, ordinary programs are started at the same moment, and tell when that was; `raw` as in carry_out.
+    Of the last, ordinary programs are started at the same moment, and say when that was; `raw` as in carry_out.
     nodes: by their names, where the point is to run on these and no others
     """
     if command.scope == 'mpi':
         return Processes([launch_argv(launcher, point, command.argvs[0], nodes)], command.inputs)
     argvs = [list(argv) for argv in command.argvs]
     if not nodes and (point.nodes == 1 or command.scope != 'task'):
-        return Processes(argvs, command.inputs, len(argvs) if command.meets else 0)
-    if not command.meets:
+        return Processes(argvs, command.inputs, len(argvs) if command.own_barrier else 0)
+    if not command.own_barrier:
         argvs = [
             list(together_argv(sys.executable, rank, len(argvs), tuple(argv))) for rank, argv in enumerate(argvs)
         ]
     ranks, count = f'{raw}.ranks.json', len(argvs)
-    place = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
-    started = launch_argv(launcher, place, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
+    placed = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
+    started = launch_argv(launcher, placed, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
     if launcher.kind == 'srun':
         # The barrier is in the environment, also where the site has jobs begin with an empty one.
         started[1:1] = ['--export=ALL']
     if count < point.tasks:
-        # One process makes all clients of its node: it must not be bound to the core of one task.
+        # One process makes all tasks of its node: it must not be bound to the core of one task.
         started[1:1] = {'srun': ['--cpu-bind=none'], 'openmpi': ['--bind-to', 'none']}.get(launcher.kind, [])
     inputs = {**command.inputs, ranks: json.dumps(argvs)}
     return Processes([started], inputs, count, count, point.nodes + 1 if nodes else point.nodes)
@@ -130,14 +133,14 @@ def carry_out(
             stream.write(text)
     place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
     if stopping():
-        raise LaunchGivenUp('the job was told to stop; it was not begun')
-    if not processes.meet:
+        raise LaunchGivenUp('a stop was requested; it was not begun')
+    if not processes.barrier:
         finished = _run(processes, raw, place, {}, limit_s, stopping)
         reports: Dict[int, Any] = {}
     else:
-        with Barrier(processes.meet, processes.nodes) as barrier:
+        with Barrier(processes.barrier, processes.nodes) as barrier:
             finished = _run(processes, raw, place, barrier.environment, limit_s, stopping, barrier.abort)
-        reports = {} if command.meets else barrier.reports
+        reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)
     if processes.ranks:
@@ -192,7 +195,7 @@ def _run(
             late = time.monotonic() - started > limit_s
             if late or stopping():
                 left = _end_by_force(running, ended, place)
-                why = f'it did not end within {limit_s:.0f} s' if late else 'the job was told to stop'
+                why = f'it did not end within {limit_s:.0f} s' if late else 'a stop was requested'
                 survived = f' and process {left[0]} survived SIGKILL' if left else ''
                 raise LaunchGivenUp(f'{why}; it was ended{survived}') from None
     host = socket.gethostname()
@@ -204,7 +207,7 @@ def _run(
         (),
     )
     if outcome.exit_status and _working_in(place):
-        # Clients that outlived the engine would disturb the next launch.
+        # Tasks that outlived the engine would disturb the next launch.
         _kill_all(_working_in(place))
         _wait_for_all(running, ended, place)
     _drop_empty(running.outs + running.errs)
@@ -220,7 +223,7 @@ class _Running(NamedTuple):
 
 
 def _start(argvs: List[List[str]], raw: str, place: str, own: Dict[str, str], zero: float) -> _Running:
-    environment = dict(os.environ, LC_ALL='C', **own)
+    environment = {**os.environ, **ENVIRONMENT, **own}
     running = _Running([], [], queue.Queue(), [], [])
     try:
         for rank, argv in enumerate(argvs):
@@ -306,9 +309,9 @@ def _working_in(place: str) -> List[int]:
 def _places() -> Iterator[Tuple[int, str]]:
     """This user's processes without a terminal, each with its working directory.
 
-    Neither a process group nor a session finds an engine's clients: each client of fio is a session of its own (seen
+    Neither a process group nor a session finds an engine's tasks: each job of fio is a session of its own (seen
     with 3.33), and its parent is gone when fio itself was killed. Looking at /proc (proc(5)) asks nothing of the file
-    system, which may be dead. A shell in which somebody looks at the directory has a terminal.
+    system, which may be dead. A shell in which somebody works there has a terminal.
     """
     for name in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
@@ -337,16 +340,16 @@ def _text(path: str) -> Optional[str]:
 
 
 def _stream(path: str) -> Optional[str]:
-    """What a process has printed: its beginning and its end, where it has printed more than STREAM_MOST bytes.
+    """What a process has printed: its beginning and its end, where it has printed more than MAX_STREAM bytes.
 
     An engine that complains of every transfer prints gigabytes. All of it stays in the file.
     """
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size
-            if size <= STREAM_MOST:
+            if size <= MAX_STREAM:
                 return stream.read().decode('utf-8', 'replace')
-            half = STREAM_MOST // 2
+            half = MAX_STREAM // 2
             head = stream.read(half).decode('utf-8', 'replace')
             stream.seek(size - half)
             tail = stream.read(half).decode('utf-8', 'replace')
@@ -354,7 +357,7 @@ def _stream(path: str) -> Optional[str]:
         return None
     # Whole lines: half a line can say something else than the line.
     begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
-    return f'{begun}[{size - STREAM_MOST} bytes are left out]\n{ended}'
+    return f'{begun}[{size - MAX_STREAM} bytes are left out]\n{ended}'
 
 
 def _drop_empty(paths: List[str]) -> None:

@@ -1,4 +1,4 @@
-"""A look at the file system between launches: one that stalls stops new launches and is waited for (rule P17)."""
+"""The file system is checked between launches: one that stalls stops new ones and is waited for (rule P17)."""
 
 import time
 from typing import Callable, NamedTuple
@@ -19,7 +19,7 @@ class Stalled(NamedTuple):
 
 
 def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool]) -> Stalled:
-    """Wait until the file system answers, for as long as its recovery may take; less if the job is told to stop."""
+    """Wait until the file system answers, for as long as its recovery may take; less if a stop is requested."""
     began = time.monotonic()
     patience_s = max(PATIENCE_S, recovery_limit_s)
     if unresponsive(path) is None:

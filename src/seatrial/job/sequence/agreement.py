@@ -1,4 +1,4 @@
-"""Whether all nodes of a case measure with the same: each tells it by a launch that does no I/O (rule P21).
+"""Whether all nodes of a case measure with the same: each says so by a launch that does no I/O (rule P21).
 
 What only the first node was asked may be otherwise on another one: a local installation, a module path, a mount.
 """
@@ -9,12 +9,13 @@ import sys
 from typing import Dict, List, Optional
 
 from seatrial.engine.carried import module_argv
-from seatrial.job.launch.placement import SHOWN_NODES, said_by_nodes
+from seatrial.job.launch.placement import said_by_nodes
 from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Finding, Provenance
 from seatrial.rules.places import short
 from seatrial.rules.registry import finding
+from seatrial.workload.words import listed
 
 MARK, SAME = 'seatrial-node', 'same'
 MPI, NO_MPI = 'mpi', 'no-mpi'
@@ -54,15 +55,10 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: P
 
 def _clause(program: str, own: str, others: Dict[str, List[str]]) -> str:
     most = sorted(others.items(), key=lambda each: -len(each[1]))
-    told = [f'{answer} on {_listed(hosts, SHOWN_NODES)}' for answer, hosts in most[:SHOWN_ANSWERS]]
+    shown = [f'{answer} on {listed(hosts)}' for answer, hosts in most[:SHOWN_ANSWERS]]
     left = [host for _, hosts in most[SHOWN_ANSWERS:] for host in hosts]
-    rest = [f'still others on {_listed(left, SHOWN_NODES)}'] if left else []
-    return f'{program} is {own} on {short(platform.node())}, and {", ".join([*told, *rest])}'
-
-
-def _listed(names: List[str], most: int) -> str:
-    more = len(names) - most
-    return f'{", ".join(names[:most])} and {more} more' if more > 0 else ', '.join(names)
+    rest = [f'still others on {listed(left)}'] if left else []
+    return f'{program} is {own} on {short(platform.node())}, and {", ".join([*shown, *rest])}'
 
 
 def _words(own: Provenance, mpi: bool) -> str:

@@ -5,33 +5,35 @@ import random
 from typing import Dict, List, Optional, Tuple
 
 from seatrial.job.launch.processes import LaunchGivenUp, still_working
-from seatrial.job.sequence.darshan import WITNESS, witness_point
+from seatrial.job.sequence.darshan import traced_point
 from seatrial.job.sequence.sampling import TOO_SHORT, prepare, take
 from seatrial.job.sequence.sizing import enlarged
 from seatrial.job.sequence.trial import DATA, Refused, Trial
 from seatrial.model.ask import unresponsive
+from seatrial.model.point import Point
 from seatrial.model.record import Sized
-from seatrial.model.work import Launch, Place, sized
+from seatrial.rules.issued import DARSHAN
 from seatrial.rules.stopping import state
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import metrics_at, resized
 
 
 def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
-    """Measure all points; begin again with a larger share where a launch was too short to be believed.
+    """Measure all points; begin again with a larger share where a launch was too short to be valid.
 
     stopped: is filled with the reason why each point was repeated no more
     """
-    dice = random.Random(trial.plan.seed)
-    trial.ground.run.make(DATA)
+    rng = random.Random(trial.plan.seed)
+    trial.setup.run.make(DATA)
     current: Optional[Sized] = first
     while current is not None:
         trial.recorder.write(current)
-        points = [sized(each, trial.plan.axis, current.per_client) for each in trial.plan.points]
-        current = _measure_sized(trial, current, points, dice, stopped)
-        trial.ground.run.empty(DATA)
+        current = _measure_sized(trial, current, resized(trial.plan.points, current.per_task), rng, stopped)
+        trial.setup.run.empty(DATA)
 
 
 def _measure_sized(
-    trial: Trial, current: Sized, points: List[Place], dice: random.Random, stopped: Dict[str, str]
+    trial: Trial, current: Sized, points: List[Point], rng: random.Random, stopped: Dict[str, str]
 ) -> Optional[Sized]:
     """Every point that is not done yet once, in random order, until all are done.
 
@@ -41,18 +43,17 @@ def _measure_sized(
     stopped.clear()
     prepared = prepare(trial, points, DATA)
     values: Dict[str, Dict[str, List[float]]] = {
-        point.label: {name: [] for each in plan.workload.operations for name in plan.measures(each, point)}
-        for point in points
+        point.label: {each.name: [] for each in metrics_at(point)} for point in points
     }
     for block in itertools.count():
         order = [point for point in points if point.label not in stopped]
         if not order:
-            _bear_witness(trial, points, current)
+            _trace(trial, points, current)
             return None
         lost = trial.held.lost()
         if lost:
             raise Refused(lost)
-        dice.shuffle(order)
+        rng.shuffle(order)
         for point in order:
             # A profile that asks for no precision has every point measured once, however slow the system.
             if trial.left_s() < 0 and not (plan.stopping.fixed and block == 0):
@@ -66,23 +67,22 @@ def _measure_sized(
             if reason:
                 stopped[point.label] = reason
             if not prepared:
-                trial.ground.run.empty(DATA)
+                trial.setup.run.empty(DATA)
         trial.recorder.sync()
     return None
 
 
 def _repeat(
-    trial: Trial, point: Place, current: Sized, block: int, values: Dict[str, List[float]]
+    trial: Trial, point: Point, current: Sized, block: int, values: Dict[str, List[float]]
 ) -> Tuple[str, float]:
     """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region.
 
-    Of a launch that is invalid for another reason the seconds do not count: no size would mend it.
+    Of a launch that is invalid for another reason the seconds do not count: no size would help.
     """
     shortest = float('inf')
-    workload = trial.plan.workload
     repetition = len(next(iter(values.values())))
-    for operation in workload.operations:
-        sample = take(trial, 'measured', Launch(workload, operation, point), repetition, DATA, block, current)
+    for phase in point.phases:
+        sample = take(trial, 'measured', Launch(phase, point), repetition, DATA, block, current)
         if sample.measurement is not None and all(
             f.effect == 'label' or f.rule in TOO_SHORT for f in sample.findings
         ):
@@ -95,16 +95,16 @@ def _repeat(
     return progress.reason if progress.action == 'done' else '', shortest
 
 
-def _bear_witness(trial: Trial, points: List[Place], current: Sized) -> None:
+def _trace(trial: Trial, points: List[Point], current: Sized) -> None:
     """One repetition under Darshan, where the site has it and time is left: it is no figure, but evidence (P15)."""
-    plan, point = trial.plan, witness_point(trial.plan, points)
+    plan, point = trial.plan, traced_point(trial.plan, points)
     if point is None or (trial.left_s() < 0 and not plan.stopping.fixed):
         return
-    for operation in plan.workload.operations:
+    for phase in point.phases:
         try:
-            take(trial, WITNESS, Launch(plan.workload, operation, point), 0, DATA, 0, current)
+            take(trial, DARSHAN, Launch(phase, point), 0, DATA, 0, current)
         except LaunchGivenUp:
-            # Darshan can hang what it is loaded into (seen with fio): that is nothing against the figures before it.
+            # Darshan can hang what it is loaded into (seen with fio): that says nothing of the figures before it.
             if still_working(plan.target.path) is not None or unresponsive(plan.target.path) is not None:
                 raise
             return

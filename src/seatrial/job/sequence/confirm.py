@@ -8,10 +8,10 @@ import random
 from typing import List, Mapping, NamedTuple, Sequence, Tuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.model.work import Place
-from seatrial.model.workload import Geometry, Point, group_size
+from seatrial.model.point import Point
 from seatrial.rules.outliers import CONTROLS
 from seatrial.rules.places import NO_KINDS, short
+from seatrial.workload.sweep import group_size
 
 LARGEST_GROUP = 32
 """Nodes. A suspect and 31 others show what is usual, and are cheap."""
@@ -21,14 +21,14 @@ class Again(NamedTuple):
     """What is measured again. nodes: in the order that Point.first_node counts in, some perhaps twice."""
 
     nodes: Tuple[str, ...]
-    points: Tuple[Place, ...]
+    points: Tuple[Point, ...]
 
 
 def measured_again(
     plan: TrialPlan,
     suspects: Sequence[str],
     nodes: Sequence[str],
-    dice: random.Random,
+    rng: random.Random,
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
@@ -36,23 +36,23 @@ def measured_again(
     nodes: of the allocation; for a sweep over targets it stays as it is. kinds: of targets, by their names, where
     there are several; the equals are those of one kind
     """
-    if plan.axis == 'group':
-        return _groups(plan, suspects, nodes, dice)
+    if plan.axis.equals == 'node':
+        return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
     for kind in sorted({kinds.get(name, '') for name in suspects}):
         own = [name for name in suspects if kinds.get(name, '') == kind]
         labels = [point.label for point in plan.points]
         equals = [label for label in labels if label not in suspects and kinds.get(label, '') == kind]
-        chosen.update(dice.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
+        chosen.update(rng.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
     return Again(tuple(nodes), tuple(point for point in plan.points if point.label in chosen))
 
 
 def repetitions(plan: TrialPlan) -> int:
     """How often, suspects and controls alike: as few as a verdict is made of."""
-    return plan.stopping.least + plan.stopping.extra
+    return plan.stopping.minimum + plan.stopping.extra
 
 
-def regrouped(suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> List[List[str]]:
+def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:
     """The nodes of each new group: suspects with nodes of other groups first, then controls by themselves.
 
     At most half of a group are suspects. Groups without any are added until there are CONTROLS, or no nodes.
@@ -61,7 +61,7 @@ def regrouped(suspects: Sequence[str], nodes: Sequence[str], dice: random.Random
     old = {node: place // group_size(len(nodes)) for place, node in enumerate(nodes)}
     slow = [node for node in nodes if short(node) in set(suspects)]
     healthy = [node for node in nodes if node not in set(slow)]
-    dice.shuffle(healthy)
+    rng.shuffle(healthy)
     spare, groups = list(healthy), []
     for at in range(0, len(slow), size // 2):
         own = slow[at : at + size // 2]
@@ -84,20 +84,12 @@ def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
     return own + more[: count - len(own)]
 
 
-def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], dice: random.Random) -> Again:
+def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> Again:
     like = plan.points[0]
-    assert isinstance(like, Point)
     order: List[str] = []
-    points: List[Place] = []
-    for number, group in enumerate(regrouped(suspects, nodes, dice), 1):
-        placed = Geometry(len(group), like.tasks_per_node)
-        points.append(
-            like._replace(
-                label=f'again{number:02d}',
-                nodes=placed.nodes,
-                tasks=placed.nodes * placed.tasks_per_node,
-                first_node=len(order),
-            )
-        )
+    points: List[Point] = []
+    for number, group in enumerate(regrouped(suspects, nodes, rng), 1):
+        tasks = len(group) * like.tasks_per_node
+        points.append(like._replace(label=f'again{number:02d}', nodes=len(group), tasks=tasks, first_node=len(order)))
         order += group
     return Again(tuple(order), tuple(points))

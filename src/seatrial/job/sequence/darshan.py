@@ -1,4 +1,4 @@
-"""A launch under Darshan, the witness of what an engine really does (rule P15). Its figures never count.
+"""A launch under Darshan, which sees what an engine really does (rule P15). Its figures never count.
 
 How Darshan is told: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
 """
@@ -11,10 +11,9 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Command
 from seatrial.model.plan import TrialPlan
-from seatrial.model.work import Place
-from seatrial.model.workload import AccessPattern, Point
+from seatrial.model.point import Point
+from seatrial.workload.registry import kind_of
 
-WITNESS = 'witness'
 FOLDER = '.darshan'
 PLACE = 'place.json'
 DAY_S = 24 * 3600
@@ -23,22 +22,21 @@ LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
 
 
 class Left(NamedTuple):
-    """What a launch under Darshan left. directory: of the data, as its clients saw it; links: in it, by name."""
+    """What a launch under Darshan left. directory: of the data, as its tasks saw it; links: in it, by name."""
 
     directory: str
     links: Dict[str, str]
     logs: Tuple[str, ...]
 
 
-def witness_point(plan: TrialPlan, points: Sequence[Place]) -> Optional[Point]:
-    """Where the witness repetition is made: most clients and, of these, most transfers, that their order can be seen.
+def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
+    """Where the Darshan run is made: most tasks and, of these, most transfers, so that their order can be seen.
 
-    None where the site has no Darshan, or the workload has none of the patterns that are told by it.
+    None where the site has no Darshan, or its log would not show what the workload means.
     """
-    plain = [point for point in points if isinstance(point, Point)]
-    if not plan.darshan or not isinstance(plan.workload, AccessPattern) or not plain:
+    if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
-    return max(plain, key=lambda point: (point.tasks, point.objects))
+    return max(points, key=lambda point: (point.tasks, point.transfers))
 
 
 def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:
@@ -54,7 +52,7 @@ def under_darshan(command: Command, library: str, raw: str, directory: str) -> C
     links = {name: os.readlink(os.path.join(place, name)) for name in os.listdir(place) if _is_link(place, name)}
     with open(os.path.join(folder, PLACE), 'w', encoding='utf-8') as stream:
         json.dump({'directory': place, 'links': links}, stream)
-    # By env and not in the environment of the launch, so that no launcher and no interpreter is witnessed too.
+    # By env and not in the environment of the launch, so that no launcher and no interpreter is traced too.
     before = ('env', '-u', 'DARSHAN_DISABLE', *_settings(command.scope, library, folder))
     return command._replace(argvs=tuple((*before, *argv) for argv in command.argvs))
 

@@ -11,11 +11,11 @@ from seatrial.filesystem.base import FileSystem
 from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.plan import TrialPlan, metric
-from seatrial.model.record import FLASH, Drill, DrillGroup, Records
-from seatrial.model.work import sized
-from seatrial.model.workload import NAMED, AccessPattern, Point, files_of
+from seatrial.model.point import Point
+from seatrial.model.record import FLASH, Drill, DrillGroup, Records, Sample
 from seatrial.rules.case import measured
 from seatrial.rules.drill import REPETITIONS, Breach, Group, Search, begin, breach, conclusion, groups, learned
+from seatrial.workload.registry import kind_of
 
 DRILL = 'drill'
 LAUNCH_S = 5.0
@@ -25,20 +25,19 @@ LAUNCH_S = 5.0
 class Begun(NamedTuple):
     """What a drill-down starts from. numbers: of each target that takes new files, by its name.
 
-    point: the slow one, with its share of each client; per_client: that share
+    point: the slow one, with the share of each task that a launch has
     mixed: whether some of them are flash and others are not, so that the slow ones may be well
     """
 
     plan: TrialPlan
     breach: Breach
     point: Point
-    per_client: int
     numbers: Dict[str, int]
     servers: Dict[str, str]
     mixed: bool = False
 
 
-MIXED = 'nothing can be told apart: its files lie on flash and on other targets; give it a layout in one pool'
+MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
 
 Measure = Callable[[Point, int], Optional[float]]
 """Given a point and the number of the repetition, the figure of the metric that is too low; None if not valid."""
@@ -46,28 +45,25 @@ Measure = Callable[[Point, int], Optional[float]]
 
 def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Begun]:
     """What there is to be searched for and among, or None: all may meet its bound, or nothing can be told apart."""
-    if not plan.floors or plan.axis in NAMED or not isinstance(plan.workload, AccessPattern) or not records.sized:
+    kind = kind_of(plan.kind)
+    if not plan.floors or plan.axis.named or not kind.moves_data:
         return None
     values: Dict[str, Dict[str, List[float]]] = {}
-    seconds: Dict[str, List[float]] = {}
-    for samples in measured(plan, records).values():
-        for sample in samples:
-            if sample.valid and sample.measurement:
-                figures = values.setdefault(sample.point, {})
-                for name, figure in sample.figures.items():
-                    figures.setdefault(name, []).append(figure)
-                seconds.setdefault(sample.point, []).append(sample.measurement.seconds)
+    launched: Dict[str, List[Sample]] = {}
+    for name, samples in measured(plan, records).items():
+        own, _, label = name.partition('@')
+        valid = [sample for sample in samples if sample.valid and own in sample.figures]
+        values.setdefault(label, {})[own] = [sample.figures[own] for sample in valid]
+        launched.setdefault(label, []).extend(valid)
     worst = breach(values, plan.floors, plan.stopping.confidence)
-    rows = driver.targets(plan.target.path) if worst else ()
     if worst is None:
         return None
-    point = next(each for each in plan.points if each.label == worst.point)
-    assert isinstance(point, Point), 'an access pattern has no others'
+    point = launched[worst.point][0].point
     layout = point.layout or plan.target.layout
-    reach = driver.reach(plan.target.path, layout, _file_size(plan, point, records.sized.per_client))
+    reach = driver.reach(plan.target.path, layout, max(file.size for file in kind.files(point)))
     usable = [
         row
-        for row in rows
+        for row in driver.targets(plan.target.path)
         if row.kind == 'OST'
         and row.active
         and row.takes_objects is not False
@@ -77,23 +73,21 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     if len(numbers) < 2:
         return None
     free = min((row.bytes_free for row in usable if row.bytes_free is not None), default=None)
-    most = records.sized.per_client if free is None else int(FREE_SHARE * free) // point.tasks
-    per_client = _share(
-        plan, min(most, records.sized.per_client), records.sized.per_client / min(seconds[worst.point])
-    )
-    if per_client == 0:
+    share = kind.share_of(point)
+    most = share if free is None else min(share, int(FREE_SHARE * free) // point.tasks)
+    seconds = min(sample.measurement.seconds for sample in launched[worst.point] if sample.measurement)
+    fitting = _share(plan, most, share / seconds)
+    if fitting == 0:
         return None
-    at = sized(point, plan.axis, per_client)
-    assert isinstance(at, Point)
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
-    return Begun(plan, worst, at, per_client, numbers, driver.servers(plan.target.path), mixed)
+    return Begun(plan, worst, kind.resized(point, fitting), numbers, driver.servers(plan.target.path), mixed)
 
 
-def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], dice: random.Random) -> Drill:
-    """Search until nothing can be divided any more, or the time is used up."""
+def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
+    """Search until nothing can be divided any more, or the time budget is exhausted."""
     targets = list(begun.numbers)
-    about = metric(begun.breach.operation, begun.breach.point), begun.breach.bound
+    about = metric(begun.breach.metric, begun.breach.point), begun.breach.bound
     if begun.mixed:
         return Drill(*about, (), MIXED)
     search = begin(targets, begun.servers)
@@ -103,7 +97,7 @@ def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], dice:
         asked = groups(search)
         if not asked:
             break
-        figures = _round(begun, search, asked, measure, left_s, dice)
+        figures = _round(begun, search, asked, measure, left_s, rng)
         if figures is None:
             out_of_time = True
             break
@@ -118,13 +112,13 @@ def _round(
     asked: Sequence[Group],
     measure: Measure,
     left_s: Callable[[], float],
-    dice: random.Random,
+    rng: random.Random,
 ) -> Optional[Dict[str, List[float]]]:
     """The figures of each group, interleaved in random order; None where the time does not suffice for all."""
     figures: Dict[str, List[float]] = {each.label: [] for each in asked}
     began_with = left_s()
     for repetition in range(REPETITIONS):
-        for group in dice.sample(list(asked), len(asked)):
+        for group in rng.sample(list(asked), len(asked)):
             if left_s() <= 0:
                 return None
             figure = measure(_pinned(begun, group, search.rounds + 1), repetition)
@@ -147,15 +141,7 @@ def _pinned(begun: Begun, group: Group, number: int) -> Point:
     return begun.point._replace(label=layout.name, layout=layout)
 
 
-def _file_size(plan: TrialPlan, point: Point, per_client: int) -> int:
-    """Bytes of the largest file of the point."""
-    assert isinstance(plan.workload, AccessPattern)
-    at = sized(point, plan.axis, per_client)
-    assert isinstance(at, Point)
-    return max(file.size for file in files_of(plan.workload, at))
-
-
 def _share(plan: TrialPlan, most: int, rate: float) -> int:
-    """Of each client: as much as it moves in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
+    """Of each task: as much as it moves in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
     granule = plan.sizing.granule
     return min(most, max(granule, int(rate * LAUNCH_S))) // granule * granule

@@ -40,7 +40,7 @@ def evicted(plan: TrialPlan, directory: str, named: Tuple[str, ...] = ()) -> Opt
 
 
 def _forget(type_: str, directory: str, may_empty: bool) -> Optional[str]:
-    """What went wrong, or None. What a user may do comes first; emptying the node's caches mends where it failed."""
+    """What went wrong, or None. What a user may do comes first; emptying the node's caches helps where it failed."""
     driver, fault = by_type(type_), None
     try:
         with os.scandir(directory) as entries:

@@ -8,18 +8,16 @@ from seatrial.filesystem.base import FileSystem
 from seatrial.job.directory.rundir import RunDirectory
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
 from seatrial.model.record import Finding, TargetRow
 from seatrial.model.units import approximate_size
-from seatrial.model.work import Place
-from seatrial.model.workload import PLACES, Point
 from seatrial.rules.registry import finding
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import kind_of
 
-FREE_SHARE = 0.9  # of what is free, at most, for all clients' files: on the file system, or on one of its targets
+FREE_SHARE = 0.9  # of what is free, at most, for all tasks' files: on the file system, or on one of its targets
 
-MAKING = ('write', 'create')
-"""Operations after which a file lies there that the engine has made."""
-
-PROVED_MOST = 8
+MAX_PROVED = 8
 """Files of the first launch with a layout that are proved; of each later one another."""
 
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
@@ -36,11 +34,11 @@ class Layouts:
         self._tried: Set[str] = set()
         self._targets: Optional[Dict[str, TargetRow]] = None
 
-    def wanted(self, point: Place) -> Layout:
+    def wanted(self, point: Point) -> Layout:
         """The point's own, or the case's."""
         return self._plan.target.layout if point.layout is None else point.layout
 
-    def give(self, directory: str, point: Place) -> None:
+    def give(self, directory: str, point: Point) -> None:
         """Give the directory what the point asks for, unless it has it.
 
         A directory that has another layout is made anew: what a new one leaves open would stay from the one before.
@@ -59,18 +57,18 @@ class Layouts:
             self._run.renew(directory)
         fault = self._driver.set_layout(self._run.path_of(directory), wanted)
         if fault is not None:
-            if self._plan.axis in PLACES:
+            if self._plan.axis.equals:
                 raise EngineError('P5b', f'{point.label} cannot be tested: {fault}')
             raise EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
         self._given[directory] = wanted
         self._try(directory, point, wanted)
 
-    def findings(self, directory: str, point: Place, operation: str) -> List[Finding]:
-        """What differs on files that this operation has made (P5a), and fewer targets than all (P5c)."""
-        wanted = self.wanted(point)
+    def findings(self, directory: str, launch: Launch) -> List[Finding]:
+        """What differs on files that the launch has made (P5a), and fewer targets than all (P5c)."""
+        wanted = self.wanted(launch.point)
         if wanted.is_default:
             return []
-        for file in self._to_prove(directory, wanted, operation):
+        for file in self._to_prove(directory, wanted, launch):
             differs = self._driver.layout_differs(file, wanted)
             if differs is None:
                 differs = self._other_than_before(wanted, self._driver.granted(file, wanted))
@@ -79,17 +77,18 @@ class Layouts:
         granted = self._granted.get(wanted.canonical)
         return [finding('P5c', f'{wanted.canonical}: {granted}')] if granted else []
 
-    def _to_prove(self, directory: str, wanted: Layout, operation: str) -> Sequence[str]:
+    def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
         """Of what was written some files; of what was created in great numbers one, so that no other gets cached."""
-        if operation not in MAKING:
+        kind = kind_of(launch.point.kind)
+        if not kind.makes(launch.phase):
             return ()
-        if operation != 'write':
+        if not kind.moves_data:
             file = self._run.any_file(directory)
             return () if file is None else (file,)
         names = sorted(self._run.file_list(directory))
         before = self._proved.get(wanted.canonical, 0)
         # Targets are tested in great numbers, each with a layout of its own.
-        number = min(len(names), 1 if before or self._plan.axis in PLACES else PROVED_MOST)
+        number = min(len(names), 1 if before or self._plan.axis.equals else MAX_PROVED)
         self._proved[wanted.canonical] = before + number
         chosen = [names[(before + each * len(names) // number) % len(names)] for each in range(number)]
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
@@ -99,9 +98,9 @@ class Layouts:
         before = self._granted.setdefault(wanted.canonical, granted)
         return None if before == granted else f'{granted or "all OSTs"}, and in a file before {before or "all OSTs"}'
 
-    def _try(self, directory: str, point: Place, wanted: Layout) -> None:
+    def _try(self, directory: str, point: Point, wanted: Layout) -> None:
         """Make a file on the target, once, and remove it. A directory can be given one that is retired on its MDS."""
-        if self._plan.axis not in PLACES or not wanted.places_file or wanted.canonical in self._tried:
+        if not self._plan.axis.equals or not wanted.places_file or wanted.canonical in self._tried:
             return
         where = self._run.path_of(directory)
         fault = self._driver.make_file(os.path.join(where, TRIED), wanted, where)
@@ -110,12 +109,12 @@ class Layouts:
         self._run.empty(directory)
         self._tried.add(wanted.canonical)
 
-    def _why_closed(self, point: Place) -> str:
+    def _why_closed(self, point: Point) -> str:
         """Why the target of this point takes no new files; empty where it does, or where the point is of none.
 
-        It is looked once: a directory gets the layout all the same, and a file in it then waits or fails.
+        It is checked once: a directory gets the layout all the same, and a file in it then waits or fails.
         """
-        if self._plan.axis not in PLACES or point.layout is None:
+        if not self._plan.axis.equals or point.layout is None:
             return ''
         if self._targets is None:
             rows = self._driver.targets(self._plan.target.path)
@@ -124,13 +123,13 @@ class Layouts:
         return '' if row is None else _why_closed(row, point)
 
 
-def _why_closed(row: TargetRow, point: Place) -> str:
+def _why_closed(row: TargetRow, point: Point) -> str:
     if not row.active:
         return 'it is not active'
     why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
     if row.takes_objects is False:
-        return f'it takes no new files ({why or "why is not told"})'
-    size = point.bytes_moved if isinstance(point, Point) else 0
+        return f'it takes no new files ({why or "why is not known"})'
+    size = kind_of(point.kind).footprint([point]).bytes
     if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
         return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
     return ''

@@ -1,4 +1,4 @@
-"""With what a job measures, as the node tells it: the build of the program, its MPI, the modules that are loaded."""
+"""With what a job measures, as the node says: the build of the program, its MPI, the modules that are loaded."""
 
 import hashlib
 import json
@@ -11,19 +11,19 @@ from typing import Mapping, Optional, Tuple
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import ask
 from seatrial.model.plan import Launcher
+from seatrial.model.point import Point
 from seatrial.model.record import Provenance
-from seatrial.model.workload import Point
 
 ANSWER_S = 30.0
 BLOCK = 1 << 20
 LONGEST_VALUE = 200  # characters
 
-ANY_POINT = Point('', 1, 1, 1, 1, 1, 1)
+ANY_POINT = Point('', (), tasks=1, tasks_per_node=1)
 
 # Of ldd(1): the library that has MPI's C functions, not those for C++ and Fortran that stand beside it.
 _LIBRARY = re.compile(r'^\s*libmpi(?!\w*(?:cxx|mpifh|usempi|fort))\w*\.so\S* => (/\S+)', re.M)
 
-# What a rank is told too: MPI 3.1, section 8.1.1; it may be asked before MPI_Init. 8192 is the longest of any MPI.
+# What a rank gets too: MPI 3.1, section 8.1.1; it may be asked before MPI_Init. 8192 is the longest of any MPI.
 _ASK_LIBRARY = """
 import ctypes, sys
 said, length = ctypes.create_string_buffer(8192), ctypes.c_int()
@@ -46,7 +46,7 @@ _SAID = (
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provenance:
-    """What can be told here of a program at this path.
+    """What can be found out here of a program at this path.
 
     mpi: whether it is linked with MPI. launcher: what starts its ranks, or None where nothing does.
     """

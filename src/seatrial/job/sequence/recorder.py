@@ -5,7 +5,7 @@ import os
 from typing import Any, Tuple
 
 from seatrial.model.codec import FormError, from_json
-from seatrial.model.issued import ISSUED, Testimony, Witnessed
+from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.record import SAMPLES, Records, line_of, read_records
 
 JOB = 'job.json'
@@ -29,7 +29,7 @@ class Recorder:
         os.makedirs(self.raw, exist_ok=True)
 
     def write(self, value: Any) -> None:
-        """Append one record. A killed runner leaves whole lines, and at most one torn one at the end."""
+        """Append one record. A killed runner leaves whole lines, and at most one truncated one at the end."""
         data = line_of(value).encode('utf-8')
         while data:
             data = data[os.write(self._descriptor, data) :]
@@ -44,25 +44,25 @@ class Recorder:
 
 
 def records_in(directory: str) -> Records:
-    """The records that a job left in its directory, empty ones where it left none, with its fate."""
+    """The records that a job left in its directory, empty ones where it left none, with the state of its job."""
     try:
         with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace') as stream:
             records = read_records(stream)
     except FileNotFoundError:
         records = read_records(())
-    return records._replace(fate=_fate_in(directory), issued=_issued_in(directory))
+    return records._replace(job_state=_job_state_in(directory), issued=_issued_in(directory))
 
 
-def write_fate(directory: str, fate: str, job: str) -> None:
+def write_job_state(directory: str, job_state: str, job: str) -> None:
     """Keep what was said of the end of a job, and the job's number, empty if it had none."""
     path = os.path.join(directory, JOB)
     with open(path + '~', 'w', encoding='utf-8') as stream:
-        json.dump({'job': job, 'fate': fate}, stream)
+        json.dump({'job': job, 'job_state': job_state}, stream)
     os.replace(path + '~', path)
 
 
 def append(directory: str, value: Any) -> None:
-    """Add one record after the job, on a line of its own even where the last one was torn."""
+    """Add one record after the job, on a line of its own even where the last one is truncated."""
     with open(os.path.join(directory, SAMPLES), 'ab+') as stream:
         if stream.tell() > 0:
             stream.seek(-1, os.SEEK_END)
@@ -71,17 +71,17 @@ def append(directory: str, value: Any) -> None:
         stream.write(line_of(value).encode('utf-8'))
 
 
-def _fate_in(directory: str) -> str:
+def _job_state_in(directory: str) -> str:
     try:
         with open(os.path.join(directory, JOB), encoding='utf-8') as stream:
-            return str(json.load(stream)['fate'])
+            return str(json.load(stream)['job_state'])
     except (OSError, ValueError, KeyError, TypeError):
         return ''
 
 
-def _issued_in(directory: str) -> Tuple[Witnessed, ...]:
+def _issued_in(directory: str) -> Tuple[DarshanLaunch, ...]:
     try:
         with open(os.path.join(directory, ISSUED), encoding='utf-8') as stream:
-            return from_json(Testimony, json.load(stream)).launches
+            return from_json(DarshanRun, json.load(stream)).launches
     except (OSError, FormError, ValueError):
         return ()

@@ -21,7 +21,6 @@ from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End
-from seatrial.model.workload import PLACES
 
 CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems slow
 
@@ -71,7 +70,7 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
     try:
         held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
     except lock.LockHeld as error:
-        start.begin(plan, recorder, start.look(plan, str(error)), '')
+        start.begin(plan, recorder, start.examined(plan, str(error)), '')
         raise AssertionError('a held lock refuses the run') from error
     except lock.LockError as error:
         raise Refused(str(error)) from error
@@ -89,14 +88,14 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
 
 
 def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
-    seen = start.look(plan, None)
-    signals.heed()
+    seen = start.examined(plan, None)
+    signals.check()
     trial = _begun(plan, recorder, signals, held, seen)
-    driver = trial.ground.driver
+    driver = trial.setup.driver
     with observed(plan.target, recorder.directory, driver):
-        kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis in PLACES else 0.0
+        kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
         measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
-        if plan.axis in PLACES and not plan.stopping.fixed:
+        if plan.axis.equals and not plan.stopping.fixed:
             measure_again(trial)
         drill_down(trial)
     at_end.state.update(driver.state(plan.target.path))
@@ -108,7 +107,7 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
     run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
-    ground = start.ground_of(plan, chosen, run_directory)
+    setup = start.setup_of(plan, chosen, run_directory)
     return Trial(
         plan=plan,
         recorder=recorder,
@@ -116,8 +115,8 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
         held=held,
         program=chosen.program,
         seen=seen,
-        ground=ground,
-        layouts=Layouts(plan, ground.driver, run_directory),
+        setup=setup,
+        layouts=Layouts(plan, setup.driver, run_directory),
         deadline=time.monotonic() + plan.stopping.budget_s,
         counter=itertools.count(1),
         rates=[],

@@ -1,30 +1,32 @@
-"""One launch of an operation as one sample of the record: made, limited in time, and looked at by the rules."""
+"""One launch of a phase as one sample of the record: made, limited in time, and checked by the rules."""
 
 import os
 import time
-from typing import Any, List, Optional, Tuple, Union
+from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError
 from seatrial.job.launch import stall
-from seatrial.job.launch.processes import LaunchGivenUp, carry_out, processes_of
-from seatrial.job.sequence.darshan import WITNESS, under_darshan
+from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
+from seatrial.job.sequence.darshan import under_darshan
+from seatrial.job.sequence.evidence import Evidence, Seen
 from seatrial.job.sequence.trial import Refused, Trial
-from seatrial.job.sequence.witness import Seen, witness
+from seatrial.model.metric import Measurement
+from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
-from seatrial.model.record import Finding, Measurement, Sample, Sized
-from seatrial.model.tree import TreeMeasurement
-from seatrial.model.work import Launch, Place, amount, preparations
-from seatrial.model.workload import Point
+from seatrial.model.record import Finding, Sample, Sized
 from seatrial.rules import places
+from seatrial.rules.issued import DARSHAN
 from seatrial.rules.registry import finding
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import kind_of
 
 TOO_SHORT = ('T19', 'T19a', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 
 
-class NotBelieved(Refused):
-    """A launch without which nothing can go on failed, or cannot be believed."""
+class NotValid(Refused):
+    """A launch without which nothing can go on failed, or is not valid."""
 
 
 def take(
@@ -36,37 +38,43 @@ def take(
     block: int = 0,
     current: Optional[Sized] = None,
 ) -> Sample:
-    """Launch one operation in a directory of the run; record what came of it and what the rules find.
+    """Launch one phase in a directory of the run; record what came of it and what the rules find.
 
     Raises Interrupted, Refused if the file system does not answer, RunDirectoryError, and LaunchGivenUp when the
     sample of a launch that would not end is written.
     """
     stalled_s = _stalled_s(trial)
-    trial.ground.run.verify()
+    trial.setup.run.verify()
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
     if stalled_s:
-        attempt.findings.append(finding('P17b', f'it was waited for {stalled_s:.0f} s before this launch'))
+        attempt.findings.append(finding('P17b', f'it did not answer for {stalled_s:.0f} s before this launch'))
     if attempt.measurement is None:
-        trial.signals.heed()  # Slurm ends the engine and the runner together
+        trial.signals.check()  # Slurm ends the engine and the runner together
+    command, processes = attempt.command, attempt.processes
     sample = Sample(
         stage=stage,
-        point=launch.point.label,
-        operation=launch.operation,
+        phase=launch.phase,
+        point=launch.point,
         repetition=repetition,
         block=block,
         sizing=current.number if current else 0,
         started=started,
         elapsed_s=time.monotonic() - clock,
-        per_client=current.per_client if current else _own_share(launch.point),
-        command=tuple(shell_line(argv) for argv in attempt.argvs),
+        command=tuple(shell_line(argv) for argv in processes.argvs),
         exit_status=attempt.exit_status,
         raw=os.path.basename(attempt.raw),
         measurement=attempt.measurement,
         cache=attempt.seen.cache,
         storage_read_bytes=attempt.seen.storage_read_bytes,
         findings=tuple(attempt.findings),
+        environment=tuple(f'{name}={value}' for name, value in ENVIRONMENT.items()),
+        directory=os.path.realpath(trial.setup.run.path_of(directory)),
+        barrier=processes.barrier,
+        inputs=tuple(map(os.path.basename, processes.inputs)),
+        links=command.links,
+        directories=command.directories,
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
@@ -74,19 +82,19 @@ def take(
     return sample
 
 
-def prepare(trial: Trial, points: List[Place], directory: str) -> bool:
-    """Make the files that the operations need to be there, if any; whether there are. Refused if that fails."""
-    launches = preparations(trial.plan.workload, points)
+def prepare(trial: Trial, points: List[Point], directory: str) -> bool:
+    """Make the files that the phases need to be there, if any; whether there are. Refused if that fails."""
+    launches = kind_of(trial.plan.kind).preparations(points)
     for launch in launches:
-        believed(take(trial, 'prepare', launch, 0, directory))
+        valid(take(trial, 'prepare', launch, 0, directory))
     return bool(launches)
 
 
-def believed(sample: Sample) -> Union[Measurement, TreeMeasurement]:
-    """What it measured; NotBelieved if it cannot be believed, where nothing can go on without it."""
+def valid(sample: Sample) -> Measurement:
+    """What it measured; NotValid where it must be and is not."""
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
-        raise NotBelieved(f'the {sample.stage} failed: {wrong[0].rule}: {wrong[0].sentence}')
+        raise NotValid(f'the {sample.stage} failed: {wrong[0].rule}: {wrong[0].sentence}')
     return sample.measurement
 
 
@@ -95,13 +103,14 @@ class _Attempt:
 
     def __init__(self, trial: Trial, stage: str, launch: Launch, directory: str) -> None:
         self.trial, self.stage, self.launch, self.directory = trial, stage, launch, directory
-        name = f'{next(trial.counter):04d}-{stage}-{launch.operation}@{launch.point.label}'
+        name = f'{next(trial.counter):04d}-{stage}-{launch.phase}@{launch.point.label}'
         self.raw = os.path.join(trial.recorder.raw, name)
-        self.pinned = _pinned(trial, launch.point)
-        self.watched = witness(trial.ground, launch, directory, self.pinned)
-        self.argvs: List[List[str]] = []
+        self.named = trial.nodes[launch.point.first_node : launch.point.first_node + launch.point.nodes]
+        self.evidence = Evidence(trial.setup, launch, directory, self.named)
+        self.command = Command('', (), {}, ())
+        self.processes = Processes([], {})
         self.exit_status = 0
-        self.measurement: Union[Measurement, TreeMeasurement, None] = None
+        self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
 
@@ -117,75 +126,64 @@ class _Attempt:
             self.findings = [finding('E2', str(error))]
 
     def _carry_out(self, seed: int) -> None:
-        trial, (workload, operation, point) = self.trial, self.launch
-        plan, ground = trial.plan, trial.ground
+        trial, (phase, point) = self.trial, self.launch
+        plan, setup = trial.plan, trial.setup
         trial.layouts.give(self.directory, point)
-        connections = ground.driver.connections(plan.target.path)
-        command = self._command(seed)
-        processes = processes_of(command, plan.launcher, point, self.raw, self.pinned)
-        self.argvs = processes.argvs
-        self.watched.make_ready(command)
-        where, began = ground.run.path_of(self.directory), time.monotonic()
-        finished = carry_out(command, processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
-        trial.rates.append(amount(point) / max(time.monotonic() - began, CLOCK_STEP_S))
+        connections = setup.driver.connections(plan.target.path)
+        self.command = command = self._command(seed)
+        self.processes = processes_of(command, plan.launcher, point, self.raw, self.named)
+        self.evidence.make_ready(command)
+        where, began = setup.run.path_of(self.directory), time.monotonic()
+        finished = carry_out(command, self.processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
+        trial.rates.append(kind_of(point.kind).amount(point) / max(time.monotonic() - began, CLOCK_STEP_S))
         self.exit_status = finished.outcome.exit_status
-        self.measurement = ground.engine.measure(workload, operation, point, command, finished.outcome)
-        self.seen = self.watched.seen(self.measurement, finished.read_bytes)
+        self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
+        self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
         counts = self.stage in ('measured', places.CONFIRM)
         self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT]
         self.findings += self._after(connections)
-        if self.pinned and isinstance(self.measurement, Measurement):
+        if self.named:
             self.measurement = places.by_node(self.measurement)
 
     def _command(self, seed: int) -> Command:
-        """The engine's own, its links made, and under Darshan where it is to be witnessed."""
-        trial, (workload, operation, point) = self.trial, self.launch
-        engine, where = trial.ground.engine, trial.ground.run.path_of(self.directory)
-        command = engine.command(trial.program, workload, operation, point, self.raw, seed)
+        """The engine's own, its links made, and under Darshan in the repetition that is traced."""
+        setup, where = self.trial.setup, self.trial.setup.run.path_of(self.directory)
+        command = setup.engine.command(self.trial.program, *self.launch, self.raw, seed)
         _make_links(command, where)
-        if self.stage != WITNESS:
+        if self.stage != DARSHAN:
             return command
-        return under_darshan(engine.witnessed(command), trial.plan.darshan, self.raw, where)
+        return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, where)
 
     def _after(self, connections: Any) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
-        driver, path = self.trial.ground.driver, self.trial.plan.target.path
+        driver, path = self.trial.setup.driver, self.trial.plan.target.path
         now = driver.connections(path)
         lost, unseen = driver.lost(connections, now), driver.unseen(connections, now)
         found = [finding('P20', lost)] if lost else []
-        if unseen and not self.trial.seen.ground.unseen:  # of what was never seen the start record tells
+        if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
         if self.stage == 'warmup':
             return found
-        return found + self.trial.layouts.findings(self.directory, self.launch.point, self.launch.operation)
+        return found + self.trial.layouts.findings(self.directory, self.launch)
 
 
 def _stalled_s(trial: Trial) -> float:
     """Wait for a file system that does not answer; the seconds that it took."""
-    trial.signals.heed()
+    trial.signals.check()
     target = trial.plan.target
     stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping)
-    trial.signals.heed()
+    trial.signals.check()
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
 
 
-def _pinned(trial: Trial, point: Place) -> Tuple[str, ...]:
-    """The nodes on which the launch is to run, where they are named."""
-    return trial.nodes[point.first_node : point.first_node + point.nodes] if isinstance(point, Point) else ()
-
-
-def _own_share(point: Place) -> int:
-    """What a client does in a launch that no decided size governs."""
-    return point.bytes_per_client if isinstance(point, Point) else point.tree.files_per_directory
-
-
-def _limit_s(trial: Trial, point: Place) -> float:
-    """How long a launch may last: what a failover may block, pauses, and many times what the slowest rate gives."""
+def _limit_s(trial: Trial, point: Point) -> float:
+    """How long a launch may last: what a failover may block, time and pauses of its own, and many times what the
+    slowest rate gives."""
     slowest = min(trial.rates) if trial.rates else float('inf')
-    pauses_s = 0.0 if isinstance(point, Point) else sum(point.pauses_s)
-    return trial.plan.launch_limit_s + pauses_s + LIMIT_FACTOR * amount(point) / slowest
+    own_s = point.duration_s + sum(point.pauses_s)
+    return trial.plan.launch_limit_s + own_s + LIMIT_FACTOR * kind_of(point.kind).amount(point) / slowest
 
 
 def _make_links(command: Command, directory: str) -> None:

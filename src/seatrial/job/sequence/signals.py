@@ -5,7 +5,7 @@ from typing import Any, Optional
 
 
 class Interrupted(Exception):
-    """A signal told the job to stop."""
+    """A signal has asked the job to stop."""
 
 
 class Signals:
@@ -22,7 +22,7 @@ class Signals:
         """Whether one has come."""
         return self.caught is not None
 
-    def heed(self) -> None:
+    def check(self) -> None:
         """Raises Interrupted if one has come."""
         if self.stopping():
             raise Interrupted(self.sentence())

@@ -1,4 +1,4 @@
-"""How a job starts: what the node sees is judged and written down, and the ground for its launches is prepared."""
+"""How a job starts: what the node sees is judged and written down, and its launches are prepared."""
 
 import os
 import platform
@@ -10,19 +10,19 @@ from seatrial.job.directory.rundir import RunDirectory, RunDirectoryError
 from seatrial.job.launch import nodes
 from seatrial.job.launch.placement import misplaced
 from seatrial.job.sequence.agreement import disagreement
+from seatrial.job.sequence.evidence import Setup
 from seatrial.job.sequence.provenance import provenance
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.survey import Chosen, Survey, survey
 from seatrial.job.sequence.trial import Refused
-from seatrial.job.sequence.witness import Ground
 from seatrial.model.plan import TrialPlan, digest
+from seatrial.model.point import Point
 from seatrial.model.record import NotTested, Provenance, Start
-from seatrial.model.work import Place
 from seatrial.rules.registry import BEFORE, finding, findings
 
 
-def look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
-    """What the node sees before anything is written; Refused if the target cannot be looked at."""
+def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
+    """What the node sees before anything is written; Refused if the target cannot be examined."""
     try:
         return survey(plan, lock_held)
     except OSError as error:
@@ -34,7 +34,7 @@ def look(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:
     """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
-    found = findings(BEFORE, seen.ground)
+    found = findings(BEFORE, seen.environment)
     chosen = seen.chosen
     capacity = {'bytes': seen.capacity.bytes, 'inodes': seen.capacity.inodes}
     driver = by_type(plan.target.type)
@@ -53,7 +53,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             engine=chosen.engine.name if chosen else '',
             program=chosen.program if chosen else '',
             version=chosen.version if chosen else '',
-            passed_over=seen.passed_over,
+            skipped=seen.skipped,
             seed=plan.seed,
             run_directory=run_directory,
             memory_bytes=seen.memory_bytes,
@@ -90,19 +90,19 @@ def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
         raise Refused(found.sentence)
 
 
-def ground_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Ground:
+def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Setup:
     """Where the launches will take place, and what can be known of their reads there."""
     driver, path = by_type(plan.target.type), plan.target.path
     cold = driver.cold(path)
     counted = driver.reads_are_counted(path)
     allowed = plan.target.drop_caches
     kept = (cold.kept or cold.why_not) if allowed else ''
-    return Ground(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept)
+    return Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept)
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
     """The nodes of a node sweep; none of any other case, whose launches may take what they are given. Refused."""
-    if plan.axis != 'group':
+    if plan.axis.equals != 'node':
         return ()
     try:
         found = nodes.allocated()
@@ -116,13 +116,13 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
     return found
 
 
-def _launched(plan: TrialPlan, chosen: Chosen) -> List[Place]:
+def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:
     """The points whose tasks a launcher puts on nodes; all others are done by processes on this one."""
     return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
 
 
 def _not_tested(plan: TrialPlan) -> Tuple[NotTested, ...]:
-    return nodes.not_tested(named_nodes(plan)) if plan.axis == 'group' else ()
+    return nodes.not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else ()
 
 
 def _provenance(plan: TrialPlan, chosen: Optional[Chosen]) -> Provenance:

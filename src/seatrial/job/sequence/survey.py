@@ -5,8 +5,8 @@ import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import AnyEngine, EngineError, NamespaceEngine
-from seatrial.engine.catalogue import choose
+from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.registry import choose
 from seatrial.filesystem.base import Capacity, FileSystem
 from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.mounts import mount_of, same_storage, type_fault
@@ -15,12 +15,10 @@ from seatrial.job.launch.processes import launch_argv, still_working
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.plan import TrialPlan
-from seatrial.model.tree import TreePoint
 from seatrial.model.units import round_up
-from seatrial.model.work import footprint
-from seatrial.model.workload import PLACES, AccessPattern, Point
-from seatrial.rules.before import Ground, peak
+from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
+from seatrial.workload.registry import kind_of, resized
 
 VERSION_DEADLINE_S = 30.0
 
@@ -28,7 +26,7 @@ VERSION_DEADLINE_S = 30.0
 class Chosen(NamedTuple):
     """The engine that measures here, with what it says of itself."""
 
-    engine: AnyEngine
+    engine: Engine
     program: str
     version: str
 
@@ -36,16 +34,16 @@ class Chosen(NamedTuple):
 class Survey(NamedTuple):
     """The evidence for the rules, and what the run needs of it."""
 
-    ground: Ground
+    environment: Environment
     chosen: Optional[Chosen]
-    passed_over: Tuple[str, ...]
+    skipped: Tuple[str, ...]
     memory_bytes: int
     capacity: Capacity
     mount: str
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
-    """Look, and change nothing. Raises OSError if the target cannot be looked at."""
+    """Change nothing. Raises OSError if the target cannot be examined."""
     target = plan.target
     silence = unresponsive(target.path)
     if silence is not None:
@@ -53,11 +51,11 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     driver = by_type(target.type)
     mount = mount_of(os.path.realpath(target.path))
     (capacity, narrowest), quota = _capacity(plan, driver), driver.quota(target.path)
-    chosen, passed_over = _choose(plan)
+    chosen, skipped = _choose(plan)
     memory = memory_bytes()
-    needed = peak(plan, least_per_client(plan, memory))
+    needed = peak(plan, min_per_task(plan, memory))
     earlier = orphans.of_session(target.path, plan.state, plan.session)
-    ground = Ground(
+    environment = Environment(
         plan=plan,
         lock_held=lock_held,
         outside=rundir.inside(target.path, target.mount) if target.mount else None,
@@ -75,15 +73,15 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
         unseen=_unseen(plan, driver),
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
-        no_engine=None if chosen else f'no engine can measure {plan.workload.name} here ({"; ".join(passed_over)})',
+        no_engine=None if chosen else f'no engine can measure {kind_of(plan.kind).words} here ({"; ".join(skipped)})',
     )
-    left = Capacity(_least(capacity.bytes, quota.bytes), capacity.inodes)
-    return Survey(ground, chosen, passed_over, memory, left, mount.said() if mount else '')
+    left = Capacity(_min(capacity.bytes, quota.bytes), capacity.inodes)
+    return Survey(environment, chosen, skipped, memory, left, mount.said() if mount else '')
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
     """Those that must be possible: the case's and its points', unless these are targets, of which one may be dead."""
-    own = () if plan.axis in PLACES else tuple(point.layout for point in plan.points)
+    own = () if plan.axis.equals else tuple(point.layout for point in plan.points)
     return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
 
 
@@ -93,33 +91,29 @@ def _layout_fault(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
 
 
 def _unseen(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
-    look = driver.connections(plan.target.path)
-    return driver.unseen(look, look)
+    connections = driver.connections(plan.target.path)
+    return driver.unseen(connections, connections)
 
 
 def _capacity(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
-    """What is free for the case's files in the layout that has the least room, which is told with their number."""
-    files = footprint(plan.workload, plan.points, plan.sizing.first)[1]
+    """What is free for the case's files in the layout that has the least room, with that layout and their number."""
+    files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [(driver.capacity(plan.target.path, layout, files), layout) for layout in _layouts(plan)]
-    least = Capacity(_least(*(each.bytes for each, _ in seen)), _least(*(each.inodes for each, _ in seen)))
-    return least, (next(layout for each, layout in seen if each.bytes == least.bytes), files)
+    tightest = Capacity(_min(*(each.bytes for each, _ in seen)), _min(*(each.inodes for each, _ in seen)))
+    return tightest, (next(layout for each, layout in seen if each.bytes == tightest.bytes), files)
 
 
 def _too_few(offered: Optional[int], needed: int) -> bool:
     return offered is not None and offered < needed
 
 
-def least_per_client(plan: TrialPlan, memory: int) -> int:
-    """The share of a client that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
+def min_per_task(plan: TrialPlan, memory: int) -> int:
+    """The share of a task that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
     sizing = plan.sizing
-    if not sizing.working_set or sizing.pinned is not None or not isinstance(plan.workload, AccessPattern):
+    if not sizing.working_set or sizing.pinned is not None:
         return sizing.first
-    shared_whole = plan.workload.files == 'single' and plan.workload.extent == 'whole'
-    wanted = max(
-        -(-working_set(plan, point, memory) // (1 if shared_whole else point.tasks))
-        for point in plan.points
-        if isinstance(point, Point)
-    )
+    share_for = kind_of(plan.kind).share_for
+    wanted = max(share_for(point, working_set(plan, point, memory)) for point in plan.points)
     return max(sizing.first, round_up(wanted, sizing.granule))
 
 
@@ -131,46 +125,42 @@ def memory_bytes() -> int:
 
 def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
     """The first engine that is installed, can carry out every point, can be launched and tells its version."""
-    passed_over: List[str] = []
+    skipped: List[str] = []
     for number in range(len(plan.engines)):
-        choice = choose(plan.engines[number : number + 1], plan.workload, plan.points, shutil.which)
-        passed_over += choice.passed_over
+        choice = choose(plan.engines[number : number + 1], plan.points, shutil.which)
+        skipped += choice.skipped
         if choice.engine is None:
             continue
-        if plan.axis == 'group' and not choice.engine.names_hosts:
-            passed_over.append(f'{choice.engine.name}: does not tell which client ran on which node')
+        if plan.axis.equals == 'node' and not choice.engine.names_hosts:
+            skipped.append(f'{choice.engine.name}: does not say which task ran on which node')
             continue
         if _loses_errors(plan, choice.engine):
-            passed_over.append(
-                f'{choice.engine.name}: passes over what close(2) says, and a write may fail only then'
-            )
+            skipped.append(f'{choice.engine.name}: ignores what close(2) says, and a write may fail only then')
             continue
         starter = launch_argv(plan.launcher, plan.points[0], ())[0]
         if choice.engine.mpi and shutil.which(starter) is None:
-            passed_over.append(f'{choice.engine.name}: its launcher is not installed ({starter})')
+            skipped.append(f'{choice.engine.name}: its launcher is not installed ({starter})')
             continue
         try:
-            return Chosen(choice.engine, choice.program, version_of(choice.engine, choice.program)), tuple(
-                passed_over
-            )
+            return Chosen(choice.engine, choice.program, version_of(choice.engine, choice.program)), tuple(skipped)
         except EngineError as error:
-            passed_over.append(f'{choice.engine.name}: {error.sentence}')
-    return None, tuple(passed_over)
+            skipped.append(f'{choice.engine.name}: {error.sentence}')
+    return None, tuple(skipped)
 
 
-def _loses_errors(plan: TrialPlan, engine: AnyEngine) -> bool:
-    if not isinstance(engine, NamespaceEngine) or engine.heeds_close:
+def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
+    if engine.checks_close:
         return False
-    writes = any(isinstance(point, TreePoint) and point.tree.bytes_per_file for point in plan.points)
+    writes = any(point.bytes_per_file or point.bytes_per_task for point in plan.points)
     return writes and by_type(plan.target.type).close_can_fail(plan.target.path)
 
 
-def version_of(engine: AnyEngine, program: str) -> str:
+def version_of(engine: Engine, program: str) -> str:
     """The version as the program itself reports it. Raises EngineError."""
     argv = engine.version_argv(program)
     answer = ask(argv, VERSION_DEADLINE_S)
     if answer and answer.exit_status is not None and answer.exit_status < 0:
-        # Of the signal that ends a job its programs may hear first; until the second answer the job has heard it too.
+        # The signal that ends a job may reach its programs first; until the second answer the job has it too.
         answer = ask(argv, VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
 
@@ -187,6 +177,6 @@ def _is_under(path: str, parent: str) -> bool:
     return os.path.commonpath([os.path.realpath(path), parent]) == parent
 
 
-def _least(*sizes: Optional[int]) -> Optional[int]:
+def _min(*sizes: Optional[int]) -> Optional[int]:
     known: List[int] = [size for size in sizes if size is not None]
     return min(known) if known else None

@@ -1,7 +1,7 @@
 """Telemetry of a case: this node's counters about once a second, beside the record.
 
 It explains figures and decides nothing, so it may fail in every way and must never delay or fail a run: one thread
-looks and writes, nobody waits for it longer than LAST_S, and a look that does not come is a gap.
+reads and writes, nobody waits for it longer than LAST_S, and a reading that does not come is a gap.
 """
 
 import contextlib
@@ -32,15 +32,15 @@ from seatrial.model.telemetry import (
 INTERVAL_S = 1.0
 
 DEAR_S = 0.05
-"""A look that costs more is taken less often, so that at most this share of a second is spent on looking."""
+"""A reading that costs more is taken less often: at most this share of a second is spent on readings."""
 
 COSTS = 3
-"""The least cost of so many looks decides: one that happened to come at a busy moment does not."""
+"""The lowest cost of so many readings decides: one that happened to come at a busy moment does not."""
 
 PATIENCE_S = 1.0
-"""A look that takes longer is a gap."""
+"""A reading that takes longer is a gap."""
 
-MOST_PAUSE_S = 30.0
+MAX_PAUSE_S = 30.0
 """After a gap the pause doubles up to this: a probe that waits for a dead server can ignore SIGKILL, and is left."""
 
 LAST_S = 3.0
@@ -100,7 +100,7 @@ class Log:
 
 
 class Watching:
-    """A daemon thread that looks at the counters until it is stopped, and once more then."""
+    """A daemon thread that reads the counters until it is stopped, and once more then."""
 
     def __init__(self, meter: Meter, log: Log, interval_s: float) -> None:
         self._meter, self._log = meter, log
@@ -114,7 +114,7 @@ class Watching:
                 self._thread.start()
 
     def stop(self) -> bool:
-        """One last look. Whether the thread has ended; one that hangs is left behind."""
+        """One last reading. Whether the thread has ended; one that hangs is left behind."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join(LAST_S)
@@ -124,21 +124,21 @@ class Watching:
         due = time.monotonic()
         while True:
             last = self._stopped.wait(max(0.0, due - time.monotonic()))
-            answered = self._look()
+            answered = self._read()
             if last:
                 self._log.write(Ended(time.time()))
                 return
-            # What the look has missed of its own time is not made up for: looks never queue.
+            # What a reading has missed of its own time is not made up for: readings never queue.
             now = time.monotonic()
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
-    def _look(self) -> bool:
-        """Look once. Whether there was an answer in time."""
+    def _read(self) -> bool:
+        """Read once. Whether there was an answer in time."""
         began = time.monotonic()
         try:
             counters = self._meter.look(PATIENCE_S)
             why = '' if counters else 'the counters did not answer'
-        except Exception as error:  # a look explains a figure; it must not cost one
+        except Exception as error:  # a reading explains a figure; it must not cost one
             counters, why = {}, f'the counters could not be read: {error!r}'
         cost_s = time.monotonic() - began
         if cost_s > PATIENCE_S and counters:
@@ -147,7 +147,7 @@ class Watching:
         at = time.time() - cost_s / 2
         if why:
             self._log.write(Gap(at, middle_s, cost_s, why))
-            self._pause_s = min(MOST_PAUSE_S, 2 * self._pause_s)
+            self._pause_s = min(MAX_PAUSE_S, 2 * self._pause_s)
             return False
         self._log.write(Look(at, middle_s, cost_s, counters))
         self._keep_pace(cost_s)
@@ -155,19 +155,19 @@ class Watching:
         return True
 
     def _keep_pace(self, cost_s: float) -> None:
-        """Look less often where every look is dear; never more often again, or the file would be full of it."""
+        """Read less often where every reading is costly; never more often again, or the file would be full of it."""
         self._costs = [*self._costs[-COSTS + 1 :], cost_s]
         wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
         if len(self._costs) == COSTS and wanted_s > self._interval_s:
-            self._interval_s = min(wanted_s, MOST_PAUSE_S)
-            why = f'a look takes {min(self._costs):.2f} s'
+            self._interval_s = min(wanted_s, MAX_PAUSE_S)
+            why = f'a reading takes {min(self._costs):.2f} s'
             self._log.write(Pace(time.time(), self._interval_s, why))
 
 
 def _meter(target: Target, driver: FileSystem) -> Meter:
     try:
         return driver.meter(target.path)
-    except Exception as error:  # as for a look
+    except Exception as error:  # as for a reading
         return no_meter(f'the counters were not found: {error!r}')
 
 

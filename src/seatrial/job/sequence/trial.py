@@ -4,11 +4,11 @@ import time
 from typing import Iterator, List, NamedTuple, Tuple
 
 from seatrial.job.directory.lock import Lock
+from seatrial.job.sequence.evidence import Setup
 from seatrial.job.sequence.layouts import Layouts
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.signals import Signals
 from seatrial.job.sequence.survey import Survey
-from seatrial.job.sequence.witness import Ground
 from seatrial.model.plan import TrialPlan
 
 DATA, WARM = 'data', 'warmup'
@@ -35,7 +35,7 @@ class Trial(NamedTuple):
     held: Lock
     program: str
     seen: Survey
-    ground: Ground
+    setup: Setup
     layouts: Layouts
     deadline: float
     counter: Iterator[int]
@@ -43,5 +43,5 @@ class Trial(NamedTuple):
     nodes: Tuple[str, ...] = ()
 
     def left_s(self) -> float:
-        """Of the time budget, in seconds; negative once it is used up."""
+        """Of the time budget, in seconds; negative once it is exhausted."""
         return self.deadline - time.monotonic()

@@ -1,0 +1,164 @@
+"""A process of fio: its job file, and the report that it leaves of its jobs, which are the tasks.
+
+The options come from fio's HOWTO.
+"""
+
+import hashlib
+import json
+import os
+import re
+from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
+
+from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending
+
+T = TypeVar('T')
+
+CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
+
+_EVERYWHERE: Dict[str, Any] = {
+    'clocksource': 'clock_gettime',  # the cycle counter can run at another pace than time
+    'exitall_on_error': 1,
+    'fadvise_hint': 0,  # IOR, dd and most applications give the kernel no hints either
+    'fallocate': 'none',  # else blocks are allocated before the clock starts
+    'group_reporting': 0,
+    'refill_buffers': 1,
+    'thread': 0,
+    'unlink': 0,
+}
+
+
+class FioProcess(Engine):
+    """What every engine has that starts fio."""
+
+    name = 'fio'
+    programs = ('fio',)
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes fio say its version."""
+        return [program, '--version']
+
+    def parse_version(self, text: str) -> str:
+        """'3.33' from 'fio-3.33'; raises EngineError E1 if the text is not fio's."""
+        match = re.match(r'fio-(\d\S*)\s*\Z', text)
+        if match is None:
+            raise EngineError('E1', f"'{text.strip()}' is not the version of fio")
+        return match.group(1)
+
+
+def fio_argv(program: str, raw: str, form: str, *more: str) -> Tuple[str, ...]:
+    """fio reads raw + '.fio' and leaves raw + '.json'; form: 'json', or 'json+' with all latencies."""
+    return (program, '--eta=never', f'--output-format={form}', f'--output={raw}.json', *more, f'{raw}.fio')
+
+
+def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
+    """The options of all jobs, with those that every job file has, and of the job of each rank."""
+    sections = {'global': {**_EVERYWHERE, **options}, **{f'rank{rank}': own for rank, own in jobs.items()}}
+    lines = []
+    for name, own in sections.items():
+        lines += [f'[{name}]'] + [f'{key}={value}' for key, value in own.items()]
+    return '\n'.join(lines) + '\n'
+
+
+def randseed_of(seed: int, raw: str) -> int:
+    """Other data for every launch and every task, and the same again for the same plan (rule P4).
+
+    fio multiplies its randseed by the number of the job. So 0 gives every file the same data, 3 gives the first job
+    what 1 gave to the third, and an even number loses bits.
+    """
+    launch = os.path.basename(raw)
+    return int(hashlib.sha256(f'{seed} {launch}'.encode()).hexdigest()[:15], 16) | 1
+
+
+def report_of(outcome: Outcome) -> Any:
+    """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
+
+    A job that is killed leaves exit status 0 and error 0 (seen with 3.33), so an error line is a failure.
+    Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
+    """
+    if len(outcome.processes) != 1:
+        raise EngineError('T9', f'fio is one process, and the launch has {len(outcome.processes)}')
+    text = outcome.outputs[0] or ''
+    start = text.find('{\n')
+    said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
+    if outcome.exit_status:
+        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said)}')
+    errors = [line for line in said if line.startswith('fio: ')]
+    if errors:
+        raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
+    if start < 0:
+        raise EngineError('E1', f'fio left no JSON{_quoted(said)}')
+    try:
+        report, end = json.JSONDecoder().raw_decode(text, start)
+    except ValueError as error:
+        raise EngineError('E1', f"fio's JSON is cut short or damaged: {error}") from error
+    if text[end:].strip():
+        raise EngineError('E1', f"fio wrote '{text[end:].strip().splitlines()[0]}' after its JSON")
+    return report
+
+
+def jobs_of(report: Any, text: str) -> List[Any]:
+    """What the report says of each job of the job file, in their order.
+
+    Raises EngineError: T9 for other jobs; P15 where fio's own account of its options is not the job file.
+    """
+    names, options = zip(*_sections(text))
+    jobs = field(report, 'jobs', list)
+    if len(jobs) != len(names) - 1:
+        raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {len(names) - 1}')
+    ran = tuple(field(job, 'jobname', str) for job in jobs)
+    if ran != names[1:]:
+        whole = ' to '.join(sorted({names[1], names[-1]}))
+        raise EngineError('T9', f'fio ran the jobs {", ".join(ran)} instead of {whole}')
+    told = [field(report, 'global options', dict)] + [field(job, 'job options', dict) for job in jobs]
+    for name, planned, had in zip(names, options, told):
+        other = sorted(key for key in {*planned, *had} if planned.get(key) != had.get(key))
+        if other:
+            where = 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
+            raise EngineError(
+                'P15', f'fio ran {where} with {other[0]}={had.get(other[0])}, not {planned.get(other[0])}'
+            )
+    return jobs
+
+
+def starts_of(jobs: List[Any]) -> Optional[List[float]]:
+    """When each job started, in seconds since the first one; None where fio does not tell: it does from 3.36 on."""
+    starts_ms = [job.get('job_start') for job in jobs]
+    if any(type(start) is not int for start in starts_ms):
+        return None
+    return [(start - min(starts_ms)) / 1000.0 for start in starts_ms]
+
+
+def check_clock(seconds: float, process: ProcessTime) -> None:
+    """Raises EngineError E1 if fio claims more seconds than its process lived."""
+    lived_s = process.end_s - process.start_s
+    if seconds > lived_s * 1.01 + 2 * CLOCK_S:
+        raise EngineError('E1', f'fio claims {seconds:.3f} s in a process of {lived_s:.3f} s; its clock is wrong')
+
+
+def runtime_of(done: Any, rank: int) -> float:
+    """Seconds that a job ran; raises EngineError T12 if it ran for no time."""
+    runtime_ms = field(done, 'runtime', int)
+    if runtime_ms <= 0:
+        raise EngineError('T12', f'task {rank} is too short to measure: fio gives it no runtime')
+    return runtime_ms / 1000.0
+
+
+def field(data: Any, key: str, kind: Type[T]) -> T:
+    """What the report has under the key; raises EngineError E1 if it is not of this kind."""
+    value = data.get(key) if isinstance(data, dict) else None
+    if type(value) is not kind:
+        raise EngineError('E1', f"fio's JSON has no '{key}' where {kind.__name__} is expected")
+    return value
+
+
+def _sections(text: str) -> List[Tuple[str, Dict[str, str]]]:
+    found = []
+    for section in text.split('[')[1:]:
+        head, *lines = section.splitlines()
+        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
+    return found
+
+
+def _quoted(said: List[str]) -> str:
+    lines = [line for i, line in enumerate(said) if line.strip() and line not in said[:i]]
+    return f": '{' / '.join(lines[:3])}'" if lines else ''

@@ -1,0 +1,70 @@
+"""The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
+
+The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing and posix_semantics.
+"""
+
+import errno
+import json
+import socket
+from typing import List, Tuple
+
+from seatrial.engine import posix_calls, posix_listing, posix_semantics, posix_tree
+from seatrial.engine.barrier import Barrier, BarrierError, join
+from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.metric import Fact
+
+FAILED = 1  # its exit status
+FINDING = ('stat', 'read', 'remove', 'list')  # what an earlier launch has made
+
+
+def main(arguments: List[str]) -> int:
+    """The arguments: the file with the launch's Spec, and the rank of this task."""
+    path, rank = arguments[0], int(arguments[1])
+    with open(path, encoding='utf-8') as stream:
+        spec = from_json(Spec, json.load(stream))
+    report = _report(spec, rank)
+    print(json.dumps(to_json(report)), flush=True)
+    return FAILED if report.failed else 0
+
+
+def _report(spec: Spec, rank: int) -> Report:
+    host, tasks = socket.gethostname(), spec.point.tasks
+    work = Work(rank, tasks)
+    try:
+        with join(rank, tasks, host) as barrier:
+            work.barrier = barrier
+            work.hosts = _hosts(spec, barrier, host)
+            stop_collecting()
+            facts = _carry_out(spec, work)
+        return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts)
+    except Failure as error:
+        failed = Failed(error.rule, error.sentence)
+    except BarrierError as error:
+        failed = Failed('E1', str(error), aborted=True)
+    except OSError as error:
+        gone = error.errno == errno.ENOENT and spec.phase in FINDING
+        said = [work.doing, error.strerror or str(error), str(error.filename or '')]
+        failed = Failed('T17' if gone else 'E1', ': '.join(filter(None, said)))
+    return Report(rank, tasks, host, 0.0, {}, (), failed)
+
+
+def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
+    """Of all tasks, where anything depends on them."""
+    if spec.point.nodes < 2 and spec.point.kind != 'semantics':
+        return ()
+    hosts = barrier.exchange('meet', host)
+    return tuple(hosts[rank] for rank in range(spec.point.tasks))
+
+
+def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
+    point = spec.point
+    if point.kind == 'semantics':
+        return posix_semantics.carry_out(work)
+    if point.kind == 'operations':
+        posix_calls.carry_out(work, point)
+    elif spec.phase == 'list':
+        posix_listing.carry_out(work, spec.directory, point)
+    else:
+        posix_tree.carry_out(work, spec.phase, point, spec.directory)
+    return ()

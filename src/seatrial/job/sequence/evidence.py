@@ -1,0 +1,162 @@
+"""What the node itself sees of a launch: before it, that all is ready; after it, the evidence for the rules."""
+
+import os
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Engine, EngineError
+from seatrial.filesystem.base import FileSystem
+from seatrial.job.directory.rundir import RunDirectory
+from seatrial.job.sequence.eviction import evicted
+from seatrial.model.metric import Measurement
+from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
+from seatrial.model.record import Finding
+from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
+from seatrial.rules.places import short
+from seatrial.workload.access import writer_of
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import kind_of
+
+
+class Setup(NamedTuple):
+    """Where launches take place, and with what. counted: whether the kernel counts reads from storage on this target.
+
+    cold: whether this node's caches can be emptied, and the site allows it; kept: what answers from memory even then,
+    or why they cannot be emptied although the site allows it
+    """
+
+    plan: TrialPlan
+    engine: Engine
+    run: RunDirectory
+    driver: FileSystem
+    counted: bool
+    cold: bool
+    kept: str
+
+
+class Seen(NamedTuple):
+    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known."""
+
+    findings: Tuple[Finding, ...]
+    cache: str
+    storage_read_bytes: Optional[int]
+
+
+class Evidence:
+    """What is taken before and after a launch. nodes: that it is to run on, where they are named."""
+
+    def __init__(self, setup: Setup, launch: Launch, directory: str, nodes: Tuple[str, ...] = ()) -> None:
+        self._setup, self._directory, self._nodes = setup, directory, nodes
+        self._phase, self._point = launch
+        self._kind = kind_of(self._point.kind)
+        self._path = setup.run.path_of(directory)
+        # A node that is named need not be the one that the runner is on, whose caches and counters it sees.
+        self._here = self._point.nodes == 1 and not nodes
+        own = any(map(self._kind.makes, self._point.phases))
+        self._elsewhere = own and setup.engine.reads_elsewhere(self._point, self._phase)
+        self._before: Dict[str, int] = {}
+        self._fetched: Optional[int] = None
+        self._emptied, self._kept = False, ''
+
+    def make_ready(self, command: Command) -> None:
+        """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
+        self._command = command
+        for name in command.directories:
+            os.mkdir(os.path.join(self._path, name), 0o700)
+        if self._kind.moves_data:
+            self._check_files()
+        if self._kind.reads(self._phase):
+            if self._kind.moves_data:
+                self._forget_data()
+            else:
+                self._forget_metadata()
+
+    def seen(self, measurement: Measurement, read_bytes: int) -> Seen:
+        """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes."""
+        setup = self._setup
+        launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
+        if self._kind.moves_data:
+            launched = launched._replace(
+                kept=_read_own(measurement, self._point) if self._elsewhere else self._kept,
+                before=self._before,
+                after=setup.run.file_list(self._directory),
+                storage_read_bytes=self._from_storage(read_bytes),
+                data_rate=setup.engine.data_rate,
+            )
+        else:
+            launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere)
+            if self._may_count():
+                sizes = self._kind.makes(self._phase) and self._known_anyway()
+                launched = launched._replace(
+                    expected=setup.engine.entries(self._point, self._phase),
+                    counted=setup.run.file_count(self._directory, sizes),
+                )
+        return Seen(tuple(launch_findings(launched)), cache_state(launched), launched.storage_read_bytes)
+
+    def _check_files(self) -> None:
+        """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
+        files are: to write over them is another thing than to make them."""
+        self._before = self._setup.run.file_list(self._directory)
+        fault = None
+        if self._kind.needs_files(self._phase):
+            fault = files_fault(self._kind.files(self._point), self._before)
+        elif self._before:
+            number = f'{len(self._before)} files are' if len(self._before) > 1 else 'a file is'
+            fault = f'{number} there already ({min(self._before)})'
+        if fault is not None:
+            raise EngineError('T17', f'before the {self._phase} {fault}')
+
+    def _forget_data(self) -> None:
+        setup = self._setup
+        if self._here:
+            for file in self._kind.files(self._point):
+                setup.driver.forget(os.path.join(self._path, file.name))
+            if not setup.counted:
+                self._fetched = setup.driver.fetched_bytes(setup.plan.target.path)
+        elif not self._elsewhere:
+            self._kept = evicted(setup.plan, self._path, self._nodes) or ''
+
+    def _forget_metadata(self) -> None:
+        setup = self._setup
+        self._kept = setup.kept or setup.engine.warms(self._point, self._phase)
+        if setup.cold:
+            fault = setup.driver.empty_client_cache(self._path)
+            # The other nodes' caches are as they were.
+            self._emptied, self._kept = fault is None and self._point.nodes == 1, fault or self._kept
+
+    def _from_storage(self, read_bytes: int) -> Optional[int]:
+        """What was fetched for this launch: as the block layer counts for its processes, or the file system's client.
+
+        Of srun's tasks the block layer counts nothing here: they are not this process's descendants.
+        """
+        own = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
+        if self._setup.counted:
+            return read_bytes if own and self._here else None
+        if self._fetched is None:
+            return None
+        after = self._setup.driver.fetched_bytes(self._setup.plan.target.path)
+        # A client that has begun to count anew, after a reconnection, has counted less.
+        return None if after is None or after < self._fetched else after - self._fetched
+
+    def _may_count(self) -> bool:
+        """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only
+        the last phase that asks, and those after it; what is prepared for several points is counted by none."""
+        prepared = self._kind.preparations(self._setup.plan.points)
+        if prepared:
+            return len(prepared) == 1 and self._phase == prepared[0].phase
+        phases = self._point.phases
+        asking = [number for number, phase in enumerate(phases) if self._kind.reads(phase)]
+        return self._known_anyway() or not asking or phases.index(self._phase) >= asking[-1]
+
+    def _known_anyway(self) -> bool:
+        """Whether this node knows the entries already, or will forget them before it asks."""
+        return self._point.nodes == 1 or self._setup.cold
+
+
+def _read_own(measurement: Measurement, point: Point) -> str:
+    """Where a task read what its own node had written, because they do not fill node after node; or empty."""
+    hosts = {task.rank: short(task.host) for task in measurement.tasks}
+    for rank, host in sorted(hosts.items()):
+        if host and hosts.get(writer_of(point, rank)) == host:
+            return f'task {rank} read on {host} what was written there; have the launcher fill node after node'
+    return ''

@@ -1,0 +1,76 @@
+"""What becomes of a job that did not end by itself: Slurm is asked, and its answer kept beside the record."""
+
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.job.sequence.recorder import records_in, write_job_state
+from seatrial.model.plan import TrialPlan
+from seatrial.rules.case import cut_off
+from seatrial.scheduler.job_state import NO_ANSWER, JobState, State, job_state_of, may_go_on, sentence
+from seatrial.scheduler.partitions import SLURM
+
+TAIL_BYTES = 65536
+
+ASK_AGAIN_S = 2.0
+
+REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
+
+
+class Patience(NamedTuple):
+    """Seconds for which a job is waited for that ReFrame takes to have ended: in the queue, and after its begin."""
+
+    queue_s: float
+    job_s: float
+
+
+def job_limit_s(plan: TrialPlan) -> float:
+    """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
+    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
+
+
+def ask_job_state(
+    records: str, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
+) -> JobState | None:
+    """Ask why a job was cut off and keep the answer; of one that came to its own end nobody is asked.
+
+    Where squeue has failed, because slurmctld or munge was away for a moment, ReFrame 4.10 takes a job to have ended
+    that waits or runs (seen): then its end is waited for here.
+    output: what the job has printed on its standard error; known: of its end, besides what Slurm knows, or empty
+    Returns Slurm's answer, None if it was not asked.
+    """
+    if scheduler not in SLURM or not job:
+        return None
+    asked = time.time()
+    while True:
+        if not cut_off(records_in(records)):
+            return None
+        job_state = job_state_of(job, tail(output))
+        if not may_go_on(job_state) or time.time() >= _latest(records, job_state, asked, patience):
+            break
+        time.sleep(ASK_AGAIN_S)
+    write_job_state(records, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
+    return job_state
+
+
+def _latest(records: str, job_state: JobState, asked: float, patience: Patience) -> float:
+    """When the wait for a job that may go on ends; without an answer it is taken to run, as it may."""
+    start = records_in(records).start
+    if start is not None:
+        return start.started + patience.job_s
+    return asked + (patience.queue_s if job_state.state is State.PENDING else patience.job_s)
+
+
+def said_by_slurm(job_state: JobState) -> str:
+    """'Slurm says: cancelled by alice after 12 s', or why it says nothing."""
+    return sentence(job_state) if job_state.state in NO_ANSWER else f'Slurm says: {sentence(job_state)}'
+
+
+def tail(file: Path) -> str:
+    """The last TAIL_BYTES of a text; empty if it cannot be read."""
+    try:
+        with file.open('rb') as stream:
+            stream.seek(max(0, file.stat().st_size - TAIL_BYTES))
+            return stream.read().decode(errors='replace')
+    except OSError:
+        return ''

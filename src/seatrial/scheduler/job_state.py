@@ -1,0 +1,437 @@
+"""What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence.
+
+scontrol knows a job from its submission until MinJobAge (300 s by default) after its end. Who cancelled it only
+accounting knows, and slurmdbd is told some seconds later; which node failed srun tells the job. The states are those
+of squeue(1), the reasons those of https://slurm.schedmd.com/job_reason_codes.html. Seen with Slurm 22.05:
+tests/transcripts/slurm.
+"""
+
+import pwd
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from seatrial.model.ask import ask
+
+DEADLINE_S = 20.0
+"""For one question: slurmctld may be busy, stopped or gone."""
+
+SETTLE_S = 8.0
+"""How long a job that is about to end, and accounting that has not heard of its end, are asked again."""
+
+SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
+
+
+class State(str, Enum):
+    """How far a job came: the states of Slurm that a job can be seen in, and what else can be the answer.
+
+    UNKNOWN: it said something that cannot be read; NO_SUCH_JOB: it knows no such job; SILENT: it did not answer;
+    REFUSED: sbatch did not take the job
+    """
+
+    PENDING = 'PENDING'
+    RUNNING = 'RUNNING'
+    SUSPENDED = 'SUSPENDED'
+    COMPLETING = 'COMPLETING'
+    REQUEUED = 'REQUEUED'
+    COMPLETED = 'COMPLETED'
+    FAILED = 'FAILED'
+    CANCELLED = 'CANCELLED'
+    TIMEOUT = 'TIMEOUT'
+    DEADLINE = 'DEADLINE'
+    NODE_FAIL = 'NODE_FAIL'
+    BOOT_FAIL = 'BOOT_FAIL'
+    OUT_OF_MEMORY = 'OUT_OF_MEMORY'
+    PREEMPTED = 'PREEMPTED'
+    REVOKED = 'REVOKED'
+    UNKNOWN = 'unknown'
+    NO_SUCH_JOB = 'no such job'
+    SILENT = 'silent'
+    REFUSED = 'refused'
+
+
+class JobState(NamedTuple):
+    """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
+
+    elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts
+    restarts: None where it is not said (sacct); seven_bits: the exit code lacks its eighth bit (sacct)
+    """
+
+    state: State
+    exit_code: int | None = None
+    signal: int | None = None
+    by: str = ''
+    node: str = ''
+    reason: str = ''
+    nodes: str = ''
+    elapsed_s: int | None = None
+    limit_s: int | None = None
+    restarts: int | None = None
+    seven_bits: bool = False
+
+
+UNREADABLE = JobState(State.UNKNOWN)
+NO_ANSWER = (State.UNKNOWN, State.NO_SUCH_JOB, State.SILENT)
+"""In these Slurm has said nothing of the job; their sentences are about Slurm."""
+Names = Callable[[int], str]
+
+
+def name_of(uid: int) -> str:
+    """The user's name, else 'uid 1001'."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f'uid {uid}'
+
+
+def job_state_of(job: str, output: str = '') -> JobState:
+    """Ask Slurm what happened to a job; output is what the job has printed. Waits SETTLE_S for news at most."""
+    end = time.monotonic() + SETTLE_S
+    while True:
+        known = _asked(job)
+        if known.state not in _ABOUT_TO_END or time.monotonic() >= end:
+            return with_output(known, output)
+        time.sleep(1.0)
+
+
+def may_go_on(known: JobState) -> bool:
+    """Whether a job may still run or begin, as far as this says: Slurm says so, or is away and may come back."""
+    return known.state in _GOING_ON or (known.state is State.SILENT and known.reason != _MISSING)
+
+
+def of_scontrol(text: str) -> JobState:
+    """What `scontrol show job` says; UNKNOWN if it is cut short before all that is read was said."""
+    found = _pairs(text)
+    state = _state(found.get('JobState', ''))
+    code = _code(found.get('ExitCode', ''))
+    if state is State.UNKNOWN or code is None or not found.keys() >= _SCONTROL_NEEDS:
+        return UNREADABLE
+    nodes, restarts = found['NodeList'], found['Restarts']
+    return JobState(
+        state,
+        *code,
+        reason=_reason(found['Reason']),
+        nodes='' if nodes == '(null)' else nodes,
+        elapsed_s=_seconds(found['RunTime']),
+        limit_s=_seconds(found['TimeLimit']),
+        restarts=int(restarts) if restarts.isdecimal() else None,
+    )
+
+
+def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
+    """What `sacct -P` says of this job itself, its columns in any order; NO_SUCH_JOB if it has no line of it."""
+    lines = _whole_lines(text)
+    columns = lines[0].split('|') if lines else []
+    if not set(columns) >= set(SACCT_FIELDS):
+        return UNREADABLE
+    rows = [dict(zip(columns, line.split('|'), strict=False)) for line in lines[1:]]
+    row = next((each for each in reversed(rows) if each['JobID'] == job), None)
+    if row is None:
+        return JobState(State.NO_SUCH_JOB)
+    state = _state(row.get('State', ''))
+    code = _code(row.get('ExitCode', ''))
+    if state is State.UNKNOWN or code is None or len(row) < len(columns):
+        return UNREADABLE
+    by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
+    limit = row['TimelimitRaw']
+    return JobState(
+        state,
+        *code,
+        by=names(int(by.group(1))) if by else '',
+        reason=_reason(row['Reason']),
+        nodes='' if row['NodeList'] == 'None assigned' else row['NodeList'],
+        elapsed_s=int(row['ElapsedRaw']) if row['ElapsedRaw'].isdecimal() else None,
+        limit_s=60 * int(limit) if limit.isdecimal() else None,
+        seven_bits=True,
+    )
+
+
+def of_sbatch(text: str) -> JobState | None:
+    """What sbatch said when it did not take a job, or None if sbatch said nothing here."""
+    said = [match.group(1).strip() for match in re.finditer(r'^sbatch: (?:error: )?(.+)$', text, re.MULTILINE)]
+    if not said:
+        return None
+    failure = said[-1].removeprefix('Batch job submission failed: ')
+    if failure.startswith(_NO_CONTACT):
+        return JobState(State.SILENT, reason=_munge(said) or failure)
+    return JobState(State.REFUSED, reason=failure)
+
+
+def of_silence(text: str) -> JobState:
+    """Of a program of Slurm that ended with an error and said this."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any(line.endswith('Invalid job id specified') for line in lines):
+        return JobState(State.NO_SUCH_JOB)
+    said = lines[-1] if lines else 'it said nothing'
+    return JobState(State.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+
+
+def with_output(known: JobState, output: str) -> JobState:
+    """With what Slurm's own programs have told the job: that its memory was exceeded, which node failed.
+
+    Where Slurm polls the memory, and has no cgroups, a job that exceeds it is FAILED by signal 9 (seen).
+    """
+    if known.state is State.FAILED and _MEMORY.search(output):
+        return known._replace(state=State.OUT_OF_MEMORY)
+    node = _NODE_FAILURE.search(output)
+    if known.state is State.NODE_FAIL and not known.node and node:
+        return known._replace(node=node.group(1))
+    return known
+
+
+def merged(young: JobState, accounted: JobState) -> JobState:
+    """What scontrol says, and of sacct what only accounting knows. If scontrol knows nothing, what sacct says."""
+    if accounted.state in NO_ANSWER:
+        return young
+    if young.state in NO_ANSWER:
+        return accounted
+    if young.state in _ABOUT_TO_END and accounted.state not in (*_ABOUT_TO_END, State.PENDING):
+        return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
+    if young.state is not accounted.state:
+        return young  # accounting has not heard of the end
+    return young._replace(by=accounted.by)
+
+
+def sentence(known: JobState) -> str:
+    """What happened, in a sentence without its full stop; nothing in it is guessed."""
+    said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
+    started_again = known.restarts and known.nodes and known.state not in (State.PENDING, State.REQUEUED)
+    return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
+
+
+def _asked(job: str) -> JobState:
+    young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
+    if young.state in (State.COMPLETED, State.FAILED, State.TIMEOUT, State.OUT_OF_MEMORY, State.PENDING):
+        return young  # accounting has nothing to add
+    if young.reason == _MISSING:
+        return young  # nor is there a sacct without Slurm
+    accounted = _accounted(job)
+    if young.state is State.CANCELLED and accounted.state in _ABOUT_TO_END:
+        time.sleep(2.0)  # told within 2 s (seen)
+        accounted = _accounted(job)
+    return merged(young, accounted)
+
+
+def _accounted(job: str) -> JobState:
+    argv = ['sacct', '-P', f'--jobs={job}', f'--format={",".join(SACCT_FIELDS)}']
+    return _answer(argv, lambda text: of_sacct(text, job))
+
+
+def _answer(argv: list[str], read: Callable[[str], JobState]) -> JobState:
+    answer = ask(argv, DEADLINE_S)
+    if answer is None:
+        return JobState(State.SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
+    if answer.exit_status is None:
+        # Without munge scontrol says why and tries again for minutes.
+        reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
+        return JobState(State.SILENT, reason=reason)
+    if answer.exit_status != 0:
+        return of_silence(answer.stderr + answer.stdout)
+    return read(answer.stdout)
+
+
+_MISSING = 'scontrol is not on the PATH'
+_NO_CONTACT = (
+    'Protocol authentication error',
+    'Unable to contact slurm controller',
+    'Socket timed out',
+    'Zero Bytes were transmitted',
+)
+_ABOUT_TO_END = (State.RUNNING, State.COMPLETING, State.SUSPENDED)
+_GOING_ON = (*_ABOUT_TO_END, State.PENDING, State.REQUEUED)
+# WorkDir comes after all that is read: without it the text is cut short.
+_SCONTROL_NEEDS = frozenset(('Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'))
+_MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
+_NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
+
+
+def _munge(lines: Iterable[str]) -> str:
+    """What Slurm's programs say of a munge that does not serve them; its last words tell why."""
+    said = next((line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), '')
+    return f'munge does not serve this host: {said.strip()}' if said else ''
+
+
+def _whole_lines(text: str) -> list[str]:
+    return text[: text.rfind('\n') + 1].splitlines()
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The first value of each key; not of the first line, which has the job's name, and that may hold anything."""
+    found: dict[str, str] = {}
+    for line in _whole_lines(text)[1:]:
+        for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
+            found.setdefault(key, value)
+    return found
+
+
+def _state(word: str) -> State:
+    """The first word counts: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
+    match = re.match(r'[A-Z_]+', word)
+    try:
+        return State(match.group()) if match else State.UNKNOWN
+    except ValueError:
+        return State.UNKNOWN
+
+
+def _code(text: str) -> tuple[int, int] | None:
+    match = re.fullmatch(r'(\d+):(\d+)', text)
+    return (int(match.group(1)), int(match.group(2))) if match else None
+
+
+def _reason(text: str) -> str:
+    return '' if text in ('None', '(null)', 'None assigned', 'Unknown') else text
+
+
+def _seconds(text: str) -> int | None:
+    """Of [days-]hours:minutes:seconds; None for UNLIMITED and the like."""
+    match = re.fullmatch(r'(?:(\d+)-)?(\d+):(\d+):(\d+)', text)
+    if not match:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return 86400 * days + 3600 * hours + 60 * minutes + seconds
+
+
+def _after(known: JobState) -> str:
+    return '' if known.elapsed_s is None else f' after {_span(known.elapsed_s)}'
+
+
+def _span(seconds: int) -> str:
+    return f'{seconds} s' if seconds < 600 else f'{seconds // 60} min'
+
+
+def _failed(known: JobState) -> str:
+    if known.signal == _NO_OUTPUT and known.nodes:
+        return f'failed to launch (0:{_NO_OUTPUT}), as a job does whose output file or folder cannot be opened'
+    if known.signal:
+        return f'died of signal {known.signal}{_signal_name(known.signal)}{_after(known)}'
+    code = known.exit_code or 0
+    if known.seven_bits:
+        return f'failed with exit code {code} or {code + 128} (sacct keeps seven bits of it){_after(known)}'
+    died = f', as after signal {code - 128}{_signal_name(code - 128)}' if code > 128 else ''
+    return f'failed with exit code {code}{died}{_after(known)}'
+
+
+_NO_OUTPUT = 53  # seen with an output file and with a working folder that cannot be had
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f' ({signal.Signals(number).name})'
+    except ValueError:
+        return ''
+
+
+def _cancelled(known: JobState) -> str:
+    by = f'cancelled by {known.by}' if known.by else 'cancelled, accounting does not say by whom,'
+    if known.nodes:
+        return f'{by}{_after(known)}'.removesuffix(',')
+    waited = _why_waiting(known)
+    if known.restarts is None:
+        return f'{by} while it waited: {waited}'
+    return f'{_not_started(known)}: {waited}; {by.removesuffix(",")}'
+
+
+def _pending(known: JobState) -> str:
+    return f'{_not_started(known)}: {_why_waiting(known)}; it still waits'
+
+
+def _not_started(known: JobState) -> str:
+    if known.restarts:
+        return f'requeued{" " + str(known.restarts) + " times" if known.restarts > 1 else ""} and not started again'
+    return 'never started' if known.restarts == 0 else 'not running'
+
+
+def _timed_out(known: JobState) -> str:
+    limit = f', its time limit was {_span(known.limit_s)}' if known.limit_s is not None else ''
+    return f'timed out{_after(known)}{limit}'
+
+
+def _node_failed(known: JobState) -> str:
+    if known.node:
+        return f'node {known.node} failed{_after(known)}'
+    which = (
+        f': it is {known.nodes}'
+        if re.fullmatch(r'[^\[,]+', known.nodes)
+        else f', which one of {known.nodes} is not said'
+    )
+    return f'a node failed{_after(known)}{which if known.nodes else ""}'
+
+
+def _refused(known: JobState) -> str:
+    meaning = next((words for said, words in _REFUSALS.items() if known.reason.startswith(said)), '')
+    return f'never started: sbatch refused it: {known.reason}{f" ({meaning})" if meaning else ""}'
+
+
+def _why_waiting(known: JobState) -> str:
+    """Slurm's reason in words; Slurm's own word where there are none."""
+    word, _, rest = known.reason.partition(',_UnavailableNodes:')
+    words = _REASONS.get(word)
+    if words is None and word.startswith(('QOS', 'Assoc')):
+        words = f'a limit of its {"QOS" if word.startswith("QOS") else "account"} ({word})'
+    if words is None:
+        words = f"Slurm's reason is {word}" if word else 'Slurm gives no reason'
+    return f'{words} ({rest})' if rest.strip('()') else words
+
+
+_WORDS: Mapping[State, str] = {
+    State.COMPLETED: 'completed with exit code 0',
+    State.DEADLINE: 'ended by Slurm because its deadline had come',
+    State.BOOT_FAIL: 'a node did not boot for it',
+    State.OUT_OF_MEMORY: 'ran out of memory',
+    State.PREEMPTED: 'preempted by another job',
+    State.REVOKED: 'taken by another cluster of the federation',
+    State.RUNNING: 'it still runs',
+    State.SUSPENDED: 'it is suspended',
+    State.COMPLETING: 'it is ending, and how is not said yet',
+}
+_SENTENCES: Mapping[State, Callable[[JobState], str]] = {
+    State.FAILED: _failed,
+    State.CANCELLED: _cancelled,
+    State.TIMEOUT: _timed_out,
+    State.NODE_FAIL: _node_failed,
+    State.PENDING: _pending,
+    State.REQUEUED: _pending,
+    State.REFUSED: _refused,
+    State.UNKNOWN: lambda known: 'what Slurm says of the job cannot be read',
+    State.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
+    State.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
+}
+_DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
+_REASONS: Mapping[str, str] = {
+    _DOWN: 'the nodes that it needs are down, drained or reserved',
+    'ReqNodeNotAvail': 'nodes that it needs are not available',
+    'BeginTime': 'its begin time had not come',
+    'Dependency': 'a job that it depends on had not ended',
+    'DependencyNeverSatisfied': 'a job that it depends on did not end as it had to',
+    'JobHeldUser': 'held by its user',
+    'JobHeldAdmin': 'held by an administrator',
+    'Licenses': 'a licence that it needs was not free',
+    'Resources': 'the nodes that it needs were not free',
+    'Priority': 'jobs of a higher priority came first',
+    'Reservation': 'its reservation had not begun',
+    'ReservationDeleted': 'its reservation was deleted',
+    'PartitionDown': 'its partition is down',
+    'PartitionInactive': 'its partition is inactive',
+    'PartitionNodeLimit': 'it asks for more nodes than its partition allows',
+    'PartitionTimeLimit': 'it asks for more time than its partition allows',
+    'BadConstraints': 'no nodes have what it asks for (BadConstraints)',
+    'AccountNotAllowed': 'its account may not use the partition',
+    'InvalidAccount': 'there is no such account',
+    'InvalidQOS': 'there is no such QOS',
+    'JobHoldMaxRequeue': 'held after too many requeues',
+    'launch_failed_requeued_held': 'held after its launch failed',
+}
+_REFUSALS: Mapping[str, str] = {
+    'Invalid feature specification': 'no node has such a constraint',
+    'Invalid license specification': 'no such licence, or fewer of it',
+    'Invalid partition name specified': 'no such partition',
+    'Invalid qos specification': 'no such QOS, or not for this account',
+    'Invalid account or account/partition combination': 'no such account, or not in this partition',
+    'Node count specification invalid': 'more nodes than there are, or than the partition allows',
+    'More processors requested than permitted': 'more tasks than its nodes, or the whole partition, have processors',
+    'Requested node configuration is not available': 'no nodes are as it asks, or there are fewer of them',
+    'Requested reservation is invalid': 'no such reservation',
+}

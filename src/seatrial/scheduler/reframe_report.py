@@ -1,0 +1,79 @@
+"""Why jobs did not end by themselves that ReFrame gave up on before their checks could ask: from ReFrame's report."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from seatrial.job.sequence.recorder import records_in, write_job_state
+from seatrial.model.plan import TrialPlan
+from seatrial.rules.case import cut_off
+from seatrial.scheduler.job_end import said_by_slurm, tail
+from seatrial.scheduler.job_state import State, job_state_of, of_sbatch
+from seatrial.scheduler.partitions import SLURM
+
+REFRAME, REPORT = 'reframe', 'report.json'
+"""The folder of ReFrame in that of the session, and its report in it."""
+
+OUTPUT = 'reframe.out'
+"""What ReFrame has printed, in the folder of the session."""
+
+_STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by user).+)$', re.MULTILINE)
+
+
+def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
+    """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
+
+    Once Slurm does not answer it is not asked again: every question would last until its deadline.
+    folder: of the session
+    """
+    tests = _tests(folder / REFRAME / REPORT)
+    stopped = _stopped(folder / OUTPUT)
+    silence = ''
+    for plan in plans:
+        records = records_in(plan.records)
+        if not cut_off(records) or records.job_state:
+            continue
+        test = tests.get(plan.case.name, {})
+        said = [_said_by_reframe(test) or stopped]
+        # Where ReFrame was ended, and left no report, the record itself names the job.
+        job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
+        if job and (not test or test.get('scheduler') in SLURM):
+            if not silence:
+                job_state = job_state_of(job, _output(test))
+                silence = said_by_slurm(job_state) if job_state.state is State.SILENT else ''
+            said.append(silence or said_by_slurm(job_state))
+        whole = '; '.join(each for each in said if each)
+        if whole:
+            write_job_state(plan.records, whole, job)
+
+
+def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
+    """ReFrame's entries by the name of their case, of several the last; none if there is no report."""
+    try:
+        runs = json.loads(file.read_text())['runs']
+        return {str(test['case']): test for run in runs for test in run['testcases'] if 'case' in test}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def _said_by_reframe(test: Mapping[str, Any]) -> str:
+    """Its reason in one line; nothing after the job, where it repeats what the check itself said."""
+    reason = str(test.get('fail_reason') or '').strip()
+    if not reason or test.get('fail_phase') in ('sanity', 'performance'):
+        return ''
+    refused = of_sbatch(reason)
+    if refused is not None:
+        return said_by_slurm(refused)
+    return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'
+
+
+def _stopped(file: Path) -> str:
+    """Why ReFrame gave up all that was left, where nobody had told it to: then its report has no reasons."""
+    said = _STOPPED.findall(tail(file))
+    return f'ReFrame says: {said[-1]}' if said else ''
+
+
+def _output(test: Mapping[str, Any]) -> str:
+    return tail(Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or ''))

@@ -1,0 +1,112 @@
+"""A scheduled trial: what its jobs and files are called, and what is enabled."""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from seatrial.scheduler.queue import QueueError, jobs_named
+from seatrial.site.calendar import Calendar
+from seatrial.site.model import Site
+
+ALONE_S = 300.0
+"""Longer than questions to a Slurm that does not answer, or a command that tells people, take in another process."""
+
+POLL_S = 0.2
+
+
+class Scheduled(NamedTuple):
+    """What `seatrial schedule --install` has put into force. since: Unix time; form: 'scrontab' or 'sbatch'."""
+
+    calendar: Calendar
+    since: float
+    form: str
+
+
+def title_of(site: Site, profile: str) -> str:
+    """What a scheduled trial is called in the names of its files."""
+    return f'seatrial-{re.sub(r"[^A-Za-z0-9_.-]", "-", site.name)}-{profile}'
+
+
+def series_of(site: Site, profile: str) -> Path:
+    """What names a scheduled trial: the path of its files in the state directory, without their ends."""
+    return Path(site.state) / 'schedule' / title_of(site, profile)
+
+
+def job_name(series: Path) -> str:
+    """The name of its jobs, which no other series of the user has: sites of one name have other state directories."""
+    return f'{series.name}-{hashlib.sha256(os.fsencode(series)).hexdigest()[:6]}'
+
+
+def file_of(series: Path, end: str) -> Path:
+    """One of the files of a scheduled trial."""
+    return series.with_name(f'{series.name}{end}')
+
+
+def scheduled(series: Path) -> Scheduled | None:
+    """What is in force, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
+    file = file_of(series, '.json')
+    try:
+        data = json.loads(file.read_text())
+        hour, minute, days = data['calendar']
+        return Scheduled(Calendar(hour, minute, tuple(days)), data['since'], data['form'])
+    except FileNotFoundError:
+        return None
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f'{file} cannot be read; remove it, then seatrial schedule --install again') from None
+
+
+def metrics_file(site: Site, profile: str) -> Path:
+    """In a folder of its own, which node_exporter can be pointed to."""
+    return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
+
+
+def queue_words(series: Path) -> str:
+    """What the queue has of its jobs, or what Slurm says instead; empty on a host without Slurm."""
+    if shutil.which('squeue') is None:
+        return ''
+    name = job_name(series)
+    try:
+        jobs = jobs_named(name)
+    except QueueError as error:
+        return f'does not tell: {error}'
+    return '; '.join(job.words for job in jobs) or f'has no job {name}: seatrial schedule --install puts it back'
+
+
+def put(file: Path, text: str) -> None:
+    """Write a small file whole and rename it into place; its folder is made. Raises OSError."""
+    file.parent.mkdir(exist_ok=True)
+    temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
+    temporary.write_text(text)
+    temporary.replace(file)
+
+
+@contextmanager
+def alone(file: Path) -> Iterator[None]:
+    """Wait until no other process is here with this file, ALONE_S at most.
+
+    Where a file system has no locks it goes on at once: what is done here must be done, if need be twice.
+    """
+    with ExitStack() as held:
+        with suppress(OSError):
+            file.parent.mkdir(exist_ok=True)
+            _lock(held.enter_context(file.open('a')))
+        yield
+
+
+def _lock(stream: TextIO) -> None:
+    """Raises OSError where the file system has no locks."""
+    end = time.monotonic() + ALONE_S
+    while time.monotonic() < end:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(POLL_S)

@@ -1,0 +1,151 @@
+"""The jobs of sessions that are still in Slurm's queue: cancelled at the end of theirs, found by `seatrial clean`."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rich.console import Console
+
+from seatrial.job.directory.orphans import leader_alive
+from seatrial.scheduler.partitions import SLURM
+from seatrial.scheduler.queue import DEADLINE_S, QueueError, asked
+from seatrial.site.load import partitions_in
+from seatrial.site.model import SETTINGS_FILE, Site
+
+COMMENT = 'seatrial:'
+"""What the comment of a job of Slurm begins with; the session's id follows."""
+
+ASK_S = 60.0
+"""How long a Slurm is asked that does not answer: as long as slurmctld takes to start again."""
+
+END_S = 120.0
+"""How long the end of cancelled jobs is waited for: KillWait (30 s by default), an epilog, the removal of files."""
+
+LONGEST_S = ASK_S + END_S + 3 * DEADLINE_S
+"""The most that the end of a session waits for Slurm: the last question of each of its waits may be answered late."""
+
+POLL_S = 1.0
+
+_SESSION = re.compile(rf'(?:^|[\s,;]){re.escape(COMMENT)}([0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}})(?=$|[\s,;])')
+_FORMAT = '%i|%U|%T|%N|%k'
+
+
+class SessionJob(NamedTuple):
+    """A job in the queue that a session of this user has submitted. nodes: in Slurm's notation, empty before it runs.
+
+    alive: why its session is taken to be alive, or None
+    """
+
+    id: str
+    session: str
+    state: str
+    nodes: str
+    alive: str | None
+
+    @property
+    def words(self) -> str:
+        """'job 12 of session 20261121T020638-9f3a1c, running on n1'."""
+        where = f' on {self.nodes}' if self.nodes else ''
+        return f'job {self.id} of session {self.session}, {self.state.lower()}{where}'
+
+
+def comment_option(session: str) -> str:
+    """The option of sbatch that marks a job as the session's, so that it can be found when its session is dead."""
+    return f'--comment={COMMENT}{session}'
+
+
+def has_queue(site: Site) -> bool:
+    """Whether the site's jobs are Slurm's, and Slurm can be asked from here."""
+    return shutil.which('squeue') is not None and submits_to_slurm(site)
+
+
+def submits_to_slurm(site: Site) -> bool:
+    """Whether one of the partitions that the site's trials name has jobs of Slurm."""
+    partitions = partitions_in(site.folder / SETTINGS_FILE)
+    return any(partitions.get(name, {}).get('scheduler') in SLURM for name in site.trial_file.partitions)
+
+
+def has_one_queue(site: Site) -> bool:
+    """Whether squeue, asked here, shows the jobs of all partitions: none of them submits to another cluster."""
+    partitions = partitions_in(site.folder / SETTINGS_FILE)
+    access = [str(option) for name in site.trial_file.partitions for option in partitions[name].get('access', ())]
+    return not any(option.startswith(('-M', '--cluster')) for option in access)
+
+
+def jobs_of_sessions(site: Site) -> list[SessionJob]:
+    """This user's jobs that bear the mark of a session of this site and have not ended. Raises QueueError."""
+    text = asked('squeue', '--noheader', f'--user={os.geteuid()}', f'--format={_FORMAT}')
+    jobs = read_jobs(text, os.geteuid(), lambda session: leader_alive(site.state, session))
+    return [job for job in jobs if site.session_folder(job.session).is_dir()]
+
+
+def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[SessionJob]:
+    """What squeue has printed of jobs in _FORMAT; those of other users and without a session's mark are left out."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split('|', 4)
+        mark = _SESSION.search(fields[-1])
+        if len(fields) == 5 and fields[1] == str(user) and mark:
+            number, _, state, nodes, _ = fields
+            found.append(SessionJob(number, mark.group(1), state, nodes, alive(mark.group(1))))
+    return found
+
+
+def cancel(
+    screen: Console,
+    site: Site,
+    jobs: Sequence[SessionJob],
+    told: Callable[[Sequence[SessionJob]], None] | None = None,
+) -> list[SessionJob]:
+    """Cancel jobs and wait for their end, END_S at most; those that are left. Raises QueueError.
+
+    told: is called with those of which Slurm has just taken the cancellation
+    """
+    numbers = {job.id for job in jobs}
+    left = list(jobs)
+    is_told = False
+    end = time.monotonic() + END_S
+    while left and time.monotonic() < end:
+        to_tell = [job for job in left if job.state != 'COMPLETING']
+        if to_tell and not is_told:
+            is_told = True
+            # Of this user alone, should a number have been given to another job meanwhile.
+            asked('scancel', f'--user={os.geteuid()}', *(job.id for job in to_tell))
+            if told is not None:
+                told(to_tell)
+        time.sleep(POLL_S)
+        left = [job for job in jobs_of_sessions(site) if job.id in numbers]
+    for job in left:
+        screen.print(f'{job.words}, does not end; `scontrol show job {job.id}` says more', soft_wrap=True)
+    return left
+
+
+def cancel_all(screen: Console, site: Site, session: str) -> None:
+    """Cancel what the session still has in the queue, and wait for its end: nothing of it works on unseen.
+
+    There is something where ReFrame has lost sight of a job or was killed, or the session was told to stop.
+    """
+    if not has_queue(site):
+        return
+    end = time.monotonic() + ASK_S
+    said: set[str] = set()
+
+    def say(jobs: Sequence[SessionJob]) -> None:
+        for job in jobs:
+            if job.id not in said:
+                said.add(job.id)
+                screen.print(f'cancelled at the end of its session: {job.words}', soft_wrap=True)
+
+    while True:
+        try:
+            jobs = [job for job in jobs_of_sessions(site) if job.session == session]
+            cancel(screen, site, jobs, say)
+            return
+        except QueueError as error:
+            if time.monotonic() >= end:
+                screen.print(f'whether jobs are left is not known: {error}; later `seatrial clean`', soft_wrap=True)
+                return
+            time.sleep(POLL_S)

@@ -1,0 +1,91 @@
+"""The jobs that follow in a scheduled series.
+
+Without scrontab two jobs of the script wait in the queue at any time, each with the time that it is due as its
+argument: one that dies before it has submitted its successor does not end the series. Successors come before all
+else, from what is enabled alone: neither a fault of the site's files nor a full disk ends the series.
+"""
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.scheduler import queue
+from seatrial.scheduler.series import alone, file_of, job_name, scheduled
+from seatrial.site.calendar import Calendar
+
+AHEAD = 2
+"""Jobs of the script in the queue."""
+
+
+class Successors(NamedTuple):
+    """The jobs that follow. done, faults: what was submitted and what went wrong, in sentences."""
+
+    done: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def see_to_successors(series: Path, due: str) -> Successors:
+    """Put the next jobs into the queue; once it is out of force there are none to come. Prints and raises nothing."""
+    try:
+        with alone(queue_lock(series)):
+            plan = scheduled(series)
+            if plan is None or plan.form != 'sbatch':
+                return Successors()
+            # The clocks of Slurm's controller and of this node differ: not the time at which this job itself was due.
+            after = max(datetime.now().astimezone(), datetime.fromisoformat(due).astimezone())
+            return Successors(done=tuple(keep_in_queue(series, plan.calendar, after)))
+    except (OSError, ValueError, queue.QueueError) as error:
+        return Successors(faults=(f'the next runs could not be put into the queue: {error}',))
+
+
+def script_of(series: Path) -> Path:
+    """The script where there is no scrontab."""
+    return file_of(series, '.sbatch')
+
+
+def queue_lock(series: Path) -> Path:
+    """Who changes what is in the queue is alone with it."""
+    return file_of(series, '.queue.lock')
+
+
+def waiting(series: Path) -> list[queue.Job]:
+    """This user's jobs of the script that have not begun. Raises QueueError."""
+    script = str(script_of(series))
+    return [
+        job
+        for job in queue.jobs_named(job_name(series))
+        if job.state == 'PENDING' and job.uid == os.geteuid() and job.command.startswith(script)
+    ]
+
+
+def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str]:
+    """See that the next jobs are in the queue; what was submitted, in sentences. Raises QueueError."""
+    script, jobs = str(script_of(series)), waiting(series)
+    there = {job.command.removeprefix(script).strip() for job in jobs}
+    wanted = [_argument(due) for due in calendar.after(after, AHEAD)]
+    missing = [due for due in wanted if due not in there]
+    if missing and max(there, default='') > missing[0]:
+        # A job with a higher number waits for one with a lower (singleton), also where it is due earlier.
+        queue.cancel_pending(jobs)
+        jobs, missing = [], wanted
+    # Their number counts, too: jobs whose argument a site's plugin has changed must not pile up.
+    return [
+        f'job {queue.submit(script, due, due)} is in the queue for {due}'
+        for due in missing[: max(0, AHEAD - len(jobs))]
+    ]
+
+
+def superseded(series: Path, due: str) -> bool:
+    """Whether a job begins so late that its successor is due too, which begins as soon as this one ends."""
+    try:
+        plan = scheduled(series)
+        own = datetime.fromisoformat(due).astimezone()
+    except (OSError, ValueError):
+        return False
+    return plan is not None and bool(plan.calendar.between(own, datetime.now().astimezone()))
+
+
+def _argument(due: datetime) -> str:
+    """The form that sbatch --begin takes, in this host's time zone."""
+    return f'{due:%Y-%m-%dT%H:%M:%S}'

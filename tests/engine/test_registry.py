@@ -1,0 +1,163 @@
+"""Which engine carries a case out, and what is said of those that do not."""
+
+import pytest
+
+from seatrial.engine.dd import Dd
+from seatrial.engine.fio import Fio
+from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.posixops import PosixOps
+from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called
+from seatrial.model.plan import EngineChoice
+from seatrial.site.model import DEFAULT_ENGINES
+from seatrial.workload.access import data_access
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.registry import KINDS
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.tree import metadata_tree
+
+
+def placed(workload, label, nodes=1):
+    return workload._replace(label=label, nodes=nodes, tasks=2, tasks_per_node=2 // nodes)
+
+
+READ = placed(data_access('single', operations=('read',), transfer_size=4096, bytes_per_task=8192), '4KiB')
+WRITE_AND_READ = placed(data_access('multiple', transfer_size=4096, bytes_per_task=8192), '4KiB')
+TWO_NODES = READ._replace(label='2tasks', nodes=2, tasks_per_node=1)
+FIO, DD = EngineChoice('fio', 'fio'), EngineChoice('dd', '/opt/dd')
+FLAT = placed(metadata_tree(('create', 'stat', 'remove'), files_per_directory=10), 'flat')
+BOTH = FLAT._replace(label='both', empties_per_directory=10)
+
+
+def installed(*programs):
+    return lambda program: f'/found/{program}' if program in programs else None
+
+
+def test_every_engine_is_found_by_its_name_and_each_of_its_kinds():
+    for engine in ENGINES:
+        assert [by_name(engine.name, kind) for kind in engine.kinds] == [engine] * len(engine.kinds)
+
+
+def test_no_two_engines_of_a_name_share_a_kind():
+    of_all = [(engine.name, kind) for engine in ENGINES for kind in engine.kinds]
+    assert len(set(of_all)) == len(of_all)
+
+
+def test_every_kind_has_an_engine_and_every_engine_a_kind():
+    assert {kind for engine in ENGINES for kind in engine.kinds} == set(KINDS)
+    assert all(engine.kinds for engine in ENGINES)
+
+
+def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
+    assert sorted(NAMES) == sorted({engine.name for engine in ENGINES})
+    assert NAMES == DEFAULT_ENGINES
+
+
+@pytest.mark.parametrize(
+    ('name', 'kinds'),
+    [
+        ('ior', {'access'}),
+        ('dd', {'access'}),
+        ('mdtest', {'tree'}),
+        ('posixops', {'tree', 'listing', 'operations', 'semantics'}),
+        ('fio', {'access', 'tree'}),
+    ],
+)
+def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
+    assert {kind for kind in KINDS if by_name(name, kind)} == kinds
+    assert {engine.name for engine in engines_called(name)} == {name}
+
+
+@pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
+def test_an_unknown_name_is_refused_with_the_known_ones(find):
+    with pytest.raises(ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops"):
+        find('fi')
+
+
+def test_the_first_that_can_is_chosen_with_the_path_that_was_found():
+    chosen = choose([FIO, DD], [READ], installed('fio', '/opt/dd'))
+    assert isinstance(chosen.engine, Fio)
+    assert (chosen.program, chosen.skipped) == ('/found/fio', ())
+
+
+def test_the_order_of_the_candidates_decides():
+    chosen = choose([DD, FIO], [READ], installed('fio', '/opt/dd'))
+    assert isinstance(chosen.engine, Dd)
+
+
+def test_one_that_is_not_installed_is_skipped_by_name():
+    chosen = choose([FIO, DD], [READ], installed('/opt/dd'))
+    assert isinstance(chosen.engine, Dd)
+    assert chosen.skipped == ('fio: not installed (fio)',)
+
+
+def test_one_that_cannot_is_skipped_with_its_reason_and_the_point():
+    chosen = choose([DD, FIO], [WRITE_AND_READ], installed('fio', '/opt/dd'))
+    assert isinstance(chosen.engine, Fio)
+    assert chosen.skipped == ('dd: cannot write incompressible data faster than /dev/urandom gives it (4KiB)',)
+
+
+def test_one_point_that_an_engine_cannot_do_is_enough_to_skip_it():
+    chosen = choose([DD], [READ, TWO_NODES], installed('/opt/dd'))
+    assert [why for why in chosen.skipped if why.startswith('dd: ') and why.endswith('(2tasks)')]
+
+
+def test_a_point_that_contradicts_itself_is_for_no_engine():
+    both = READ._replace(phases=('write', 'read'))
+    why = 'cannot do what contradicts itself: operations: all tasks would write the whole of one file over each other'
+    assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
+
+
+def test_where_none_can_no_engine_is_chosen_and_every_reason_is_kept():
+    chosen = choose([FIO, DD], [WRITE_AND_READ], installed('/opt/dd'))
+    assert (chosen.engine, chosen.program, len(chosen.skipped)) == (None, '', 2)
+
+
+def test_an_unknown_candidate_is_an_error_and_is_not_skipped():
+    with pytest.raises(ValueError, match='is not an engine'):
+        choose([EngineChoice('fi', 'fio'), FIO], [READ], installed('fio'))
+
+
+# Metadata
+
+
+ALL = tuple(EngineChoice(name, name) for name in NAMES)
+
+
+def test_engines_of_another_kind_are_not_said_to_be_skipped():
+    assert choose(ALL, [READ], installed()).skipped == (
+        'ior: not installed (ior)',
+        'fio: not installed (fio)',
+        'dd: not installed (dd)',
+    )
+    assert choose(ALL, [FLAT], installed()).skipped == (
+        'mdtest: not installed (mdtest)',
+        'fio: not installed (fio)',
+        'posixops: not installed (python3)',
+    )
+
+
+def test_the_name_fio_is_another_engine_for_files():
+    assert isinstance(choose([FIO], [FLAT], installed('fio')).engine, FioFiles)
+
+
+def test_an_engine_that_is_part_of_seatrial_is_where_its_interpreter_is():
+    chosen = choose(ALL, [placed(posix_operations(10, 1), 'one')], installed('python3'))
+    assert isinstance(chosen.engine, PosixOps)
+    assert chosen.program == '/found/python3'
+
+
+def test_a_program_of_the_site_is_taken_before_the_engines_own():
+    own = EngineChoice('posixops', '/opt/python3.12')
+    assert (
+        choose([own], [placed(posix_semantics(), 'probe')], installed('/opt/python3.12')).program
+        == '/found//opt/python3.12'
+    )
+    assert choose([own], [placed(posix_semantics(), 'probe')], installed('python3')).skipped == (
+        'posixops: not installed (/opt/python3.12)',
+    )
+
+
+def test_one_engine_measures_all_points_of_a_metadata_case():
+    chosen = choose(ALL, [FLAT, BOTH], installed('fio', 'python3'))
+    assert isinstance(chosen.engine, PosixOps)
+    assert chosen.skipped == ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)')

@@ -1,0 +1,212 @@
+"""Rules after each launch of metadata: are the entries there, was it work, and from whose memory was it answered?"""
+
+import pytest
+
+from seatrial.model.metric import Fact, Measurement, rate
+from seatrial.model.plan import StoppingRule
+from seatrial.rules.launch import MAX_IDLE, QUANTA, FileCount, Launched, cache_state, launch_findings
+from seatrial.rules.registry import RULES
+from seatrial.workload.base import Entries
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.semantics import posix_semantics
+
+CLOCK_S = 1e-3
+SECONDS = 2.0
+THERE = Entries(1, 2000, 0)
+
+
+@pytest.fixture
+def create(tree_plan):
+    made = rate('file_create', 2000, SECONDS, '1000.0', (1.9, SECONDS))
+    measurement = Measurement((made,), 2, ('node1',), CLOCK_S)
+    launched = Launched(tree_plan, tree_plan.points[0], 'create', measurement)
+    return launched._replace(expected=THERE, counted=FileCount(1, 2000, {0: 2000}))
+
+
+@pytest.fixture
+def stat(create):
+    """Statted at the servers: this node has forgotten what it made."""
+    return create._replace(phase='stat', counted=create.counted._replace(sizes=None), emptied=True)
+
+
+def broken(launched):
+    return [each.rule for each in launch_findings(launched)]
+
+
+def said(launched):
+    (found,) = launch_findings(launched)
+    return found.sentence
+
+
+def measured(launched, **fields):
+    return launched._replace(measurement=launched.measurement._replace(**fields))
+
+
+def rated(launched, **fields):
+    (metric,) = launched.measurement.metrics
+    return measured(launched, metrics=(metric._replace(**fields),))
+
+
+def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
+    assert broken(create) == broken(stat) == []
+
+
+def test_a_launch_that_was_not_counted_breaks_no_rule(create):
+    assert broken(create._replace(expected=None, counted=None)) == []
+
+
+def test_a_launch_that_times_nothing_is_no_phase_that_is_too_short(create):
+    assert broken(measured(create, metrics=(), facts=(Fact('f', True, 'so'),))) == []
+
+
+# T9, T10, T12: those of every launch
+
+
+def test_t9_another_world_size_is_invalid(create):
+    assert broken(measured(create, world_size=1)) == ['T9']
+    assert '1 tasks took part, not 2' in said(measured(create, world_size=1))
+
+
+def test_t10_another_number_of_nodes_is_invalid(create):
+    assert broken(measured(create, hosts=('a', 'b'))) == ['T10']
+
+
+def test_t12_no_time_at_all_is_too_short_and_not_a_zero(create):
+    assert broken(rated(create, seconds=0.0, task_seconds=())) == ['T12']
+
+
+# T4: where names and attributes come from
+
+
+@pytest.mark.parametrize(
+    ('point', 'phase'),
+    [(None, 'create'), (None, 'remove'), (posix_operations(10, 0), 'fileop'), (posix_semantics(), 'probe')],
+)
+def test_what_looks_nothing_up_has_no_cache_state(create, point, phase):
+    assert cache_state(create._replace(point=point or create.point, phase=phase)) == ''
+
+
+@pytest.mark.parametrize(('point', 'phase'), [(None, 'stat'), (None, 'read'), (listing(10), 'list')])
+@pytest.mark.parametrize(
+    ('emptied', 'kept', 'elsewhere', 'expected'),
+    [
+        (True, '', False, 'cold'),
+        (True, 'files in the cache on a local disk', False, 'unknown'),
+        (False, '', False, 'cached'),
+        (False, 'files in the cache on a local disk', False, 'cached'),
+        (False, '', True, 'cold'),
+        (True, '', True, 'cold'),
+    ],
+)
+def test_a_lookup_is_as_cold_as_the_memory_of_the_node(create, point, phase, emptied, kept, elsewhere, expected):
+    asked = create._replace(point=point or create.point, phase=phase)
+    assert cache_state(asked._replace(emptied=emptied, kept=kept, elsewhere=elsewhere)) == expected
+
+
+def test_t4_a_cached_stat_is_labelled_and_valid(stat):
+    cached = stat._replace(emptied=False)
+    assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
+    assert said(cached).startswith('labelled cached: the node that asks has made the entries; ')
+
+
+def test_t4_what_keeps_names_all_the_same_is_said(stat):
+    kept = stat._replace(kept='files in the cache on a local disk')
+    assert broken(kept) == ['T4']
+    assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
+
+
+# T17a: the entries
+
+
+@pytest.mark.parametrize(
+    ('counted', 'sentence'),
+    [
+        (FileCount(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
+        (FileCount(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
+        (FileCount(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
+        (FileCount(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
+        (FileCount(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
+    ],
+)
+def test_t17a_entries_that_are_not_all_there_are_invalid(create, counted, sentence):
+    assert broken(create._replace(counted=counted)) == ['T17a'] and RULES['T17a'].effect == 'invalid'
+    assert said(create._replace(counted=counted)).startswith(sentence)
+
+
+def test_t17a_empty_directories_count_with_those_of_the_tree(create):
+    both = create._replace(expected=Entries(1, 2000, 40))
+    assert broken(both) == ['T17a']
+    assert broken(both._replace(counted=FileCount(41, 2000, {0: 2000}))) == []
+
+
+def test_t17a_sizes_that_nobody_asked_for_are_not_guessed_at(create):
+    assert broken(create._replace(counted=FileCount(1, 2000, None))) == []
+
+
+def test_t17a_nothing_is_left_after_a_removal(create):
+    removed = create._replace(phase='remove', expected=Entries(0, 0, 0))
+    assert broken(removed._replace(counted=FileCount(0, 0, None))) == []
+    assert broken(removed._replace(counted=FileCount(0, 1, None))) == ['T17a']
+    assert broken(removed._replace(counted=FileCount(1, 0, None))) == ['T17a']
+
+
+def test_t17a_the_bytes_of_each_file_are_those_of_the_point(create):
+    filled = create._replace(point=create.point._replace(bytes_per_file=3901))
+    assert broken(filled) == ['T17a']
+    assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
+
+
+# T19a: the clock
+
+
+@pytest.mark.parametrize(('ticks', 'rules'), [(QUANTA - 1, ['T19a']), (QUANTA, []), (QUANTA + 1, [])])
+def test_t19a_a_phase_is_a_hundred_ticks_of_its_clock(create, ticks, rules):
+    seconds = ticks * CLOCK_S
+    assert broken(rated(create, seconds=seconds, task_seconds=(seconds,))) == rules
+
+
+def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
+    (made,) = create.measurement.metrics
+    short = made._replace(name='directory_create', seconds=0.01, task_seconds=())
+    both = measured(create, metrics=(made, short))
+    assert 'directory_create took 0.0100 s by a clock that counts 0.001 s' in said(both)
+
+
+# T20: work, not waiting
+
+
+@pytest.mark.parametrize(('share', 'rules'), [(MAX_IDLE - 0.001, []), (MAX_IDLE + 0.001, ['T20'])])
+def test_t20_a_tenth_of_the_time_may_be_waiting_and_no_more(create, share, rules):
+    slowest = SECONDS * (1 - share)
+    assert broken(rated(create, task_seconds=(slowest / 2, slowest))) == rules
+
+
+def test_t20_the_wait_is_said_with_its_metric(create):
+    waiting = rated(create, task_seconds=(0.2, 0.5))
+    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
+
+
+@pytest.fixture(params=['smoke', 'operations'])
+def lenient(request, create):
+    """Where a phase may be short: in a smoke test, and where each operation is timed by itself."""
+    if request.param == 'operations':
+        return create._replace(point=posix_operations(1000, 0)._replace(tasks=2))
+    fixed = StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True)
+    return create._replace(plan=create.plan._replace(stopping=fixed))
+
+
+def test_t20a_what_may_be_short_is_labelled_and_valid(lenient):
+    short = rated(lenient, seconds=0.01, task_seconds=(0.01,))
+    waiting = rated(lenient, task_seconds=(0.2, 0.5))
+    assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
+    assert said(short).startswith('file_create took 0.0100 s by a clock that counts 0.001 s; ')
+    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
+
+
+def test_t20a_what_may_be_short_and_is_not_is_not_labelled(lenient):
+    assert broken(lenient) == []
+
+
+def test_an_engine_that_does_not_tell_its_tasks_times_shows_no_wait(create):
+    assert broken(rated(create, task_seconds=())) == []

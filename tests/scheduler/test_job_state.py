@@ -1,0 +1,377 @@
+"""What Slurm says of a job's end: every transcript has its sentence, and whatever is cut short is not guessed at."""
+
+import re
+import signal
+
+import pytest
+
+from seatrial.model.ask import Answer
+from seatrial.scheduler import job_state
+from seatrial.scheduler.job_state import (
+    JobState,
+    State,
+    job_state_of,
+    may_go_on,
+    merged,
+    name_of,
+    of_sacct,
+    of_sbatch,
+    of_scontrol,
+    of_silence,
+    sentence,
+    with_output,
+)
+from transcript import transcripts
+
+TRANSCRIPTS = transcripts('slurm')
+WITHOUT_ACCOUNTING = TRANSCRIPTS.pop('without_accounting')
+SAID = {name: text for steps in TRANSCRIPTS.values() for name, text in steps.items()}
+USERS = {0: 'root', 1001: 'alice'}
+
+
+def said(name, end='out'):
+    return SAID[f'{name}.{end}']
+
+
+def scontrol(name):
+    return of_scontrol(said(f'{name}-scontrol'))
+
+
+def sacct(name):
+    return of_sacct(said(f'{name}-sacct'), number(name), USERS.__getitem__)
+
+
+def number(name):
+    return said(f'{name}-sacct', 'cmd').split()[3]
+
+
+def untimed(known):
+    """The sentence without its seconds, which are others each time the transcripts are made."""
+    return re.sub(r'after \d+ s', 'after N s', sentence(known))
+
+
+def output(name):
+    return SAID.get(f'{name}-job.out', '')
+
+
+ENDED = {
+    'completed-end': 'completed with exit code 0 after N s',
+    'step-ignored-end': 'completed with exit code 0 after N s',
+    'reservation-end': 'completed with exit code 0 after N s',
+    'controller-stopped-end': 'completed with exit code 0 after N s',
+    'exit-3-end': 'failed with exit code 3 after N s',
+    'step-exit-3-end': 'failed with exit code 3 after N s',
+    'step-segfault-end': 'failed with exit code 139, as after signal 11 (SIGSEGV) after N s',
+    'segfault-end': 'died of signal 11 (SIGSEGV) after N s',
+    'killed-script-end': 'died of signal 9 (SIGKILL) after N s',
+    'no-output-folder-end': 'failed to launch (0:53), as a job does whose output file or folder cannot be opened',
+    'no-work-folder-end': 'failed to launch (0:53), as a job does whose output file or folder cannot be opened',
+    'out-of-memory-end': 'ran out of memory after N s',
+    'step-out-of-memory-end': 'ran out of memory after N s',
+    'time-limit-end': 'timed out after N s, its time limit was 60 s',
+    'time-limit-deaf-end': 'timed out after N s, its time limit was 60 s',
+    'scancel-end': 'cancelled by alice after N s',
+    'scancel-deaf-end': 'cancelled by alice after N s',
+    'scancel-by-root-end': 'cancelled by root after N s',
+    'stepd-killed-end': 'cancelled by root after N s',
+    'batch-stepd-killed-end': 'a node failed after N s: it is n1',
+    'node-down-end': 'node n2 failed after N s',
+    'power-cut-end': 'node n2 failed after N s',
+    'node-down-requeued-end': 'requeued and not started again: its begin time had not come; cancelled by root',
+    'scancel-pending-end': 'never started: held by its user; cancelled by alice',
+    'drained-cancelled-end': (
+        'never started: the nodes that it needs are down, drained or reserved; cancelled by root'
+    ),
+    'drained-nodelist-cancelled-end': (
+        'never started: nodes that it needs are not available (n2); cancelled by root'
+    ),
+    'dependency-never-cancelled-end': (
+        'never started: a job that it depends on did not end as it had to; cancelled by root'
+    ),
+    'licence-cancelled-end': 'never started: a licence that it needs was not free; cancelled by root',
+    'resources-cancelled-end': 'never started: the nodes that it needs were not free; cancelled by root',
+    'begin-cancelled-end': 'never started: its begin time had not come; cancelled by root',
+    'qos-limit-cancelled-end': 'never started: a limit of its QOS (QOSMaxNodePerJobLimit); cancelled by root',
+    'reservation-later-cancelled-end': 'never started: its reservation had not begun; cancelled by root',
+}
+STILL = {
+    'held': 'never started: held by its user; it still waits',
+    'begin': 'never started: its begin time had not come; it still waits',
+    'drained': 'never started: the nodes that it needs are down, drained or reserved; it still waits',
+    'drained-nodelist': 'never started: nodes that it needs are not available (n2); it still waits',
+    'dependency-never': 'never started: a job that it depends on did not end as it had to; it still waits',
+    'licence': 'never started: a licence that it needs was not free; it still waits',
+    'resources': 'never started: the nodes that it needs were not free; it still waits',
+    'qos-limit': 'never started: a limit of its QOS (QOSMaxNodePerJobLimit); it still waits',
+    'reservation-later': 'never started: its reservation had not begun; it still waits',
+    'node-down-requeued': 'requeued and not started again: its begin time had not come; it still waits',
+}
+ACCOUNTED = {
+    'completed-soon': 'completed with exit code 0 after N s',
+    'exit-3-end': 'failed with exit code 3 or 131 (sacct keeps seven bits of it) after N s',
+    'step-segfault-end': 'failed with exit code 11 or 139 (sacct keeps seven bits of it) after N s',
+    'segfault-end': 'died of signal 11 (SIGSEGV) after N s',
+    'scancel-end': 'cancelled by alice after N s',
+    'scancel-pending-end': 'cancelled by alice while it waited: held by its user',
+    'drained-nodelist-cancelled-end': 'cancelled by root while it waited: nodes that it needs are not available',
+    'licence-cancelled-end': 'cancelled by root while it waited: Slurm gives no reason',
+    'node-down-requeued-end': 'cancelled by root while it waited: its begin time had not come',
+    'node-down-end': 'a node failed after N s, which one of n[1-2] is not said',
+    'begin': 'not running: its begin time had not come; it still waits',
+    'held': 'Slurm does not know the job',
+    'unknown': 'Slurm does not know the job',
+    'controller-forgot': 'it still runs after N s',
+}
+REFUSED = {
+    'bad-account': (
+        'Invalid account or account/partition combination specified (no such account, or not in this partition)'
+    ),
+    'bad-constraint': 'Invalid feature specification (no node has such a constraint)',
+    'bad-licence': 'Invalid license specification (no such licence, or fewer of it)',
+    'bad-option': "unrecognized option '--no-such-option'",
+    'bad-partition': 'Invalid partition name specified (no such partition)',
+    'bad-qos': 'Invalid qos specification (no such QOS, or not for this account)',
+    'bad-reservation': 'Requested reservation is invalid (no such reservation)',
+    'bad-value': '"many" is not a valid node count',
+    'over-time': 'Requested time limit is invalid (missing or exceeds some limit)',
+    'too-many-nodes': ('Node count specification invalid (more nodes than there are, or than the partition allows)'),
+    'too-many-tasks': (
+        'More processors requested than permitted '
+        '(more tasks than its nodes, or the whole partition, have processors)'
+    ),
+    'too-much-memory': (
+        'Requested node configuration is not available (no nodes are as it asks, or there are fewer of them)'
+    ),
+}
+SCONTROL = sorted(name.removesuffix('-scontrol.out') for name in SAID if name.endswith('-scontrol.out'))
+SACCT = sorted(name.removesuffix('-sacct.out') for name in SAID if name.endswith('-sacct.out'))
+
+
+@pytest.mark.parametrize('name', ENDED)
+def test_the_end_of_a_job_has_its_sentence(name):
+    known = with_output(merged(scontrol(name), sacct(name)), output(name))
+    assert untimed(known) == ENDED[name]
+
+
+@pytest.mark.parametrize('name', STILL)
+def test_a_job_that_waits_is_said_with_its_reason(name):
+    assert sentence(merged(scontrol(name), sacct(name))) == STILL[name]
+
+
+def test_a_job_that_is_held_after_its_launch_failed_says_so():
+    fate = of_scontrol(WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out'])
+    assert sentence(fate) == 'requeued and not started again: held after its launch failed; it still waits'
+
+
+@pytest.mark.parametrize('name', ACCOUNTED)
+def test_accounting_alone_has_its_sentence(name):
+    assert untimed(sacct(name)) == ACCOUNTED[name]
+
+
+@pytest.mark.parametrize('name', REFUSED)
+def test_what_sbatch_refuses_is_said(name):
+    known = of_sbatch(said(f'{name}-sbatch', 'err'))
+    assert known.state is State.REFUSED
+    assert sentence(known) == f'never started: sbatch refused it: {REFUSED[name]}'
+
+
+@pytest.mark.parametrize(
+    ('name', 'why'),
+    [
+        ('controller-killed', 'Unable to contact slurm controller (connect failure)'),
+        (
+            'munge-dead',
+            'munge does not serve this host: Failed to connect to "/tmp/lab/run/munge.socket": Connection refused',
+        ),
+    ],
+)
+def test_a_slurm_that_is_away_is_no_refusal(name, why):
+    assert sentence(of_sbatch(said(f'{name}-sbatch', 'err'))) == f'Slurm does not answer: {why}'
+
+
+def test_what_is_not_of_sbatch_is_no_refusal():
+    assert of_sbatch('srun: error: n2: task 1: Terminated\n') is None
+
+
+@pytest.mark.parametrize(
+    ('name', 'expected'),
+    [
+        ('unknown', 'Slurm does not know the job'),
+        ('controller-forgot', 'Slurm does not know the job'),
+        ('controller-killed', 'Slurm does not answer: Unable to contact slurm controller (connect failure)'),
+        (
+            'munge-dead',
+            'Slurm does not answer: munge does not serve this host: Failed to connect to '
+            '"/tmp/lab/run/munge.socket": Connection refused',
+        ),
+    ],
+)
+def test_an_error_of_scontrol_has_its_sentence(name, expected):
+    assert sentence(of_silence(said(f'{name}-scontrol', 'err'))) == expected
+
+
+def test_who_cancelled_a_job_is_not_guessed_without_accounting():
+    assert untimed(scontrol('scancel-end')) == 'cancelled, accounting does not say by whom, after N s'
+    assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled, accounting does not say by whom')
+
+
+@pytest.mark.parametrize('name', SCONTROL)
+def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
+    lines = said(f'{name}-scontrol').splitlines(keepends=True)
+    whole = of_scontrol(''.join(lines))
+    cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
+    assert {each for each in cut if each.state is not State.UNKNOWN} <= {whole}
+    assert not cut or cut[0].state is State.UNKNOWN
+
+
+@pytest.mark.parametrize('name', SACCT)
+def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(name):
+    job, lines = number(name), said(f'{name}-sacct').splitlines(keepends=True)
+    whole = of_sacct(''.join(lines), job, str)
+    for count in range(len(lines)):
+        known = of_sacct(''.join(lines[:count]), job, str)
+        assert known == whole or known.state in (State.UNKNOWN, State.NO_SUCH_JOB)
+
+
+@pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
+def test_cut_short_inside_a_line_nothing_false_is_read(name):
+    text = said(f'{name}-scontrol')
+    assert {of_scontrol(text[:count]) for count in range(len(text))} <= {job_state.UNREADABLE, of_scontrol(text)}
+    text, job = said(f'{name}-sacct'), number(name)
+    nothing = {job_state.UNREADABLE, JobState(State.NO_SUCH_JOB)}
+    found = {of_sacct(text[:count], job, str) for count in range(len(text))}
+    assert found <= {*nothing, of_sacct(text, job, str)}
+
+
+@pytest.mark.parametrize('text', ['', '\n', 'a\n', '|\n|\n', 'JobId=1\n JobState=SOMETHING_NEW\n', '\0\n'])
+def test_anything_else_is_unknown(text):
+    assert of_scontrol(text) == of_sacct(text, '1') == job_state.UNREADABLE
+    assert sentence(of_scontrol(text)) == 'what Slurm says of the job cannot be read'
+
+
+def test_a_jobs_name_is_not_taken_for_its_state():
+    text = said('exit-3-end-scontrol')
+    named = text.replace('JobName=exit-3.sh', 'JobName=x JobState=COMPLETED ExitCode=0:0')
+    assert named != text and of_scontrol(named) == of_scontrol(text)
+
+
+def test_a_state_that_slurm_may_add_is_unknown():
+    assert of_scontrol(said('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITED')).state is State.UNKNOWN
+
+
+@pytest.mark.parametrize('state', State)
+def test_every_state_has_a_sentence(state):
+    for nodes in ('', 'n1', 'n[1-2]'):
+        for restarts in (None, 0, 2):
+            assert sentence(JobState(state, 1, 0, nodes=nodes, restarts=restarts)).strip()
+
+
+@pytest.mark.parametrize(
+    ('known', 'expected'),
+    [
+        (JobState(State.TIMEOUT, elapsed_s=75, limit_s=60), 'timed out after 75 s, its time limit was 60 s'),
+        (
+            JobState(State.TIMEOUT, elapsed_s=7230, limit_s=7200),
+            'timed out after 120 min, its time limit was 120 min',
+        ),
+        (JobState(State.PREEMPTED, elapsed_s=4), 'preempted by another job after 4 s'),
+        (JobState(State.OUT_OF_MEMORY, elapsed_s=4), 'ran out of memory after 4 s'),
+        (
+            JobState(State.PENDING, reason='Strange', restarts=0),
+            "never started: Slurm's reason is Strange; it still waits",
+        ),
+    ],
+)
+def test_the_sentence_of(known, expected):
+    assert sentence(known) == expected
+
+
+def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
+    failed = JobState(State.FAILED, 0, 9)
+    slurms = 'slurmstepd: error: Detected 1 oom-kill event(s) in StepId=7.batch. Some of your processes may have'
+    assert with_output(failed, slurms).state is State.OUT_OF_MEMORY
+    assert with_output(failed, f'my program: {slurms}') == failed
+
+
+@pytest.mark.parametrize(
+    ('restarts', 'end'), [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')]
+)
+def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
+    known = JobState(State.FAILED, 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
+    assert sentence(known) == f'failed with exit code 3 after 5 s{end}'
+    cancelled = JobState(State.CANCELLED, 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
+    assert sentence(cancelled) == f'cancelled by root after 5 s{end}'
+
+
+def test_the_newest_of_several_lines_of_a_requeued_job_counts():
+    lines = said('scancel-end-sacct').splitlines(keepends=True)
+    older = lines[1].replace('CANCELLED by 1001', 'NODE_FAIL')
+    assert of_sacct(''.join([lines[0], older, *lines[1:]]), number('scancel-end'), str).state is State.CANCELLED
+
+
+def test_a_user_without_a_name_is_told_by_number():
+    assert (name_of(0), name_of(4_000_000_000)) == ('root', 'uid 4000000000')
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    """Answers of programs by the first word of the command; those asked are listed."""
+    asked = []
+
+    def play(**answers):
+        def ask(argv, deadline_s):
+            asked.append(argv)
+            return answers.get(argv[0])
+
+        monkeypatch.setattr(job_state, 'ask', ask)
+        monkeypatch.setattr(job_state, 'SETTLE_S', 0.0)
+        monkeypatch.setattr(job_state.time, 'sleep', lambda seconds: None)
+        return asked
+
+    return play
+
+
+def test_without_slurm_it_is_said_that_nobody_answers(slurm):
+    assert len(slurm()) == 0
+    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol is not on the PATH'
+
+
+def test_without_sacct_scontrol_is_enough(slurm):
+    slurm(scontrol=Answer(said('scancel-end-scontrol'), 0))
+    assert untimed(job_state_of('10')) == 'cancelled, accounting does not say by whom, after N s'
+
+
+def test_a_program_that_hangs_is_said_to_be_silent(slurm):
+    slurm(scontrol=Answer('', None), sacct=Answer('', None))
+    assert sentence(job_state_of('1')) == 'Slurm does not answer: scontrol has not answered for 20 s'
+
+
+def test_a_program_that_hangs_and_has_said_why_is_quoted(slurm):
+    said_so = Answer('', None, said('munge-dead-scontrol', 'err'))
+    slurm(scontrol=said_so, sacct=said_so)
+    assert sentence(job_state_of('1')).startswith(
+        'Slurm does not answer: munge does not serve this host: Failed to connect'
+    )
+
+
+def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slurm(slurm):
+    going_on = {'PENDING', 'REQUEUED', 'RUNNING', 'SUSPENDED', 'COMPLETING', 'SILENT'}
+    assert {state.name for state in State if may_go_on(JobState(state))} == going_on
+    slurm()
+    assert not may_go_on(job_state_of('1'))
+
+
+def test_accounting_is_asked_where_scontrol_has_forgotten_the_job(slurm):
+    slurm(scontrol=Answer('', 1, said('unknown-scontrol', 'err')), sacct=Answer(said('scancel-end-sacct'), 0))
+    assert job_state_of(number('scancel-end')).state is State.CANCELLED
+
+
+def test_accounting_is_not_asked_for_what_scontrol_says_itself(slurm):
+    asked = slurm(scontrol=Answer(said('exit-3-end-scontrol'), 0))
+    assert job_state_of('2').exit_code == 3
+    assert [argv[0] for argv in asked] == ['scontrol']
+
+
+def test_signals_have_their_names_where_they_have_one():
+    assert sentence(JobState(State.FAILED, 0, int(signal.SIGBUS))) == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
+    assert sentence(JobState(State.FAILED, 0, 60)) == 'died of signal 60'

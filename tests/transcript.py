@@ -1,0 +1,58 @@
+"""Transcripts of real tools, by their sections; the form is in tests/transcripts/README.md.
+
+What is not UTF-8 stands in a text as Python's surrogates, so that writing what was read gives the same bytes. The
+stand-ins for real programs import this at every call: no pathlib, whose import takes 5 ms.
+"""
+
+import functools
+import os
+import re
+from collections import namedtuple
+from types import MappingProxyType
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'transcripts')
+TORN = b'\n\\ No newline at end of file\n'
+
+Step = namedtuple('Step', ['stdout', 'stderr'])
+
+
+@functools.cache
+def sections(path: str | os.PathLike[str]) -> MappingProxyType[str, str]:
+    """The texts of a transcript by the names of their sections, in their order."""
+    with open(path, 'rb') as stream:
+        before, *found = re.split(rb'^=== (.+)\n', stream.read(), flags=re.MULTILINE)
+    assert not before, f'{path} begins with no section'
+    return MappingProxyType({name.decode(): _read(body) for name, body in zip(found[::2], found[1::2], strict=True)})
+
+
+def transcripts(tool: str) -> dict[str, MappingProxyType[str, str]]:
+    """The sections of every transcript of a tool, by the name of the file without .txt."""
+    folder = os.path.join(FOLDER, tool)
+    names = sorted(name for name in os.listdir(folder) if name.endswith('.txt'))
+    return {name.removesuffix('.txt'): sections(os.path.join(folder, name)) for name in names}
+
+
+def lustre_step(name: str) -> Step:
+    """What a step of tests/transcripts/lustre printed; its name may lack its end."""
+    folder = os.path.join(FOLDER, 'lustre')
+    file = next(file for file in os.listdir(folder) if file.startswith(name[:2]))
+    texts = sections(os.path.join(folder, file)).items()
+    said = {section.rpartition('.')[2]: text for section, text in texts if section.startswith(name)}
+    return Step(said['out'], said.get('err', ''))
+
+
+def write(path: str | os.PathLike[str], texts: dict[str, str]) -> None:
+    """A transcript of these sections."""
+    with open(path, 'wb') as stream:
+        for name, text in texts.items():
+            stream.write(f'=== {name}\n'.encode() + _written(text))
+
+
+def _read(body: bytes) -> str:
+    plain = re.sub(rb'^\\(?=\\|=== )', b'', body.removesuffix(TORN), flags=re.MULTILINE)
+    return plain.decode(errors='surrogateescape')
+
+
+def _written(text: str) -> bytes:
+    body = re.sub(rb'^(?=\\|=== )', rb'\\', text.encode(errors='surrogateescape'), flags=re.MULTILINE)
+    return body + (TORN if body and not body.endswith(b'\n') else b'')

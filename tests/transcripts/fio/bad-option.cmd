@@ -1,2 +1,0 @@
-# the job file has a misspelt option
-fio --eta=never --output-format=json --output=bad-option.json bad-option.fio

@@ -1,2 +1,0 @@
-# without tree/file.1.4
-fio --eta=never --output-format=json+ --output=files-missing-remove.json files-missing-remove.fio

@@ -1,2 +1,0 @@
-# without the directory tree
-fio --eta=never --output-format=json+ --output=files-no-directory.json files-no-directory.fio

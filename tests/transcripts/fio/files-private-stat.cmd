@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json+ --output=files-private-stat.json files-private-stat.fio

@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json+ --output=files-shared-create.json files-shared-create.fio

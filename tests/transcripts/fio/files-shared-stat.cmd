@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json+ --output=files-shared-stat.json files-shared-stat.fio

@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=mfwa-random-read.json mfwa-random-read.fio

@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=mfwa-read.json mfwa-read.fio

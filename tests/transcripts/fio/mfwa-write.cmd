@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=mfwa-write.json mfwa-write.fio

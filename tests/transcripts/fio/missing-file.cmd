@@ -1,2 +1,0 @@
-# in an empty directory
-fio --eta=never --output-format=json --output=missing-file.json missing-file.fio

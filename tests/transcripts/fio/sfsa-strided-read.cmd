@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=sfsa-strided-read.json sfsa-strided-read.fio

@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=sfsa-strided-write.json sfsa-strided-write.fio

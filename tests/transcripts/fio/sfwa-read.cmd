@@ -1,1 +1,0 @@
-fio --eta=never --output-format=json --output=sfwa-read.json sfwa-read.fio

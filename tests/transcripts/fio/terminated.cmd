@@ -1,2 +1,0 @@
-# SIGTERM after 1.2 s
-fio --eta=never --output-format=json --output=terminated.json terminated.fio

@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a POSIX -i 1 -k -r -F -z --random-offset-seed=1049042863 -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/one-main-mfwa-random-read.json -O saveRankPerformanceDetailsCSV=/records/one-main-mfwa-random-read.csv

@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a POSIX -i 1 -k -w -e -l random -G 1971263351 -F -z --random-offset-seed=351113148 -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/one-main-mfwa-random-write.json -O saveRankPerformanceDetailsCSV=/records/one-main-mfwa-random-write.csv

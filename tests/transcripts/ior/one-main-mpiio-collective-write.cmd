@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a MPIIO -i 1 -k -w -e -l random -G 1076854802 -c -b 65536 -t 65536 -s 64 -o data -O summaryFormat=JSON -O summaryFile=/records/one-main-mpiio-collective-write.json -O saveRankPerformanceDetailsCSV=/records/one-main-mpiio-collective-write.csv

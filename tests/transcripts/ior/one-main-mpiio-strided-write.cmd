@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a MPIIO -i 1 -k -w -e -l random -G 2055197834 -b 65536 -t 65536 -s 64 -o data -O summaryFormat=JSON -O summaryFile=/records/one-main-mpiio-strided-write.json -O saveRankPerformanceDetailsCSV=/records/one-main-mpiio-strided-write.csv

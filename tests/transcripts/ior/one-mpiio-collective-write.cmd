@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a MPIIO -i 1 -k -w -e -l random -G 1309024339 -c -b 65536 -t 65536 -s 64 -o data -O summaryFormat=JSON -O summaryFile=/records/one-mpiio-collective-write.json -O saveRankPerformanceDetailsCSV=/records/one-mpiio-collective-write.csv

@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a MPIIO -i 1 -k -w -e -l random -G 521238022 -b 65536 -t 65536 -s 64 -o data -O summaryFormat=JSON -O summaryFile=/records/one-mpiio-strided-write.json -O saveRankPerformanceDetailsCSV=/records/one-mpiio-strided-write.csv

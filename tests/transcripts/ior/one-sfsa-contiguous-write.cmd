@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a POSIX -i 1 -k -w -e -l random -G 118705449 -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/one-sfsa-contiguous-write.json -O saveRankPerformanceDetailsCSV=/records/one-sfsa-contiguous-write.csv

@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a MPIIO -i 1 -k -r -F -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/phantom-mpiio-read.json -O saveRankPerformanceDetailsCSV=/records/phantom-mpiio-read.csv

@@ -1,1 +1,0 @@
-ior -a POSIX -i 1 -k -w -e -l random -G 530111934 -F -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/singletons.json -O saveRankPerformanceDetailsCSV=/records/singletons.csv  # twice at once

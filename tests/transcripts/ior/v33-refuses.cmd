@@ -1,1 +1,0 @@
-mpiexec -n 2 ior -a POSIX -i 1 -k -w -e -l random -G 2024913620 -F -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/v33-refuses.json -O saveRankPerformanceDetailsCSV=/records/v33-refuses.csv

@@ -1,1 +1,0 @@
-mpiexec -n 1 ior -a POSIX -i 1 -k -w -e -l random -G 1525628167 -F -b 4194304 -t 65536 -s 1 -o data -O summaryFormat=JSON -O summaryFile=/records/wrong-world.json -O saveRankPerformanceDetailsCSV=/records/wrong-world.csv

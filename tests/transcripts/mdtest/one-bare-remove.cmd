@@ -1,1 +1,0 @@
-mpiexec -n 2 mdtest -a POSIX -i 1 -d . -r -u -F -z 1 -b 10 -I 0 --saveRankPerformanceDetails=/records/1.csv

@@ -1,1 +1,0 @@
-mpiexec -n 2 mdtest -a POSIX -i 1 -d . -T -D -z 1 -b 2 -I 3 --saveRankPerformanceDetails=/records/1.csv

@@ -1,1 +1,0 @@
-mpiexec -n 2 mdtest -a POSIX -i 1 -d . -r -n 20 --saveRankPerformanceDetails=/records/1.csv

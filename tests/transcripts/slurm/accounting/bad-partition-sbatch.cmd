@@ -1,1 +1,0 @@
-sbatch -p none --wrap hostname

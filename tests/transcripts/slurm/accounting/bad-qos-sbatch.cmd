@@ -1,1 +1,0 @@
-sbatch -q none --wrap hostname

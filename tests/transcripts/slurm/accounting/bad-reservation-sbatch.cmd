@@ -1,1 +1,0 @@
-sbatch --reservation=none --wrap hostname

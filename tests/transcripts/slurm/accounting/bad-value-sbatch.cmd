@@ -1,1 +1,0 @@
-sbatch -N many --wrap hostname

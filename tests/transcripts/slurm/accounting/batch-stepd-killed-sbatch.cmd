@@ -1,1 +1,0 @@
-sbatch --no-requeue batch-stepd-killed.sh

@@ -1,1 +1,0 @@
-timeout 20 scontrol show job 37

@@ -1,1 +1,0 @@
-sbatch -d afterok:19 dependency-never.sh

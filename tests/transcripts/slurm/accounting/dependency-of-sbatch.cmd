@@ -1,1 +1,0 @@
-sbatch  dependency-of.sh

@@ -1,1 +1,0 @@
-sbatch -L seatrial:1 licence-holder.sh

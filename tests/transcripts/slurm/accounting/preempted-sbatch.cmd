@@ -1,1 +1,0 @@
-sbatch -N4 --exclusive --no-requeue preempted.sh

@@ -1,1 +1,0 @@
-sbatch -q urgent -N4 --exclusive preemptor.sh

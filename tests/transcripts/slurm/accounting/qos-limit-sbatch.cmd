@@ -1,1 +1,0 @@
-sbatch -q onenode -N2 qos-limit.sh

@@ -1,1 +1,0 @@
-sbatch -N4 --exclusive resources-holder.sh

@@ -1,1 +1,0 @@
-sbatch -N2 scancel-deaf.sh

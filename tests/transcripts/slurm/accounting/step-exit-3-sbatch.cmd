@@ -1,1 +1,0 @@
-sbatch -N2 step-exit-3.sh

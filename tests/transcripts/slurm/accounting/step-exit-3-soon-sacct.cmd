@@ -1,1 +1,0 @@
-sacct -P -j 3 --format=JobID,JobIDRaw,JobName,User,Account,Partition,QOS,State,ExitCode,DerivedExitCode,Reason,Submit,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NTasks,AllocCPUS,NodeList

@@ -1,1 +1,0 @@
-sbatch -N9 --wrap hostname

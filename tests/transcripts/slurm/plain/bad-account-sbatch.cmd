@@ -1,1 +1,0 @@
-sbatch -A nobody --wrap hostname

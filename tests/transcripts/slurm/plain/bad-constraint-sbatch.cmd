@@ -1,1 +1,0 @@
-sbatch -C gpu --wrap hostname

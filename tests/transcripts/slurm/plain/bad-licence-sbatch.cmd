@@ -1,1 +1,0 @@
-sbatch -L none:1 --wrap hostname

@@ -1,1 +1,0 @@
-sbatch --no-such-option --wrap hostname

@@ -1,1 +1,0 @@
-ps -u $USER -o args=

@@ -1,1 +1,0 @@
-sbatch --begin=now+1hour begin.sh

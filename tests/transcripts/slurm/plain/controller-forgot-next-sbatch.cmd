@@ -1,1 +1,0 @@
-sbatch  controller-forgot-next.sh

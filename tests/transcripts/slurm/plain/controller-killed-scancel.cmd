@@ -1,1 +1,0 @@
-timeout 20 scancel 38

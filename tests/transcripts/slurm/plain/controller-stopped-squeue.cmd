@@ -1,1 +1,0 @@
-timeout 8 squeue

@@ -1,1 +1,0 @@
-sbatch -d afterok:21 dependency-never.sh

@@ -1,1 +1,0 @@
-sbatch -w n2 drained-nodelist.sh

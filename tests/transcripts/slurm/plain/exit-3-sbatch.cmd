@@ -1,1 +1,0 @@
-sbatch -N2 exit-3.sh

@@ -1,1 +1,0 @@
-timeout 90 sinfo

@@ -1,1 +1,0 @@
-sbatch -o /nowhere/out no-output-folder.sh

@@ -1,1 +1,0 @@
-sbatch -D /nowhere no-work-folder.sh

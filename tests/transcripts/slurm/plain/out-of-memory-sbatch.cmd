@@ -1,1 +1,0 @@
-sbatch --mem=100 out-of-memory.sh

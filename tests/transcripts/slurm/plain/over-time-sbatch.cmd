@@ -1,1 +1,0 @@
-sbatch -t 5:00:00 --wrap hostname

@@ -1,1 +1,0 @@
-sbatch -N2 --no-requeue power-cut.sh

@@ -1,1 +1,0 @@
-scontrol show job 35

@@ -1,1 +1,0 @@
-sbatch --reservation=trial -N2 reservation-later.sh

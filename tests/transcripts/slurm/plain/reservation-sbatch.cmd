@@ -1,1 +1,0 @@
-sbatch --reservation=now -N2 reservation.sh

@@ -1,1 +1,0 @@
-squeue -t all -j 26

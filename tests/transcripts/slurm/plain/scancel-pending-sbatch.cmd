@@ -1,1 +1,0 @@
-sbatch --hold scancel-pending.sh

@@ -1,1 +1,0 @@
-sbatch --mem=100 step-out-of-memory.sh

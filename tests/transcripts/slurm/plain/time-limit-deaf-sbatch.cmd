@@ -1,1 +1,0 @@
-sbatch -t 1 time-limit-deaf.sh

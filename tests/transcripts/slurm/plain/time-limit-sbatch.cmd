@@ -1,1 +1,0 @@
-sbatch -N2 -t 1 time-limit.sh

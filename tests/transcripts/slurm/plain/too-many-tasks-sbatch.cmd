@@ -1,1 +1,0 @@
-sbatch -N1 -n99 --wrap hostname

@@ -1,1 +1,0 @@
-sbatch --mem=100G --wrap hostname
