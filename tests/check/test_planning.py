@@ -7,17 +7,20 @@ import pytest
 
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
-from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, points_of, records_of
+from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, records_of, resolved
 from seatrial.check.session import Session
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import AccessPattern, Sweep, over_layouts, over_nodes, over_osts
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
+from seatrial.workload.access import data_access
+from seatrial.workload.listing import listing
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.tree import metadata_tree
 
 TRIAL = """
 version: 1
@@ -33,35 +36,33 @@ trials:
   - {checks: [Osts, Mdts, Layouts], partitions: [lab:io], file_systems: [scratch],
      layouts: [default, wide], nodes: [1]}
   - {checks: [Osts], partitions: [lab:io], file_systems: [home], nodes: [1]}
-  - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_client: 4MiB, budget: 90s}
+  - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_task: 4MiB, budget: 90s}
   - {checks: [files], partitions: [lab:io], file_systems: [scratch], layouts: [default, wide], nodes: [1, 2]}
-  - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_client: 77}
+  - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_task: 77}
   - {checks: [metadata], partitions: [lab:io], file_systems: [scratch], nodes: [2]}
-  - {checks: [Clients], partitions: [lab:login], file_systems: [home], nodes: [1], max_clients: 2}
+  - {checks: [Tasks], partitions: [lab:login], file_systems: [home], nodes: [1], max_tasks: 2}
 """
-MFWA = AccessPattern('multiple', 'whole')
-OBJECTS = Declared('Objects', 'files', '', MFWA, Sweep('objects', (2, 4, 8, 16, 32), 2 * GIB), 0.10)
-FIXED = replace(OBJECTS, name='Fixed', family='other')
-CLIENTS = Declared('Clients', 'other', '', MFWA, Sweep('clients', (1, 2, 4, 8, 16), 2 * GIB, 32), 0.05)
-NODES = Declared('Nodes', 'files', '', MFWA, over_nodes(2 * GIB, MIB), 0.10)
-OSTS = Declared('Osts', 'targets', '', MFWA, over_osts(GIB, MIB), 0.10)
-MDTS = Declared('Mdts', 'targets', '', TREE, Trees((('one', MetadataTree(files_per_directory=500)),), 'mdt'), 0.10)
+MFWA = data_access('multiple')
+SIZES = Declared('Sizes', 'files', '', MFWA, Sweep('transfer_size', powers_of_two('64KiB', '1MiB')), 0.10)
+FIXED = replace(SIZES, name='Fixed', family='other')
+TASKS = Declared('Tasks', 'other', '', MFWA, Sweep('tasks', (1, 2, 4, 8, 16)), 0.05)
+NODES = Declared('Nodes', 'files', '', MFWA, Sweep('node'), 0.10)
+OSTS = Declared('Osts', 'targets', '', MFWA, Sweep('ost'), 0.10)
+FLAT = metadata_tree(files_per_directory=500)
+MDTS = Declared('Mdts', 'targets', '', FLAT, Sweep('mdt'), 0.10)
 STRIPES = tuple(Layout(f'stripes{count}', count) for count in (1, 4, 8))
-LAYOUTS = Declared('Layouts', 'targets', '', MFWA, over_layouts(STRIPES, GIB, MIB), 0.10)
-HERE = Case('Objects', 'lab:io', 'scratch', 'default', 2)
-FIXED_CASE = ('Fixed', 'lab:io', 'scratch', 'default', 2)
+LAYOUTS = Declared('Layouts', 'targets', '', MFWA, Sweep('layout', STRIPES), 0.10)
+HERE = Case('Sizes', 'lab:io', 'scratch', 'default', 2)
+FIXED_CASE = Case('Fixed', 'lab:io', 'scratch', 'default', 2)
+TASKS_CASE = Case('Tasks', 'lab:login', 'home', 'default', 1)
 
-FLAT = MetadataTree(files_per_directory=500)
-FILES = Declared('Files', 'metadata', '', TREE, Trees((('shared', FLAT), ('few', FLAT)), scales=True), 0.10)
-SCENARIO = replace(FILES, name='Scenario', sweep=FILES.sweep._replace(scales=False))
-PAIR = Declared('Pair', 'metadata', '', SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), 0.10)
-LARGE = Trees(
-    tuple((str(n), FLAT._replace(files_per_directory=n)) for n in (10_000, 100_000, 1_000_000)),
-    'entries',
-    tasks=1,
-    pauses_s=(0.5, 10.0),
-)
-LISTED = Declared('Listed', 'metadata', '', LISTING, LARGE, 0.10)
+TWO = Sweep('tree', (('shared', {}), ('few', {'subtrees': 'private'})))
+FILES = Declared('Files', 'metadata', '', FLAT._replace(scales=True), TWO, 0.10)
+SCENARIO = replace(FILES, name='Scenario', workload=FLAT)
+PAIR = Declared('Pair', 'metadata', '', posix_semantics(2), Sweep('tree', (('two', {}),)), 0.10)
+LARGE = Sweep('entries', (10_000, 100_000, 1_000_000))
+LISTED = Declared('Listed', 'metadata', '', listing(1_000_000), LARGE, 0.10)
+PAUSED = Declared('Paused', 'metadata', '', listing(891, (0.5, 10.0)), Sweep('tree', (('891', {}),)), 0.10)
 
 
 @pytest.fixture(scope='module')
@@ -80,7 +81,7 @@ def session(tmp_path_factory, repository):
 
 @pytest.fixture
 def plan(session):
-    return plan_of(session, OBJECTS, HERE)
+    return plan_of(session, SIZES, HERE)
 
 
 def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
@@ -91,7 +92,7 @@ def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
 
 
 def test_a_family_has_every_combination_that_its_trial_names(session):
-    assert [(case.layout, case.nodes) for case in cases_of(session, OBJECTS)] == [
+    assert [(case.layout, case.nodes) for case in cases_of(session, SIZES)] == [
         ('default', 1),
         ('default', 2),
         ('wide', 1),
@@ -100,17 +101,17 @@ def test_a_family_has_every_combination_that_its_trial_names(session):
 
 
 def test_a_session_can_be_restricted_to_a_check_or_a_family(session):
-    assert cases_of(replace(session, only=('Objects',)), OBJECTS) == cases_of(session, OBJECTS)
-    assert cases_of(replace(session, only=('files',)), OBJECTS) == cases_of(session, OBJECTS)
-    assert cases_of(replace(session, only=('Clients',)), OBJECTS) == []
+    assert cases_of(replace(session, only=('Sizes',)), SIZES) == cases_of(session, SIZES)
+    assert cases_of(replace(session, only=('files',)), SIZES) == cases_of(session, SIZES)
+    assert cases_of(replace(session, only=('Tasks',)), SIZES) == []
 
 
 def test_a_session_of_another_system_has_no_cases(session):
-    assert cases_of(replace(session, system='other'), OBJECTS) == []
+    assert cases_of(replace(session, system='other'), SIZES) == []
 
 
 def test_a_check_that_no_trial_names_has_no_cases(session):
-    assert cases_of(session, replace(OBJECTS, name='Other', family='elsewhere')) == []
+    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []
 
 
 def test_a_node_sweep_needs_a_second_node(session):
@@ -137,54 +138,52 @@ def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how
     plan = plan_of(session, NODES, HERE._replace(check='Nodes', nodes=64))
     launches = 9 * 2 * 6
     assert plan.stopping.budget_s >= 1.5 * launches * plan.sizing.target_s
-    assert plan_of(session, replace(NODES, name='Fixed', family='other'), Case(*FIXED_CASE)).stopping.budget_s == 90.0
+    assert plan_of(session, replace(NODES, name='Fixed', family='other'), FIXED_CASE).stopping.budget_s == 90.0
     smoke = replace(session, profile=PROFILES['smoke'])
     assert plan_of(smoke, NODES, HERE._replace(check='Nodes')).stopping.budget_s == PROFILES['smoke'].budget_s
 
 
 def test_the_points_fill_the_allocation_of_the_case(session):
-    assert {(point.nodes, point.tasks) for point in points_of(session, OBJECTS, HERE)} == {(2, 16)}
+    assert {(point.nodes, point.tasks) for point in points_of(session, SIZES, HERE)} == {(2, 16)}
 
 
 def test_a_sweep_over_clients_uses_parts_of_the_allocation(session):
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
-    assert [point.tasks for point in points_of(session, CLIENTS, case)] == [1, 2]
+    assert [point.tasks for point in points_of(session, TASKS, TASKS_CASE)] == [1, 2]
 
 
 def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
     smoke = replace(session, profile=PROFILES['smoke'])
-    assert [point.label for point in points_of(smoke, OBJECTS, HERE)] == ['2objects', '8objects', '32objects']
+    assert [point.label for point in points_of(smoke, SIZES, HERE)] == ['2objects', '8objects', '32objects']
 
 
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
-    wide = CLIENTS.sweep._replace(values=(64,))
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
+    wide = TASKS.sweep._replace(values=(64,))
     with pytest.raises(Unplannable, match=r'none of clients \[64\] fits 1 nodes'):
-        points_of(session, replace(CLIENTS, sweep=wide), case)
+        points_of(session, replace(TASKS, sweep=wide), TASKS_CASE)
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
     odd = replace(FIXED, sweep=Sweep('objects', (3, 7), 2 * GIB))
     with pytest.raises(Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_client: 4MiB a client is not'):
-        plan_of(session, odd, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+        plan_of(session, odd, FIXED_CASE)
 
 
 # What the plan says
 
 
 def test_the_same_session_and_case_give_the_same_plan(session, plan):
-    assert plan_of(session, OBJECTS, HERE) == plan
+    assert plan_of(session, SIZES, HERE) == plan
 
 
 def test_another_session_has_another_seed_and_records_of_its_own(session, plan):
-    other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), OBJECTS, HERE)
+    other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), SIZES, HERE)
     assert other.seed != plan.seed
     assert other.records != plan.records
 
 
 def test_two_cases_never_share_their_records(session):
-    records = {records_of(session, case) for case in cases_of(session, OBJECTS)}
-    assert len(records) == len(cases_of(session, OBJECTS))
+    records = {records_of(session, case) for case in cases_of(session, SIZES)}
+    assert len(records) == len(cases_of(session, SIZES))
 
 
 def test_a_plan_survives_its_journey_as_json(plan):
@@ -192,7 +191,7 @@ def test_a_plan_survives_its_journey_as_json(plan):
 
 
 def test_what_a_trial_fixes_is_in_the_plan(session):
-    fixed = plan_of(session, FIXED, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+    fixed = plan_of(session, FIXED, FIXED_CASE)
     assert (fixed.sizing.pinned, fixed.stopping.budget_s) == (4 * MIB, 90.0)
     assert {point.bytes_per_client for point in fixed.points} == {4 * MIB}
 
@@ -202,12 +201,11 @@ def test_a_launch_is_never_ended_inside_the_recovery_of_its_file_system(session,
 
 
 def test_the_error_of_a_check_is_the_one_at_which_its_repetitions_stop(session):
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
-    assert plan_of(session, CLIENTS, case).stopping.max_relative_error == 0.05
+    assert plan_of(session, TASKS, TASKS_CASE).stopping.max_relative_error == 0.05
 
 
 def test_layout_limits_and_launcher_are_those_of_the_site(session):
-    plan = plan_of(session, OBJECTS, HERE._replace(layout='wide'))
+    plan = plan_of(session, SIZES, HERE._replace(layout='wide'))
     assert plan.target.layout.stripe_count == -1
     assert plan.target.limits.bytes == 4 * GIB
     assert plan.launcher.kind == 'srun'
@@ -219,7 +217,7 @@ def test_records_and_state_lie_in_the_state_directory_of_the_site(session, plan)
 
 
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
-    stopping = plan_of(replace(session, profile=PROFILES['smoke']), OBJECTS, HERE).stopping
+    stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
     assert (stopping.fixed, stopping.least, stopping.most, stopping.extra) == (True, 4, 4, 0)
 
 
@@ -334,7 +332,7 @@ def test_what_cannot_be_there_is_told_with_the_reason_and_the_mend(session):
     assert not_applicable(session, MDTS)[on('Mdts')] == (
         'how many MDTs there are is not declared; write mdts: under file_systems.scratch'
     )
-    assert not_applicable(session, OBJECTS) == {}
+    assert not_applicable(session, SIZES) == {}
 
 
 @pytest.mark.parametrize(
@@ -383,6 +381,6 @@ def test_a_plan_over_layouts_survives_its_journey_as_json(session):
 
 
 def test_a_partition_has_binaries_of_its_own(session):
-    login = plan_of(session, CLIENTS, Case('Clients', 'lab:login', 'home', 'default', 1))
+    login = plan_of(session, TASKS, TASKS_CASE)
     assert {choice.name: choice.program for choice in login.engines}['fio'] == '/arm/bin/fio'
-    assert {choice.name: choice.program for choice in plan_of(session, OBJECTS, HERE).engines}['fio'] == 'fio'
+    assert {choice.name: choice.program for choice in plan_of(session, SIZES, HERE).engines}['fio'] == 'fio'
