@@ -15,6 +15,8 @@ from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.model.workload import AccessPattern, Point, file_name, files_of, preparation
 
+pytestmark = pytest.mark.slow
+
 TRANSFER, OBJECTS = 12288, 5  # neither a power of two, so that a wrong rule shows
 
 MFWA = AccessPattern('multiple', 'whole')

@@ -23,6 +23,8 @@ from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TRE
 from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
 
+pytestmark = pytest.mark.slow
+
 SHARED = MetadataTree(2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
 PRIVATE = SHARED._replace(subtrees='private')
 WIDE = MetadataTree(1, 100, files_per_directory=1, subtrees='private')

@@ -13,7 +13,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
 from seatrial.model.workload import AccessPattern
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = AccessPattern('multiple', 'whole', operations=('write',))
 UNTIL_SHORT = StoppingRule(0.10, least=4, most=8, extra=2, budget_s=600.0)

@@ -18,6 +18,8 @@ from seatrial.model.plan import StoppingRule
 from seatrial.model.units import MIB
 from seatrial.model.workload import AccessPattern, Sweep
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = '/opt/darshan/lib/libdarshan.so'
 SFWA = AccessPattern('single', 'whole', operations=('read',))
 

@@ -33,7 +33,7 @@ from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.model.workload import AccessPattern
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SFWA = AccessPattern('single', 'whole', operations=('read',))
 WRITES = AccessPattern('multiple', 'whole', operations=('write',))

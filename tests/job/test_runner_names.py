@@ -24,6 +24,8 @@ from seatrial.model.plan import Limits, Sizing, StoppingRule
 from seatrial.model.tree import Entries, MetadataTree, Rate, TreeMeasurement
 from seatrial.rules.before import peak
 
+pytestmark = pytest.mark.slow
+
 PHASES = ('create', 'stat', 'remove')
 MAKING = Namespace('tree', PHASES)
 FLAT = MetadataTree(files_per_directory=20, phases=PHASES)

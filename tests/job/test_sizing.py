@@ -21,7 +21,7 @@ from seatrial.model.workload import AccessPattern
 from seatrial.rules.before import peak
 from seatrial.rules.case import measured
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = AccessPattern('multiple', 'whole', operations=('write',))
 SIZE = 64 * KIB

@@ -22,7 +22,7 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.layouts import recommendations
 from seatrial.rules.case import measured
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SIZE = 64 * KIB
 FAST, SLOWER = {'seconds': 0.02}, {'seconds': 0.04}

@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import FLAT_TREE, plan_of, records_of
@@ -183,7 +183,6 @@ def test_a_plan_and_a_record_of_metadata_come_back(workload, sweep):
 # Every value that the types allow, NaN among them, which equals nothing: so the texts are compared.
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.from_type(TrialPlan))
 def test_any_plan_comes_back_with_its_kinds(plan):
     back = again(TrialPlan, plan)
@@ -192,7 +191,6 @@ def test_any_plan_comes_back_with_its_kinds(plan):
     assert [type(each) for each in back.points] == [type(each) for each in plan.points]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.from_type(Sample))
 def test_any_sample_comes_back_with_its_kind_of_measurement(sample):
     back = again(Sample, sample)
