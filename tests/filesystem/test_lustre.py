@@ -690,7 +690,7 @@ class TestCaches:
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
-        monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
+        monkeypatch.setattr(lustre._params, '__defaults__', (0.3,))
         stand.now(unreadable=[], mute=True)
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
         stand.now(mute=False)
