@@ -135,17 +135,14 @@ class TestWhatEndsAMeeting:
         assert [str(results[index]) for index in (0, 2)] == ['client 1 on n1 is lost'] * 2
 
     def test_a_client_that_has_left_while_others_wait(self, meet):
-        left = threading.Event()
-
-        def leaves(met):
-            met.leave()
-            left.set()
+        meeting = Meeting(2)
 
         def waits(met):
-            left.wait(SOON_S)
+            until(lambda: meeting.reports)
             met.barrier('begin')
 
-        assert str(meet(waits, leaves)[0]) == 'client 1 has left, and client 0 on n0 waits for it'
+        found = meet(waits, lambda met: met.leave(), meeting=meeting)[0]
+        assert str(found) == 'client 1 has left, and client 0 on n0 waits for it'
 
     def test_a_client_that_leaves_while_others_wait_already(self, meet):
         meeting = Meeting(2)
