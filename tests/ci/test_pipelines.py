@@ -21,7 +21,7 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 1, python: {python}}}
 trials:
-  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}}
 """
 
 

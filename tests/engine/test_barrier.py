@@ -41,9 +41,7 @@ def meet(monkeypatch):
 
         with barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            threads = [
-                threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(tasks))
-            ]
+            threads = [threading.Thread(target=take_part, args=(index,), daemon=True) for index in range(len(tasks))]
             for thread in threads:
                 thread.start()
             for thread in threads:

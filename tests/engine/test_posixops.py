@@ -1,4 +1,4 @@
-"""The posixops engine: what it can, its commands, what it believes of its clients, and how they share the work."""
+"""The posixops engine: what it can, its commands, what is valid of what its tasks say, and who does what."""
 
 import json
 import math
@@ -12,60 +12,66 @@ from hypothesis import strategies as st
 from seatrial import __version__
 from seatrial.engine import posix_tree
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.posix_promises import PROMISES
+from seatrial.engine.posix_guarantees import GUARANTEES
 from seatrial.engine.posix_tree import nodes_away, share
 from seatrial.engine.posix_work import POOL_BYTES, Data, Failure, Spec, Work, partner, rounded_up
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.model.codec import from_json
-from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, Namespace
-from seatrial.model.tree import PHASES, Fact, MetadataTree, TreePoint, entries
+from seatrial.model.metric import Fact
 from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.tree import PHASES, levels_total, metadata_tree
 
-FILES = MetadataTree(files_per_directory=10, bytes_per_file=100)
-DEEP = MetadataTree(2, 3, files_per_directory=2, empties_per_directory=1)
+FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)
+DEEP = metadata_tree(depth=2, branching=3, files_per_directory=2, empties_per_directory=1)
+OPERATIONS, SEMANTICS = posix_operations(10, 100), posix_semantics()
 
 
-def point(tree=FILES, tasks=2, nodes=1, label='label', pauses_s=()):
-    return TreePoint(label, nodes, tasks, tasks // nodes, tree, pauses_s)
+def point(workload=FILES, tasks=2, nodes=1, label='label'):
+    return workload._replace(label=label, nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+
+
+LISTING = point(listing(10, (0.5, 10.0)), tasks=1)
 
 
 class TestWhatItCan:
     @pytest.mark.parametrize(
-        ('workload', 'at'),
+        'at',
         [
-            (TREE, point()),
-            (TREE, point(DEEP)),
-            (TREE, point(FILES, tasks=96, nodes=6)),
-            (TREE, point(MetadataTree(4, 5, 3, 0, 40 * KIB, 'private'))),
-            (OPERATIONS, point()),
-            (LISTING, point(tasks=1, pauses_s=(0.5, 10.0))),
-            (SEMANTICS, point(MetadataTree(), 2, 2)),
-            (SEMANTICS, point(MetadataTree(), 1)),
+            point(),
+            point(DEEP),
+            point(FILES, tasks=96, nodes=6),
+            point(metadata_tree(PHASES, 4, 5, 3, 0, 40 * KIB, 'private')),
+            point(OPERATIONS),
+            LISTING,
+            point(SEMANTICS, 2, 2),
+            point(SEMANTICS, 1),
         ],
     )
-    def test_all_four_kinds_on_any_number_of_nodes(self, workload, at):
-        assert PosixOps().cannot(workload, at) is None
+    def test_all_four_kinds_on_any_number_of_nodes(self, at):
+        assert at.kind in PosixOps().kinds
+        assert PosixOps().cannot(at) is None
 
     @pytest.mark.parametrize(
-        ('workload', 'at', 'why'),
+        ('at', 'why'),
         [
-            (TREE, point(MetadataTree()), 'cannot do what contradicts itself: there is nothing to create'),
-            (OPERATIONS, point(DEEP), 'cannot do what contradicts itself: POSIX operations wants files in one dir'),
-            (OPERATIONS, point(FILES._replace(bytes_per_file=0)), 'cannot write and read 0 bytes in one call'),
-            (OPERATIONS, point(FILES._replace(bytes_per_file=2 * GIB)), 'cannot write and read 2147483648 bytes in'),
-            (LISTING, point(), 'cannot do what contradicts itself: one client lists, not 2'),
-            (TREE, point(MetadataTree(2000, 1, 1)), 'cannot handle paths of 6012 characters'),
+            (point(posix_operations(10, 0)), 'cannot write and read 0 bytes in one call'),
+            (point(posix_operations(10, 2 * GIB)), 'cannot write and read 2147483648 bytes in one call'),
+            (point(metadata_tree(PHASES, 2000, 1, 1)), 'cannot handle paths of 6012 characters'),
         ],
     )
-    def test_what_it_refuses_and_why(self, workload, at, why):
-        assert (PosixOps().cannot(workload, at) or '').startswith(why)
+    def test_what_it_refuses_and_why(self, at, why):
+        assert PosixOps().cannot(at) == why
 
     def test_the_longest_path_is_that_of_the_deepest_file(self):
-        tree = MetadataTree(1361, 1, files_per_directory=1, subtrees='private')
-        made = share(tree, 'tree', 1)
+        at = point(metadata_tree(PHASES, 1361, 1, files_per_directory=1, subtrees='private'))
+        made = share(at, 'tree', 1)
         assert len(made.directories[-1] + made.files[-1]) == 4095
-        assert PosixOps().cannot(TREE, point(tree)) is None
-        assert PosixOps().cannot(TREE, point(tree._replace(depth=1362))) == 'cannot handle paths of 4098 characters'
+        assert PosixOps().cannot(at) is None
+        assert PosixOps().cannot(at._replace(depth=1362)) == 'cannot handle paths of 4098 characters'
 
 
 class TestVersion:
@@ -91,29 +97,31 @@ class TestVersion:
 
 
 class TestCommand:
-    def test_it_is_one_process_a_client_by_the_program_that_was_found(self):
-        command = PosixOps().command('/opt/python3', TREE, 'stat', point(tasks=3), '/raw/1', 7)
+    def test_it_is_one_process_a_task_by_the_program_that_was_found(self):
+        command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
         assert (command.scope, len(command.argvs), command.outputs) == ('task', 3, ())
         assert {argv[0] for argv in command.argvs} == {'/opt/python3'}
 
-    def test_the_clients_differ_in_their_number_alone(self):
-        argvs = PosixOps().command('python3', TREE, 'stat', point(tasks=3), '/raw/1', 7).argvs
+    def test_the_tasks_differ_in_their_rank_alone(self):
+        argvs = PosixOps().command('python3', 'stat', point(tasks=3), '/raw/1', 7).argvs
         assert {argv[:-1] for argv in argvs} == {argvs[0][:-1]}
         assert [argv[-1] for argv in argvs] == ['0', '1', '2']
 
     def test_neither_the_working_directory_nor_the_users_environment_is_searched_for_modules(self):
-        assert PosixOps().command('python3', TREE, 'stat', point(), '/raw/1', 7).argvs[0][1:3] == ('-I', '-S')
+        assert PosixOps().command('python3', 'stat', point(), '/raw/1', 7).argvs[0][1:3] == ('-I', '-S')
 
     def test_what_is_to_be_done_stands_in_one_file_of_the_records(self):
-        at = point(pauses_s=(0.5,))
-        inputs = PosixOps().command('python3', LISTING, 'list', at, '/raw/1', 7).inputs
-        spec = from_json(Spec, json.loads(inputs['/raw/1.spec.json']))
-        assert spec == Spec('listing', 'list', at, directory_of(at))
-        assert '/raw/1.spec.json' in PosixOps().command('python3', LISTING, 'list', at, '/raw/1', 7).argvs[0]
+        command = PosixOps().command('python3', 'list', LISTING, '/raw/1', 7)
+        spec = from_json(Spec, json.loads(command.inputs['/raw/1.spec.json']))
+        assert spec == Spec('list', LISTING, directory_of(LISTING))
+        assert '/raw/1.spec.json' in command.argvs[0]
+
+    def test_its_tasks_join_the_barrier_by_themselves(self):
+        assert PosixOps().command('python3', 'list', LISTING, '/raw/1', 7).own_barrier is True
 
     @given(st.text(min_size=1), st.text(min_size=1))
     def test_the_directories_of_two_listings_are_two_and_have_plain_names(self, one, other):
-        names = [directory_of(point(label=label)) for label in (one, other)]
+        names = [directory_of(LISTING._replace(label=label)) for label in (one, other)]
         assert (names[0] == names[1]) == (one == other)
         assert all(name.isascii() and '/' not in name for name in names)
 
@@ -132,22 +140,22 @@ class TestElsewhere:
     )
     def test_a_phase_works_elsewhere_if_its_node_has_neither_made_nor_seen_the_entries(self, nodes, phases, expected):
         at = point(FILES._replace(phases=phases), 2 * nodes, nodes)
-        assert [phase for phase in phases if PosixOps().elsewhere(TREE, phase, at)] == expected
+        assert [phase for phase in phases if PosixOps().reads_elsewhere(at, phase)] == expected
 
-    @pytest.mark.parametrize(('kind', 'operation'), [(OPERATIONS, 'fileop'), (LISTING, 'list'), (SEMANTICS, 'probe')])
-    def test_nothing_but_a_tree_does(self, kind, operation):
-        assert not PosixOps().elsewhere(kind, operation, point(tasks=4, nodes=4))
+    @pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
+    def test_nothing_but_a_tree_does(self, workload):
+        assert not PosixOps().reads_elsewhere(point(workload, tasks=4, nodes=4), workload.phases[0])
 
 
 class TestPartners:
     @given(st.integers(1, 6), st.integers(1, 4), st.booleans(), st.sampled_from(PHASES))
-    def test_every_client_has_a_partner_of_its_own_on_another_node(self, nodes, per_node, cyclic, phase):
+    def test_every_task_has_a_partner_of_its_own_on_another_node(self, nodes, per_node, cyclic, phase):
         hosts = tuple(f'n{(r % nodes) if cyclic else r // per_node}' for r in range(nodes * per_node))
         away = nodes_away(phase, nodes)
-        partners = [partner(client, hosts, away) for client in range(len(hosts))]
+        partners = [partner(rank, hosts, away) for rank in range(len(hosts))]
         assert sorted(partners) == list(range(len(hosts)))
         if nodes > 1 and phase != 'create':
-            assert all(hosts[client] != hosts[other] for client, other in enumerate(partners))
+            assert all(hosts[rank] != hosts[other] for rank, other in enumerate(partners))
 
     @pytest.mark.parametrize(
         ('nodes', 'away'),
@@ -156,17 +164,17 @@ class TestPartners:
     def test_every_later_phase_goes_one_node_further(self, nodes, away):
         assert tuple(nodes_away(phase, nodes) for phase in PHASES) == away
 
-    def test_clients_that_are_spread_unevenly_have_none(self):
+    def test_tasks_that_are_spread_unevenly_have_none(self):
         with pytest.raises(Failure, match='T10: .* unevenly over the nodes: 2 on a, 1 on b'):
             partner(0, ('a', 'a', 'b'), 1)
 
     @pytest.mark.parametrize('subtrees', ['shared', 'private'])
-    def test_on_two_nodes_a_client_looks_at_what_the_other_node_has_made(self, tmp_path, monkeypatch, subtrees):
-        """Both clients one after the other in this process: alone, a client waits for nobody."""
+    def test_on_two_nodes_a_task_stats_what_the_other_node_has_made(self, tmp_path, monkeypatch, subtrees):
+        """Both tasks one after the other in this process: alone, a task waits for nobody."""
         monkeypatch.chdir(tmp_path)
         tree = DEEP._replace(subtrees=subtrees)
-        for client in (0, 1):
-            carry_out('create', client, tree)
+        for rank in (0, 1):
+            carry_out('create', rank, tree)
         stated = []
         monkeypatch.setattr(posix_tree.os, 'stat', lambda path, real=os.stat: (stated.append(path), real(path))[1])
         carry_out('stat', 0, tree)
@@ -179,28 +187,28 @@ class TestPartners:
         monkeypatch.chdir(tmp_path)
         tree = DEEP._replace(subtrees=subtrees)
         for phase in PHASES:
-            for client in (0, 1) if phase == 'create' else (1, 0):  # client 0 removes a shared tree, when it is empty
-                carry_out(phase, client, tree)
+            for rank in (0, 1) if phase == 'create' else (1, 0):  # task 0 removes a shared tree, when it is empty
+                carry_out(phase, rank, tree)
         assert list(tmp_path.iterdir()) == []
 
 
-def carry_out(phase, client, tree):
-    work = Work(client, 2)
+def carry_out(phase, rank, tree):
+    work = Work(rank, 2)
     work.hosts = ('a', 'b')
-    posix_tree.carry_out(work, phase, tree)
+    posix_tree.carry_out(work, phase, point(tree, nodes=2))
 
 
 class TestShares:
     @given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
-    def test_the_shares_of_all_clients_are_the_tree(self, depth, branching, files, empties, clients):
+    def test_the_shares_of_all_tasks_are_the_tree(self, depth, branching, files, empties, tasks):
         for subtrees in ('shared', 'private'):
-            tree = MetadataTree(depth, branching, files, empties, subtrees=subtrees)
-            shares = [share(tree, 'tree', client) for client in range(clients)]
+            tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
+            shares = [share(tree, 'tree', rank) for rank in range(tasks)]
             found = (
                 {d for each in shares for d in each.directories},
                 {d + name for each in shares for d in each.directories for name in each.files},
             )
-            planned = entries(tree, clients)
+            planned = levels_total(tree, tasks)
             assert (len(found[0]), len(found[1])) == (planned.directories, planned.files)
 
     def test_a_parent_is_made_before_what_lies_in_it(self):
@@ -243,24 +251,24 @@ class TestRounding:
         assert rounded_up(seconds) == nanoseconds
 
 
-# What two clients say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
+# What two tasks say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
 GOOD = [
     {
-        'client': client,
-        'clients': 2,
+        'rank': rank,
+        'tasks': 2,
         'host': 'n1',
         'uncertainty_s': 0.0,
         'timed': {
             'file_create': {
                 'operations': 10,
-                'spans': [{'start_s': 100.0 + client / 2, 'end_s': 101.0 + client / 2}],
+                'spans': [{'start_s': 100.0 + rank / 2, 'end_s': 101.0 + rank / 2}],
                 'nanoseconds': {},
             }
         },
         'facts': [],
         'failed': None,
     }
-    for client in range(2)
+    for rank in range(2)
 ]
 
 
@@ -270,10 +278,10 @@ def outcome(reports, statuses=(0, 0), stderrs=('', '')):
     return Outcome(times, tuple(texts), tuple(stderrs), ())
 
 
-def measure(reports=GOOD, at=None, workload=TREE, operation='create', **how):
+def measure(reports=GOOD, at=None, phase='create', **how):
     at = at or point()
-    command = PosixOps().command('python3', workload, operation, at, '/raw/1', 7)
-    return PosixOps().measure(workload, operation, at, command, outcome(reports, **how))
+    command = PosixOps().command('python3', phase, at, '/raw/1', 7)
+    return PosixOps().measure(phase, at, command, outcome(reports, **how))
 
 
 def refusal(*args, **how):
@@ -294,19 +302,20 @@ def altered(index=0, **changes):
 
 
 class TestAGoodRun:
-    def test_the_rate_is_over_all_clients(self):
-        (rate,) = measure().rates
-        assert (rate.metric, rate.operations, rate.seconds, rate.tool_figure) == ('file_create', 20, 1.5, '13.333')
-        assert rate.task_seconds == (1.0, 1.0)
-        assert rate.waiting_share == pytest.approx(1 / 3)
+    def test_the_rate_is_over_all_tasks(self):
+        (metric,) = measure().metrics
+        assert (metric.name, metric.operations, metric.seconds, metric.figure) == ('file_create', 20, 1.5, '13.333')
+        assert (metric.value, metric.unit) == (20 / 1.5, 'op/s')
+        assert metric.task_seconds == (1.0, 1.0)
+        assert metric.idle_share == pytest.approx(1 / 3)
 
-    def test_the_order_of_the_processes_is_not_that_of_the_clients(self):
+    def test_the_order_of_the_processes_is_not_that_of_the_tasks(self):
         assert measure(GOOD[::-1]) == measure()
 
     def test_on_one_node_the_clock_is_exact(self):
         assert measure().clock_s == 1e-9
 
-    def test_on_several_the_times_of_two_clients_are_as_uncertain_as_both_clocks(self):
+    def test_on_several_the_times_of_two_tasks_are_as_uncertain_as_both_clocks(self):
         reports = altered(0, uncertainty_s=0.002)
         reports[1].update(uncertainty_s=0.001, host='n2')
         assert measure(reports, point(nodes=2)).clock_s == pytest.approx(0.003)
@@ -319,36 +328,36 @@ class TestAGoodRun:
         reports = [
             {**each, 'timed': {'file_create': {**each['timed']['file_create'], 'spans': rounds}}} for each in GOOD
         ]
-        (rate,) = measure(reports).rates
-        assert (rate.seconds, rate.task_seconds) == (3.0, (3.0, 3.0))
+        (metric,) = measure(reports).metrics
+        assert (metric.seconds, metric.task_seconds) == (3.0, (3.0, 3.0))
 
-    def test_a_client_that_had_nothing_to_do_has_no_time(self):
+    def test_a_task_that_had_nothing_to_do_has_no_time(self):
         reports = altered(1, timed__spans=[None], timed__operations=0)
         reports[0]['timed']['file_create']['operations'] = 20
-        (rate,) = measure(reports).rates
-        assert (rate.seconds, rate.task_seconds) == (1.0, ())
+        (metric,) = measure(reports).metrics
+        assert (metric.seconds, metric.task_seconds) == (1.0, ())
 
 
-class TestWhatIsNotBelieved:
+class TestWhatIsNotValid:
     @pytest.mark.parametrize('text', ['', '\n'])
-    def test_a_client_that_says_nothing(self, text):
-        assert refusal([GOOD[0], text]) == ('T8', 'client 1 exited with 0 and reported nothing')
+    def test_a_task_that_says_nothing(self, text):
+        assert refusal([GOOD[0], text]) == ('T8', 'task 1 exited with 0 and reported nothing')
 
     @given(st.integers(1, len(json.dumps(GOOD[1])) - 1))
     def test_a_report_that_is_cut_short_anywhere(self, length):
         rule, sentence = refusal([GOOD[0], json.dumps(GOOD[1])[:length]])
         assert rule == 'T8'
-        assert sentence.startswith("a client's report is damaged: '{")
+        assert sentence.startswith("a task's report is damaged: '{")
 
-    @pytest.mark.parametrize('text', ['[]\n', 'null\n', '{"client": 1}\n', '[' * 100000, 'Traceback:\n'])
+    @pytest.mark.parametrize('text', ['[]\n', 'null\n', '{"rank": 1}\n', '[' * 100000, 'Traceback:\n'])
     def test_a_report_of_another_form(self, text):
         assert refusal([GOOD[0], text])[0] == 'T8'
 
     @pytest.mark.parametrize(
         'reports',
-        [GOOD[:1], [GOOD[0], GOOD[0]], [GOOD[0], {**GOOD[1], 'client': 2}], [GOOD[0], {**GOOD[1], 'clients': 1}]],
+        [GOOD[:1], [GOOD[0], GOOD[0]], [GOOD[0], {**GOOD[1], 'rank': 2}], [GOOD[0], {**GOOD[1], 'tasks': 1}]],
     )
-    def test_other_clients_than_planned(self, reports):
+    def test_other_tasks_than_planned(self, reports):
         rule, sentence = refusal(reports, statuses=(0,) * len(reports), stderrs=('',) * len(reports))
         assert rule == 'T9'
         assert sentence.endswith('not 0 to 1 of 2')
@@ -362,18 +371,18 @@ class TestWhatIsNotBelieved:
     )
     def test_other_nodes_than_planned(self, hosts, at, said):
         reports = [{**each, 'host': host} for each, host in zip(GOOD, hosts, strict=True)]
-        assert refusal(reports, at) == ('T10', f'the clients ran {said}')
+        assert refusal(reports, at) == ('T10', f'the tasks ran {said}')
 
     def test_other_metrics_than_planned(self):
-        assert refusal(altered(0, timed={})) == ('P15', "client 0 on n1 timed [], not ['file_create']")
+        assert refusal(altered(0, timed={})) == ('P15', "task 0 on n1 timed [], not ['file_create']")
 
     def test_another_number_of_operations(self):
         assert refusal(altered(1, timed__operations=9)) == (
             'P15',
-            'file_create: the clients did 19 operations, not 20',
+            'file_create: the tasks did 19 operations, not 20',
         )
 
-    def test_a_client_that_began_more_often_than_another(self):
+    def test_a_task_that_began_more_often_than_another(self):
         spans = GOOD[0]['timed']['file_create']['spans']
         assert refusal(altered(0, timed__spans=spans * 2))[0] == 'T8'
 
@@ -395,27 +404,27 @@ class TestWhatIsNotBelieved:
         assert (rule, sentence) == ('T8', 'file_create: 9 of 20 calls have a time')
 
 
-class TestAClientThatFailed:
-    HOME = {'rule': 'E1', 'sentence': 'client 1 on n1 is lost', 'sent_home': True}
-    OWN = {'rule': 'T17', 'sentence': 'file_stat: No such file or directory: tree/f.1.0', 'sent_home': False}
+class TestATaskThatFailed:
+    ABORTED = {'rule': 'E1', 'sentence': 'task 1 on n1 is lost', 'aborted': True}
+    OWN = {'rule': 'T17', 'sentence': 'file_stat: No such file or directory: tree/f.1.0', 'aborted': False}
 
     def test_its_own_reason_is_the_one_that_is_told(self):
-        reports = altered(0, failed=self.HOME)
+        reports = altered(0, failed=self.ABORTED)
         reports[1]['failed'] = self.OWN
-        assert refusal(reports, statuses=(1, 1)) == ('T17', f'client 1 on n1: {self.OWN["sentence"]}')
+        assert refusal(reports, statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')
 
-    def test_one_that_died_explains_those_who_were_sent_home(self):
-        found = refusal([altered(0, failed=self.HOME)[0], ''], statuses=(1, -9))
-        assert found == ('E1', 'client 1 on n1 died of signal 9')
+    def test_one_that_died_explains_those_that_were_aborted(self):
+        found = refusal([altered(0, failed=self.ABORTED)[0], ''], statuses=(1, -9))
+        assert found == ('E1', 'task 1 on n1 died of signal 9')
 
     def test_one_that_broke_is_quoted(self):
         stderrs = ('', 'Traceback (most recent call last):\n  x\nMemoryError\n')
-        found = refusal([GOOD[0], '{"client": 1, '], statuses=(0, 1), stderrs=stderrs)
-        assert found == ('E1', 'client 1 on n1 exited with 1: MemoryError')
+        found = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
+        assert found == ('E1', 'task 1 on n1 exited with 1: MemoryError')
 
-    def test_where_all_were_sent_home_that_is_told(self):
-        reports = [{**each, 'failed': self.HOME} for each in GOOD]
-        assert refusal(reports, statuses=(1, 1)) == ('E1', 'client 0 on n1: client 1 on n1 is lost')
+    def test_where_all_were_aborted_that_is_told(self):
+        reports = [{**each, 'failed': self.ABORTED} for each in GOOD]
+        assert refusal(reports, statuses=(1, 1)) == ('E1', 'task 0 on n1: task 1 on n1 is lost')
 
 
 def fileop_reports(counts):
@@ -428,45 +437,51 @@ def fileop_reports(counts):
 
 class TestPercentiles:
     @given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
-    def test_they_are_the_least_times_that_so_many_calls_did_not_exceed(self, times):
+    def test_they_are_the_shortest_times_that_so_many_calls_did_not_exceed(self, times):
         counts = [{}, {}]
         for number, each in enumerate(times):
             own = counts[number // 10]
             own[str(each)] = own.get(str(each), 0) + 1
-        rate = measure(fileop_reports(counts), workload=OPERATIONS, operation='fileop').rates[0]
-        expected = [sorted(times)[math.ceil(part * 20) - 1] for part in (0.50, 0.95, 0.99)]
-        assert rate.percentiles_s == pytest.approx([each * 1e-9 for each in expected])
+        metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
+        expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
+        assert metric.percentiles_s == expected
 
     def test_the_operations_are_in_fileops_order(self):
-        rates = measure(fileop_reports([{'5': 10}] * 2), workload=OPERATIONS, operation='fileop').rates
-        assert tuple(rate.metric for rate in rates) == FILEOP
+        metrics = measure(fileop_reports([{'5': 10}] * 2), point(OPERATIONS), 'fileop').metrics
+        assert tuple(metric.name for metric in metrics) == FILEOP
 
 
 def facts_of(holds=True, count=None):
-    return [{'name': promise.name, 'holds': holds, 'seen': 'seen'} for promise in PROMISES[:count]]
+    return [{'name': guarantee.name, 'holds': holds, 'seen': 'seen'} for guarantee in GUARANTEES[:count]]
 
 
 class TestFacts:
-    AT = point(MetadataTree())
-
     def told(self, one, other):
         reports = [{**each, 'timed': {}, 'facts': facts} for each, facts in zip(GOOD, (one, other), strict=True)]
-        return {'reports': reports, 'at': self.AT, 'workload': SEMANTICS, 'operation': 'probe'}
+        return {'reports': reports, 'at': point(SEMANTICS), 'phase': 'probe'}
 
-    def test_they_are_those_of_the_clients(self):
+    def test_they_are_those_of_the_tasks(self):
         measured = measure(**self.told(facts_of(), facts_of()))
-        assert measured.facts[0] == Fact(PROMISES[0].name, True, 'seen')
-        assert (measured.rates, len(measured.facts)) == ((), len(PROMISES))
+        assert measured.facts[0] == Fact(GUARANTEES[0].name, True, 'seen')
+        assert len(measured.facts) == len(GUARANTEES)
+
+    @pytest.mark.parametrize(('holds', 'number'), [(True, len(GUARANTEES)), (False, 0), (None, 0)])
+    def test_the_figure_is_how_many_hold(self, holds, number):
+        measured = measure(**self.told(facts_of(holds), facts_of(holds)))
+        assert measured.figures == {'holding': number}
+        assert [(metric.name, metric.unit) for metric in measured.metrics] == [
+            (metric.name, metric.unit) for metric in metrics_of(point(SEMANTICS), 'probe')
+        ]
 
     def test_what_could_not_be_tried_is_neither(self):
         assert measure(**self.told(facts_of(None), facts_of(None))).facts[0].holds is None
 
-    def test_clients_that_disagree_are_not_believed(self):
+    def test_tasks_that_disagree_are_refused(self):
         assert refusal(**self.told(facts_of(), facts_of(False)))[0] == 'T8'
 
-    def test_a_promise_that_was_left_out_is_missed(self):
+    def test_a_guarantee_that_was_left_out_is_missed(self):
         rule, sentence = refusal(**self.told(facts_of(count=3), facts_of(count=3)))
-        assert (rule, sentence) == ('P15', f'3 of {len(PROMISES)} facts were tried')
+        assert (rule, sentence) == ('P15', f'3 of {len(GUARANTEES)} facts were tried')
 
 
 def test_it_needs_no_launcher_and_python3_alone():
@@ -474,9 +489,13 @@ def test_it_needs_no_launcher_and_python3_alone():
     assert (engine.name, engine.programs, engine.mpi) == ('posixops', ('python3',), False)
 
 
-@pytest.mark.parametrize('kind', [TREE, OPERATIONS, LISTING, SEMANTICS])
-def test_what_it_leaves_is_the_plan_alone(kind):
-    operation = {'tree': 'create', 'listing': 'create'}.get(kind.kind, kind.operations[0])
-    at = point(tasks=1)
-    expected = at.entries if operation == 'create' else (0, 0, 0)
-    assert PosixOps().left(Namespace(*kind), operation, at) == expected
+@pytest.mark.parametrize(('at', 'phase'), [(point(), 'create'), (LISTING, 'create'), (LISTING, 'list')])
+def test_what_it_leaves_is_the_plan_alone(at, phase):
+    assert PosixOps().entries(at, phase) == levels_total(at, at.tasks)
+
+
+@pytest.mark.parametrize(
+    ('at', 'phase'), [(point(), 'remove'), (point(OPERATIONS), 'fileop'), (point(SEMANTICS), 'probe')]
+)
+def test_else_it_leaves_nothing(at, phase):
+    assert PosixOps().entries(at, phase) == (0, 0, 0)

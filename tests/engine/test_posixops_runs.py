@@ -1,4 +1,4 @@
-"""posixops at work: real clients on the disk of the test, from the source tree and from the runner's zipapp."""
+"""posixops at work: real tasks on the disk of the test, from the source tree and from the runner's zipapp."""
 
 import json
 import os
@@ -16,22 +16,30 @@ import pytest
 import seatrial
 from seatrial.check.staging import write_runner
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.posix_promises import PROMISES
+from seatrial.engine.posix_guarantees import GUARANTEES
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.job.launch.barrier import Barrier
-from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, listing_metrics, metrics_of
-from seatrial.model.tree import PHASES, Entries, MetadataTree, TreePoint, operations
 from seatrial.model.units import KIB
+from seatrial.workload.base import Entries
+from seatrial.workload.listing import listing, listing_metrics
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.registry import metrics_of
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.tree import PHASES, metadata_tree, operations
 
-SHARED = MetadataTree(2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
+SHARED = metadata_tree(PHASES, 2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
 PRIVATE = SHARED._replace(subtrees='private')
-WIDE = MetadataTree(1, 100, files_per_directory=1, subtrees='private')
-FILES = MetadataTree(files_per_directory=20, bytes_per_file=100, subtrees='private')
-LISTED = MetadataTree(files_per_directory=891)
+WIDE = metadata_tree(PHASES, 1, 100, files_per_directory=1, subtrees='private')
+FILES = metadata_tree(files_per_directory=20, bytes_per_file=100, subtrees='private')
+OPERATIONS = posix_operations(20, 100, 'private')
 
 
-def point(tree, tasks=2, pauses_s=(), nodes=1, label='label'):
-    return TreePoint(label, nodes, tasks, tasks // nodes, tree, tuple(pauses_s))
+def point(workload, tasks=2, label='label'):
+    return workload._replace(label=label, tasks=tasks, tasks_per_node=tasks)
+
+
+def listed(pauses_s=(), number=891, label='label'):
+    return point(listing(number, pauses_s), 1, label)
 
 
 class Disk:
@@ -42,9 +50,9 @@ class Disk:
         self.data.mkdir()
         self.raw.mkdir()
 
-    def launch(self, workload, operation, at, python=sys.executable, instead=None, wrapper=(), patience_s=60.0):
+    def launch(self, phase, at, python=sys.executable, instead=None, wrapper=(), patience_s=60.0):
         """The measurement of one launch; instead: other argvs of some ranks."""
-        command = PosixOps().command(python, workload, operation, at, str(self.raw / operation), 7)
+        command = PosixOps().command(python, phase, at, str(self.raw / phase), 7)
         for path, text in command.inputs.items():
             Path(path).write_text(text)
         with Barrier(at.tasks, at.nodes, patience_s) as barrier:
@@ -66,7 +74,7 @@ class Disk:
             tuple(err for _, err in streams),
             (),
         )
-        return PosixOps().measure(workload, operation, at, command, self.outcome)
+        return PosixOps().measure(phase, at, command, self.outcome)
 
     def refused(self, *launch, **how):
         with pytest.raises(EngineError) as caught:
@@ -93,10 +101,10 @@ def disk(tmp_path):
 
 @pytest.fixture(scope='module', params=[SHARED, PRIVATE, WIDE, FILES], ids=['shared', 'private', 'wide', 'flat'])
 def phases(request, tmp_path_factory):
-    """All phases of a tree: the phase, its measurement, what the clients said, and what was there afterwards."""
+    """All phases of a tree: the phase, its measurement, what the tasks said, and what was there afterwards."""
     disk, seen = Disk(tmp_path_factory.mktemp('tree')), []
     for phase in PHASES:
-        measured = disk.launch(TREE, phase, point(request.param))
+        measured = disk.launch(phase, point(request.param))
         seen.append((phase, measured, [json.loads(line) for line in disk.outcome.stdouts], disk.entries()))
     return request.param, seen
 
@@ -104,41 +112,41 @@ def phases(request, tmp_path_factory):
 class TestATree:
     def test_after_every_phase_the_planned_entries_are_there_and_no_others(self, phases):
         tree, seen = phases
-        assert [left for *_, left in seen] == [PosixOps().left(TREE, phase, point(tree)) for phase in PHASES]
+        assert [left for *_, left in seen] == [PosixOps().entries(point(tree), phase) for phase in PHASES]
 
     def test_the_metrics_are_those_of_the_tree(self, phases):
         tree, seen = phases
         for phase, measured, *_ in seen:
-            assert {rate.metric: rate.operations for rate in measured.rates} == operations(tree, phase, 2)
+            assert {metric.name: metric.operations for metric in measured.metrics} == operations(tree, phase, 2)
 
     def test_a_rate_is_from_the_first_start_to_the_last_end(self, phases):
         for _, measured, said, _ in phases[1]:
-            for rate in measured.rates:
-                spans = [span for each in said for span in each['timed'][rate.metric]['spans']]
-                assert rate.seconds == max(span['end_s'] for span in spans) - min(span['start_s'] for span in spans)
-                assert all(0 < task_s <= rate.seconds for task_s in rate.task_seconds)
+            for metric in measured.metrics:
+                spans = [span for each in said for span in each['timed'][metric.name]['spans']]
+                assert metric.seconds == max(span['end_s'] for span in spans) - min(span['start_s'] for span in spans)
+                assert all(0 < task_s <= metric.seconds for task_s in metric.task_seconds)
 
 
 class TestWhatATreeHolds:
-    def test_every_client_has_its_files_in_every_directory(self, disk):
-        disk.launch(TREE, 'create', point(SHARED, tasks=3))
+    def test_every_task_has_its_files_in_every_directory(self, disk):
+        disk.launch('create', point(SHARED, tasks=3))
         for path, _, files in disk.walk():
             if not Path(path).name.startswith('e.'):
                 assert Counter(name.split('.')[1] for name in files) == {'0': 3, '1': 3, '2': 3}
 
-    def test_private_trees_have_the_files_of_one_client_each(self, disk):
-        disk.launch(TREE, 'create', point(PRIVATE))
-        for client in '01':
-            files = [path for path in disk.files() if f'tree.{client}' in path.parts]
-            assert {path.name.split('.')[1] for path in files} == {client}
+    def test_private_trees_have_the_files_of_one_task_each(self, disk):
+        disk.launch('create', point(PRIVATE))
+        for rank in '01':
+            files = [path for path in disk.files() if f'tree.{rank}' in path.parts]
+            assert {path.name.split('.')[1] for path in files} == {rank}
             assert len(files) == 39
 
     def test_every_file_has_its_bytes(self, disk):
-        disk.launch(TREE, 'create', point(SHARED))
+        disk.launch('create', point(SHARED))
         assert {path.stat().st_size for path in disk.files()} == {3901}
 
     def test_the_bytes_do_not_compress_and_differ_in_every_file(self, disk):
-        disk.launch(TREE, 'create', point(FILES._replace(bytes_per_file=64 * KIB)))
+        disk.launch('create', point(FILES._replace(bytes_per_file=64 * KIB)))
         blocks = [path.read_bytes() for path in disk.files()]
         assert len({block[at : at + 512] for block in blocks for at in range(0, 64 * KIB, 512)}) == 40 * 128
         assert len(zlib.compress(b''.join(blocks[:8]))) > 8 * 64 * KIB
@@ -146,43 +154,43 @@ class TestWhatATreeHolds:
     def test_two_launches_do_not_write_the_same_bytes(self, disk):
         written = []
         for _ in range(2):
-            disk.launch(TREE, 'create', point(FILES))
+            disk.launch('create', point(FILES))
             written.append({path.read_bytes() for path in disk.files()})
-            disk.launch(TREE, 'remove', point(FILES))
+            disk.launch('remove', point(FILES))
         assert not written[0] & written[1]
 
     def test_few_directories_of_a_tree_are_made_and_no_rate(self, disk):
-        rates = disk.launch(TREE, 'create', point(SHARED)).rates
-        assert [rate.metric for rate in rates] == ['directory_create', 'file_create']
+        metrics = disk.launch('create', point(SHARED)).metrics
+        assert [metric.name for metric in metrics] == ['directory_create', 'file_create']
 
-    def test_only_the_first_client_makes_the_directories_of_a_shared_tree(self, disk):
-        tree_create = disk.launch(TREE, 'create', point(WIDE._replace(subtrees='shared'))).rates[0]
-        assert (tree_create.metric, tree_create.operations, tree_create.task_seconds) == ('tree_create', 101, ())
+    def test_only_the_first_task_makes_the_directories_of_a_shared_tree(self, disk):
+        tree_create = disk.launch('create', point(WIDE._replace(subtrees='shared'))).metrics[0]
+        assert (tree_create.name, tree_create.operations, tree_create.task_seconds) == ('tree_create', 101, ())
 
     def test_empty_files_are_opened_and_closed(self, disk):
         at = point(FILES._replace(bytes_per_file=0))
         for phase in PHASES:
-            assert disk.launch(TREE, phase, at).rates[0].operations == 40
+            assert disk.launch(phase, at).metrics[0].operations == 40
 
     @pytest.mark.needs('strace')
     @pytest.mark.parametrize(('fsync', 'calls'), [(True, 20), (False, 0)])
     def test_every_file_is_synced_where_it_is_asked_for(self, disk, tmp_path, fsync, calls):
         wrapper = ('strace', '-f', '-e', 'trace=fsync', '-o', str(tmp_path / 'trace'))
-        disk.launch(TREE, 'create', point(FILES._replace(fsync=fsync), tasks=1), wrapper=wrapper)
+        disk.launch('create', point(FILES._replace(fsync=fsync), tasks=1), wrapper=wrapper)
         assert (tmp_path / 'trace').read_text().count('fsync(') == calls
 
-    def test_the_clients_and_their_node_are_told(self, disk):
-        measured = disk.launch(TREE, 'create', point(FILES))
+    def test_the_tasks_and_their_node_are_told(self, disk):
+        measured = disk.launch('create', point(FILES))
         assert (measured.world_size, measured.hosts) == (2, (os.uname().nodename,))
 
 
 class TestATreeThatIsNotAsPlanned:
     @pytest.mark.parametrize('phase', ['stat', 'read', 'remove'])
     def test_a_file_that_is_gone(self, disk, phase):
-        disk.launch(TREE, 'create', point(FILES))
+        disk.launch('create', point(FILES))
         gone = random.Random(7).choice(disk.files())
         gone.unlink()
-        rule, sentence = disk.refused(TREE, phase, point(FILES))
+        rule, sentence = disk.refused(phase, point(FILES))
         assert rule == 'T17'
         assert sentence.endswith(f'file_{phase}: No such file or directory: {gone.relative_to(disk.data)}')
 
@@ -190,73 +198,74 @@ class TestATreeThatIsNotAsPlanned:
         ('phase', 'said'), [('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
     )
     def test_a_file_that_is_too_short(self, disk, phase, said):
-        disk.launch(TREE, 'create', point(FILES))
+        disk.launch('create', point(FILES))
         os.truncate(disk.data / 'tree.1' / 'f.1.7', 99)
-        rule, sentence = disk.refused(TREE, phase, point(FILES))
+        rule, sentence = disk.refused(phase, point(FILES))
         assert (rule, sentence.split(': ', 1)[1]) == ('T17', f'tree.1/f.1.7 {said}')
 
     def test_a_file_that_is_there_already(self, disk):
         (disk.data / 'tree.0').mkdir()
-        rule, sentence = disk.refused(TREE, 'create', point(FILES))
+        rule, sentence = disk.refused('create', point(FILES))
         assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_create: File exists: tree.0')
 
     def test_a_directory_with_something_else_in_it_is_not_removed(self, disk):
-        disk.launch(TREE, 'create', point(FILES))
+        disk.launch('create', point(FILES))
         other = disk.data / 'tree.0' / 'other'
         other.write_text('kept')
-        rule, sentence = disk.refused(TREE, 'remove', point(FILES))
+        rule, sentence = disk.refused('remove', point(FILES))
         assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_remove: Directory not empty: tree.0')
         assert other.read_text() == 'kept'
 
     def test_a_full_file_system_names_the_file(self, disk):
         limited = ('sh', '-c', 'ulimit -f 1; exec "$@"', 'sh')
-        rule, sentence = disk.refused(TREE, 'create', point(FILES._replace(bytes_per_file=64 * KIB)), wrapper=limited)
+        rule, sentence = disk.refused('create', point(FILES._replace(bytes_per_file=64 * KIB)), wrapper=limited)
         assert rule == 'E1'
         assert 'file_create: File too large: tree.' in sentence
 
 
-class TestClientsThatAreLost:
+class TestTasksThatAreLost:
     """Before they have joined; nobody tells the barrier here, as the runner does, so that its patience has to end."""
 
     @pytest.fixture(autouse=True)
     def hurry(self, monkeypatch):
-        monkeypatch.setattr('seatrial.job.launch.barrier.LOOK_AROUND_S', 0.05)
+        monkeypatch.setattr('seatrial.job.launch.barrier.CHECK_S', 0.05)
 
-    def test_one_that_is_killed_is_named_and_the_others_go_home(self, disk):
+    def test_one_that_is_killed_is_named_and_the_others_give_up(self, disk):
         killed = {1: ('sh', '-c', 'kill -9 $$')}
-        found = disk.refused(TREE, 'create', point(FILES), instead=killed, patience_s=0.5)
-        assert found == ('E1', 'client 1 on here died of signal 9')
-        assert 'client 1 did not come within' in disk.outcome.stdouts[0]
+        found = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
+        assert found == ('E1', 'task 1 on here died of signal 9')
+        assert 'task 1 did not come within' in disk.outcome.stdouts[0]
 
     def test_one_whose_interpreter_fails_is_quoted(self, disk):
         broken = {0: ('sh', '-c', 'echo "python3: no such module" >&2; exit 2')}
-        found = disk.refused(TREE, 'create', point(FILES), instead=broken, patience_s=0.5)
-        assert found == ('E1', 'client 0 on here exited with 2: python3: no such module')
+        found = disk.refused('create', point(FILES), instead=broken, patience_s=2.0)
+        assert found == ('E1', 'task 0 on here exited with 2: python3: no such module')
 
 
 @pytest.mark.parametrize('subtrees', ['private', 'shared'])
 class TestFileop:
     def test_every_operation_is_done_to_every_entry(self, disk, subtrees):
-        rates = disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees))).rates
-        assert {rate.metric: rate.operations for rate in rates} == dict.fromkeys(FILEOP, 40)
+        metrics = disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees))).metrics
+        assert {metric.name: metric.operations for metric in metrics} == dict.fromkeys(FILEOP, 40)
 
     def test_nothing_is_left(self, disk, subtrees):
-        disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees)))
+        disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees)))
         assert list(disk.data.iterdir()) == []
 
     def test_every_operation_has_its_percentiles_in_order(self, disk, subtrees):
-        for rate in disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees))).rates:
-            assert len(rate.percentiles_s) == 3
-            assert list(rate.percentiles_s) == sorted(rate.percentiles_s)
-            assert 0 < rate.percentiles_s[0] < max(rate.task_seconds)
+        for metric in disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees))).metrics:
+            seconds = list(metric.percentiles_s.values())
+            assert list(metric.percentiles_s) == ['p50', 'p95', 'p99']
+            assert seconds == sorted(seconds)
+            assert 0 < seconds[0] < max(metric.task_seconds)
 
     @pytest.mark.needs('strace')
     def test_the_kernel_sees_as_many_calls(self, disk, tmp_path, subtrees):
         wrapper = ('strace', '-f', '-o', str(tmp_path / 'trace'))
-        disk.launch(OPERATIONS, 'fileop', point(FILES._replace(subtrees=subtrees), tasks=1), wrapper=wrapper)
+        disk.launch('fileop', point(OPERATIONS._replace(subtrees=subtrees), tasks=1), wrapper=wrapper)
         own = [line for line in (tmp_path / 'trace').read_text().splitlines() if 'calls' in line or '../d.0' in line]
         calls = Counter(line.split('(')[0].split()[1] for line in own)
-        # One directory is that of the client itself, and is made and removed beside the 20.
+        # One directory is that of the task itself, and is made and removed beside the 20.
         assert (calls['mkdir'], calls['rmdir'], calls['chdir']) == (21, 21, 20)
         assert (calls['access'] + calls['faccessat2'], calls['chmod'], calls['link'], calls['rename']) == (20,) * 4
         assert calls['unlink'] == 40  # the links go as well, untimed
@@ -264,63 +273,63 @@ class TestFileop:
 
 class TestFileopInRounds:
     def test_more_files_than_may_be_open_are_done_in_rounds(self, disk):
-        tree = FILES._replace(files_per_directory=1030, bytes_per_file=1)
-        rates = {rate.metric: rate for rate in disk.launch(OPERATIONS, 'fileop', point(tree, tasks=1)).rates}
+        at = point(posix_operations(1030, 1, 'private'), tasks=1)
+        metrics = {metric.name: metric for metric in disk.launch('fileop', at).metrics}
         said = json.loads(disk.outcome.stdouts[0])['timed']
         assert [len(said[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
         spans = said['close']['spans']
-        assert rates['close'].operations == 1030
-        assert rates['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
+        assert metrics['close'].operations == 1030
+        assert metrics['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
 
 
 class TestAListing:
     def test_ls_prints_894_lines_for_its_891_files(self, disk):
-        at = point(LISTED, tasks=1)
-        disk.launch(LISTING, 'create', at)
+        at = listed()
+        disk.launch('create', at)
         printed = subprocess.check_output(['ls', '-als', directory_of(at)], cwd=disk.data, text=True)
         assert len(printed.splitlines()) == 894
 
     @pytest.mark.parametrize('pauses_s', [(), (0.01, 0.02)])
     def test_the_metrics_are_those_of_the_listing(self, disk, pauses_s):
-        at = point(LISTED, tasks=1, pauses_s=pauses_s)
-        disk.launch(LISTING, 'create', at)
-        measured = disk.launch(LISTING, 'list', at)
-        assert [rate.metric for rate in measured.rates] == list(listing_metrics(pauses_s))
-        assert {rate.operations for rate in measured.rates} == {891}
+        at = listed(pauses_s)
+        disk.launch('create', at)
+        measured = disk.launch('list', at)
+        assert [metric.name for metric in measured.metrics] == list(listing_metrics(pauses_s))
+        assert {metric.operations for metric in measured.metrics} == {891}
 
     def test_several_listings_have_a_directory_each(self, disk):
-        ten = [point(LISTED._replace(files_per_directory=10), 1, label=label) for label in ('10 a', '10/b')]
+        ten = [listed(number=10, label=label) for label in ('10 a', '10/b')]
         for at in ten:
-            disk.launch(LISTING, 'create', at)
+            disk.launch('create', at)
         assert disk.entries() == Entries(2, 20, 0)
-        assert [disk.launch(LISTING, 'list', at).rates[0].operations for at in ten] == [10, 10]
+        assert [disk.launch('list', at).metrics[0].operations for at in ten] == [10, 10]
 
     def test_the_preparation_is_a_rate_too(self, disk):
-        rates = disk.launch(LISTING, 'create', point(LISTED, tasks=1)).rates
-        assert [(rate.metric, rate.operations) for rate in rates] == [('file_create', 891)]
+        metrics = disk.launch('create', listed()).metrics
+        assert [(metric.name, metric.operations) for metric in metrics] == [('file_create', 891)]
 
     @pytest.mark.parametrize('pauses_s', [(), (0.01,)])
     @pytest.mark.parametrize(
         ('change', 'rule'), [(Path.unlink, 'T17'), (lambda path: Path(f'{path}x').touch(), 'P15')]
     )
     def test_other_entries_than_planned(self, disk, pauses_s, change, rule):
-        at = point(LISTED, tasks=1, pauses_s=pauses_s)
-        disk.launch(LISTING, 'create', at)
+        at = listed(pauses_s)
+        disk.launch('create', at)
         change(disk.files()[5])
-        assert disk.refused(LISTING, 'list', at)[0] == rule
+        assert disk.refused('list', at)[0] == rule
 
     def test_a_directory_that_is_not_there(self, disk):
-        at = point(LISTED, tasks=1)
-        rule, sentence = disk.refused(LISTING, 'list', at)
+        at = listed()
+        rule, sentence = disk.refused('list', at)
         assert rule == 'T17'
         assert sentence.endswith(f'names_first: No such file or directory: {directory_of(at)}')
 
     @pytest.mark.needs('strace')
     def test_nothing_is_asked_of_the_directory_before_its_first_pass(self, disk, tmp_path):
-        at = point(LISTED, tasks=1, pauses_s=(0.01,))
-        disk.launch(LISTING, 'create', at)
+        at = listed((0.01,))
+        disk.launch('create', at)
         wrapper = ('strace', '-f', '-e', 'trace=%file', '-o', str(tmp_path / 'trace'))
-        disk.launch(LISTING, 'list', at, wrapper=wrapper)
+        disk.launch('list', at, wrapper=wrapper)
         lines = [line for line in (tmp_path / 'trace').read_text().splitlines() if '"listing.' in line]
         assert 'O_DIRECTORY' in lines[0]
         assert sum('O_DIRECTORY' in line for line in lines) == 5
@@ -329,15 +338,15 @@ class TestAListing:
 
 @pytest.fixture(scope='module')
 def probed(tmp_path_factory):
-    """Two clients have tried all promises: the measurement, and what they have left."""
+    """Two tasks have tried all guarantees: the measurement, and what they have left."""
     disk = Disk(tmp_path_factory.mktemp('semantics'))
-    measured = disk.launch(SEMANTICS, 'probe', point(MetadataTree()))
+    measured = disk.launch('probe', point(posix_semantics()))
     return measured, list(disk.data.iterdir())
 
 
 class TestSemantics:
-    def test_every_promise_is_tried_in_order(self, probed):
-        assert [fact.name for fact in probed[0].facts] == [promise.name for promise in PROMISES]
+    def test_every_guarantee_is_tried_in_order(self, probed):
+        assert [fact.name for fact in probed[0].facts] == [guarantee.name for guarantee in GUARANTEES]
 
     def test_what_every_local_file_system_holds_holds(self, probed):
         of_the_machine = {'permissions', 'sparse_files', 'fallocate', 'xattr', 'direct_io'}
@@ -348,43 +357,40 @@ class TestSemantics:
         assert probed[1] == []
 
     def test_the_figure_is_how_many_hold(self, probed):
-        assert probed[0].figures('probe') == {'holding': sum(fact.holds is True for fact in probed[0].facts)}
-        assert metrics_of(SEMANTICS, 'probe', point(MetadataTree())) == ('holding',)
+        assert probed[0].figures == {'holding': sum(fact.holds is True for fact in probed[0].facts)}
 
-    def test_a_third_client_watches(self, disk):
-        measured = disk.launch(SEMANTICS, 'probe', point(MetadataTree(), tasks=3))
-        assert (measured.world_size, len(measured.facts)) == (3, len(PROMISES))
+    def test_a_third_task_watches(self, disk):
+        measured = disk.launch('probe', point(posix_semantics(), 3))
+        assert (measured.world_size, len(measured.facts)) == (3, len(GUARANTEES))
 
-    def test_one_client_tries_what_it_can(self, disk):
-        facts = {fact.name: fact for fact in disk.launch(SEMANTICS, 'probe', point(MetadataTree(), tasks=1)).facts}
-        untried = {name for name, fact in facts.items() if fact.seen == 'one client only'}
-        assert untried == {promise.name for promise in PROMISES if promise.clients == 2}
+    def test_one_task_tries_what_it_can(self, disk):
+        facts = {fact.name: fact for fact in disk.launch('probe', point(posix_semantics(), 1)).facts}
+        untried = {name for name, fact in facts.items() if fact.seen == 'one task only'}
+        assert untried == {guarantee.name for guarantee in GUARANTEES if guarantee.tasks == 2}
         assert all(facts[name].holds is None for name in untried)
-        assert facts['hard_links'].seen == 'the same client saw two names of one file, then one'
+        assert facts['hard_links'].seen == 'the same task saw two names of one file, then one'
 
 
 @pytest.mark.parametrize(('python', 'folder'), [(sys.executable, 'plain'), ('python3.6', 'with n\xe4mes')])
-def test_clients_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_path, monkeypatch, python, folder):
+def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_path, monkeypatch, python, folder):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
     (tmp_path / folder).mkdir()
     zipapp = write_runner(tmp_path / folder)
     monkeypatch.setattr(seatrial, '__file__', f'{zipapp}/seatrial/__init__.py')
     disk.raw = tmp_path / folder
-    launches = [(TREE, phase, point(SHARED)) for phase in PHASES]
-    launches += [(OPERATIONS, 'fileop', point(FILES)), (SEMANTICS, 'probe', point(MetadataTree()))]
-    launches += [(LISTING, operation, point(LISTED, tasks=1)) for operation in ('create', 'list')]
-    for workload, operation, at in launches:
-        measured = disk.launch(workload, operation, at, python)
-        assert {rate.metric for rate in measured.rates} >= set(
-            operations(SHARED, operation, 2) if workload == TREE else ()
-        )
+    launches = [(phase, point(SHARED)) for phase in PHASES]
+    launches += [('fileop', point(OPERATIONS)), ('probe', point(posix_semantics())), ('create', listed())]
+    for phase, at in launches:
+        names = {metric.name for metric in disk.launch(phase, at, python).metrics}
+        assert names == {metric.name for metric in metrics_of(at, phase)} or at.kind == 'listing'
+    assert [metric.name for metric in disk.launch('list', listed(), python).metrics] == list(listing_metrics(()))
 
 
-def test_the_zipapp_is_where_the_client_comes_from(tmp_path):
+def test_the_zipapp_is_where_the_task_comes_from(tmp_path):
     zipapp = write_runner(tmp_path)
     script = 'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.carried import module_argv; '
-    script += 'print(module_argv("python3", "seatrial.engine.posix_client", ())[5])'
+    script += 'print(module_argv("python3", "seatrial.engine.posix_task", ())[5])'
     argv = [sys.executable, '-I', '-S', '-c', script, str(zipapp)]
     assert subprocess.check_output(argv, text=True, cwd='/').strip() == str(zipapp)
     assert zipfile.is_zipfile(zipapp)

@@ -1,7 +1,7 @@
-"""What POSIX promises: every trial finds a file system that breaks its promise, and none that keeps it.
+"""What POSIX guarantees: every trial finds a file system that breaks a guarantee, and none that keeps it.
 
-The two clients are threads here, in step through a barrier of their own, and the file system is broken by replacing
-calls of the modules os, fcntl and mmap as the trials see them. Real clients: test_posixops_runs.py.
+The two tasks are threads here, in step through a barrier of their own, and the file system is broken by replacing
+calls of the modules os, fcntl and mmap as the trials see them. Real tasks: test_posixops_runs.py.
 """
 
 import errno
@@ -17,8 +17,8 @@ import pytest
 
 from seatrial.engine import posix_pair, posix_semantics
 from seatrial.engine.barrier import Barrier, Release
+from seatrial.engine.posix_guarantees import GUARANTEES
 from seatrial.engine.posix_pair import Pair
-from seatrial.engine.posix_promises import PROMISES
 from seatrial.engine.posix_semantics import TRIALS
 
 SOON_S = 10.0
@@ -31,16 +31,16 @@ class Table(Barrier):
     def __init__(self):
         self.barrier_, self.said = threading.Barrier(2, timeout=SOON_S), {}
 
-    def seat(self, client):
-        return SimpleNamespace(wait=self.wait, exchange=lambda what, says='': self.exchanged(client, says))
+    def seat(self, rank):
+        return SimpleNamespace(wait=self.wait, exchange=lambda what, says='': self.exchanged(rank, says))
 
     def wait(self, what):
         self.barrier_.wait()
         return Release(time.monotonic(), 0.0, 0.0)
 
-    def exchanged(self, client, says):
+    def exchanged(self, rank, says):
         if says:
-            self.said[client] = says
+            self.said[rank] = says
         self.barrier_.wait()
         said = dict(self.said)
         if self.barrier_.wait() == 0:
@@ -50,17 +50,17 @@ class Table(Barrier):
 
 
 def facts(name, hosts=('a', 'b')):
-    """What both clients say of one promise."""
+    """What both tasks say of one guarantee."""
     table, found = Table(), [None, None]
 
-    def act(client):
+    def act(rank):
         try:
-            found[client] = Pair(table.seat(client), client, hosts).trial(name, TRIALS[name])
+            found[rank] = Pair(table.seat(rank), rank, hosts).trial(name, TRIALS[name])
         except Exception as error:
-            found[client] = error
+            found[rank] = error
             table.barrier_.abort()
 
-    threads = [threading.Thread(target=act, args=(client,), name=('first', OTHER)[client]) for client in (0, 1)]
+    threads = [threading.Thread(target=act, args=(rank,), name=('first', OTHER)[rank]) for rank in (0, 1)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -115,13 +115,13 @@ def aged(path):
     return SimpleNamespace(st_mtime=time.time(), st_ctime_ns=0)
 
 
-# What is broken, by promise: the module that the trial sees, the names replaced, and what is said then.
+# What is broken, by guarantee: the module that the trial sees, the names replaced, and what is said then.
 BREACHES = [
     ('read_after_close', os, {'read': lambda fd, size: b''}, "read '' instead of 'written'"),
     ('read_before_close', os, {'read': lambda fd, size: b'before'}, "read 'before' instead of 'behind'"),
     ('overwrite_in_place', os, {'pwrite': lambda fd, data, at: len(data)}, 'read 8192 B, 100 of them wrong'),
     ('append', os, {'open': without(os.O_APPEND)}, "read 'three' instead of 'one two three'"),
-    ('append_at_once', os, {'open': without(os.O_APPEND)}, 'of 400 records were lost or torn'),
+    ('append_at_once', os, {'open': without(os.O_APPEND)}, 'of 400 records were lost or cut'),
     (
         'write_at_once',
         os,
@@ -145,7 +145,7 @@ BREACHES = [
     ('unlink_by_another', os, {'pread': lambda fd, size, at: b''}, "read '' after its removal"),
     ('unlink_by_another', os, {'unlink': nothing}, 'its name is still there'),
     ('flock', fcntl, {'flock': nothing}, 'both held it at one time'),
-    ('flock', fcntl, {'flock': fails_with(errno.ENOSYS)}, 'the first client could not lock it: Function not impl'),
+    ('flock', fcntl, {'flock': fails_with(errno.ENOSYS)}, 'the first task could not lock it: Function not impl'),
     (
         'flock',
         fcntl,
@@ -153,7 +153,7 @@ BREACHES = [
         'was refused after the release too',
     ),
     ('fcntl_lock', fcntl, {}, 'both held it at one time'),  # two threads are one process, which shares its locks
-    ('fcntl_lock', fcntl, {'lockf': fails_with(errno.ENOLCK)}, 'the first client could not lock it: No locks'),
+    ('fcntl_lock', fcntl, {'lockf': fails_with(errno.ENOLCK)}, 'the first task could not lock it: No locks'),
     ('fcntl_lock', fcntl, {'lockf': by_other(nothing, fails_with(errno.EACCES))}, 'refused after the release too'),
     ('chmod', os, {'chmod': nothing}, 'saw 0644 instead of 0640'),
     ('chown', os, {'chown': fails_with(errno.EPERM)}, 'could not set its owner and group: Operation not permitted'),
@@ -203,7 +203,7 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
-def test_a_breach_is_seen_by_both_clients_and_said(monkeypatch, name, module, names, said):
+def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, said):
     monkeypatch.setattr(posix_semantics, module.__name__, Broken(module, names))
     one, other = facts(name)
     assert one == other
@@ -211,13 +211,13 @@ def test_a_breach_is_seen_by_both_clients_and_said(monkeypatch, name, module, na
     assert said in one.seen
 
 
-def test_every_promise_has_a_trial_and_a_breach():
-    names = [promise.name for promise in PROMISES]
+def test_every_guarantee_has_a_trial_and_a_breach():
+    names = [guarantee.name for guarantee in GUARANTEES]
     assert names == list(TRIALS) and set(names) == {breach[0] for breach in BREACHES}
 
 
 @pytest.mark.parametrize('name', sorted(set(TRIALS) - IN_ONE_PROCESS - OF_THE_MACHINE))
-def test_nothing_is_said_against_a_file_system_that_keeps_its_promise(name):
+def test_nothing_is_said_against_a_file_system_that_keeps_its_guarantees(name):
     one, other = facts(name)
     assert (one.holds, one) == (True, other), one.seen
 
@@ -241,8 +241,8 @@ def test_no_descriptor_stays_open():
     assert set(os.listdir('/proc/self/fd')) == before
 
 
-def test_a_file_that_cannot_be_closed_breaks_the_promise_it_was_open_for(place, monkeypatch):
-    """As seen with GlusterFS, where another client has removed the file."""
+def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place, monkeypatch):
+    """As seen with GlusterFS, where another task has removed the file."""
 
     def close(descriptor):
         os.close(descriptor)
@@ -251,16 +251,16 @@ def test_a_file_that_cannot_be_closed_breaks_the_promise_it_was_open_for(place, 
     monkeypatch.setattr(posix_pair, 'os', Broken(os, {'close': close}))
     one, other = facts('unlink_by_another')
     assert (one, one.holds) == (other, False)
-    said = 'the first client could not close what it had open: No such file or directory'
+    said = 'the first task could not close what it had open: No such file or directory'
     assert one.seen == f'it was read after its removal; {said}'
     assert list((place / 'semantics').iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ('hosts', 'who'),
-    [(('a', 'a'), 'another client on the same node'), (('a', 'b'), 'another client on another node')],
+    [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')],
 )
-def test_it_is_said_where_the_other_client_was(hosts, who):
+def test_it_is_said_where_the_other_task_was(hosts, who):
     assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
 
 
@@ -295,9 +295,9 @@ class TestRoot:
         assert (fact.holds, fact.seen) == (None, 'root may read every file')
 
 
-class TestThePromises:
+class TestTheGuarantees:
     def test_their_ids_are_words_that_a_file_can_name(self):
-        assert all(promise.name.isidentifier() and promise.name.islower() for promise in PROMISES)
+        assert all(guarantee.name.isidentifier() and guarantee.name.islower() for guarantee in GUARANTEES)
 
     def test_each_has_words_and_a_source(self):
-        assert all(promise.words and promise.source for promise in PROMISES)
+        assert all(guarantee.words and guarantee.source for guarantee in GUARANTEES)

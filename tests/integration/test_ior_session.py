@@ -27,7 +27,7 @@ file_systems:
 partitions:
   local:default: {launcher: local, tasks_per_node: 2}
 trials:
-  - checks: [SharedFileStridedObjects, SingleFileWholeAccess]
+  - checks: [SharedFileStridedTransferSizes, SingleFileWholeAccess]
     partitions: [local:default]
     file_systems: [scratch]
     nodes: [1]

@@ -29,12 +29,12 @@ trials:
     file_systems: [{names}]
     nodes: [1]
     budget: 1s
-    files_per_client: 50
+    files_per_task: 50
   - checks: [layouts]
     partitions: [local:default]
     file_systems: [{names}]
     nodes: [1]
-  - checks: [MultipleFilesObjects]
+  - checks: [MultipleFilesTransferSizes]
     partitions: [local:default]
     file_systems: [disk, gluster]
     nodes: [1]

@@ -42,12 +42,12 @@ partitions:
     tasks_per_node: 1
   lab:io: {{launcher: hydra, tasks_per_node: 2}}
 trials:
-  - checks: [MultipleFilesObjects, EmptyDirectories]
+  - checks: [MultipleFilesTransferSizes, EmptyDirectories]
     partitions: [lab:compute]
     file_systems: [disk]
     nodes: [1, 2, 4]
     budget: 1s
-    files_per_client: 50
+    files_per_task: 50
   - checks: [PosixSemantics]
     partitions: [lab:compute]
     file_systems: [disk]
@@ -58,9 +58,9 @@ trials:
     file_systems: [memory]
     nodes: [2]
     budget: 1s
-    files_per_client: 50
+    files_per_task: 50
 """
-CHECKS = ('EmptyDirectories', 'MultipleFilesObjects')
+CHECKS = ('EmptyDirectories', 'MultipleFilesTransferSizes')
 CASE = ('check', 'partition', 'file_system', 'nodes')
 
 pytestmark = [pytest.mark.needs('slurmctld', 'munged', 'fio')]

@@ -13,19 +13,21 @@ import pytest
 
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.verdict import CaseResult, judge_case
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import CaseResult
 from seatrial.model.codec import to_json
-from seatrial.model.namespace import Namespace, Trees, expand_trees
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Launcher, Limits, Sizing, StoppingRule, Target, TrialPlan
+from seatrial.model.point import Allocation, Point
 from seatrial.model.record import End, Records
 from seatrial.model.units import GIB, KIB
-from seatrial.model.workload import AccessPattern, Geometry, Sweep, expand
 from seatrial.rules import launch as launch_rules
 from seatrial.rules.case import measured
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import AXES, Sweep, expand
 
 SESSION = '20261121T020638-9f3a1c'
-MFWA = AccessPattern('multiple', 'whole')
-SIZE = 64 * KIB  # bytes a client
+MFWA = data_access('multiple')
+SIZE = 64 * KIB  # bytes a task
 
 
 class Ran(NamedTuple):
@@ -68,9 +70,11 @@ class Laboratory:
         (self.target / 'link').symlink_to('../neighbour')
 
     def plan(self, fio: str, **changes) -> TrialPlan:
-        """Two clients with a file each, two points, two fixed repetitions; `values`: objects of the points."""
-        values, pattern = changes.pop('values', (2, 4)), changes.pop('workload', MFWA)
+        """Two tasks with a file each, two points, two fixed repetitions; `values`: transfer sizes in KiB."""
+        values, workload = changes.pop('values', (32, 16)), changes.pop('workload', MFWA)
         tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
+        sweep = changes.pop('sweep', Sweep('transfer_size', tuple(each * KIB for each in values)))
+        points = expand(sweep, workload._replace(bytes_per_task=size), Allocation(1, tasks))
         case = Case(changes.pop('check', 'Check'), 'lab:io', 'scratch', 'default', 1)
         target = Target(
             'scratch',
@@ -89,34 +93,28 @@ class Laboratory:
             session=SESSION,
             case=case,
             profile='smoke',
-            workload=pattern,
-            axis='objects',
-            points=tuple(expand(Sweep('objects', values, size), Geometry(1, tasks), size)),
+            axis=AXES[sweep.axis],
+            points=tuple(points),
             engines=(EngineChoice('fio', fio),),
             launcher=Launcher(),
             target=target._replace(**changes.pop('target', {})),
             records=str(records),
             state=str(self.state),
-            stopping=StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0, fixed=True),
+            stopping=StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=600.0, fixed=True),
             sizing=Sizing(size, size, 0.0, 0.0, pinned=size),
             launch_limit_s=60.0,
             seed=7,
         )
         return plan._replace(**changes)
 
-    def plan_of_names(self, workload: Namespace, sweep: Trees, files: int = 0, **changes) -> TrialPlan:
-        """Two clients, if the sweep wants no others, that posixops carries out; `files`: of each in flat trees."""
-        tasks = sweep.tasks or changes.pop('tasks', 2)
-        names = {
-            'axis': sweep.axis,
-            'points': tuple(expand_trees(sweep, Geometry(1, tasks))),
-            'engines': (EngineChoice('posixops', sys.executable),),
-            'sizing': Sizing(files, 1, 0.0, 0.0, pinned=files or None),
-            'stopping': StoppingRule(0.10, least=2, most=2, extra=0, budget_s=600.0, fixed=True),
-        }
-        return self.plan('', **{'check': 'Names', **changes})._replace(
-            workload=workload, **{**names, **{key: changes[key] for key in names if key in changes}}
+    def plan_of_metadata(self, workload: Point, sweep: Sweep, files: int = 0, **changes) -> TrialPlan:
+        """Two tasks, unless the workload has others, that posixops launches; `files`: of each in trees that scale."""
+        engines, sizing = (
+            (EngineChoice('posixops', sys.executable),),
+            Sizing(files, 1, 0.0, 0.0, pinned=files or None),
         )
+        own = {'check': 'Metadata', 'engines': engines, 'sizing': sizing, 'size': 0, **changes}
+        return self.plan('', workload=workload, sweep=sweep, **own)
 
     def run(self, plan: TrialPlan) -> Ran:
         """Carry the plan out in this process."""

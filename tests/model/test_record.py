@@ -1,49 +1,84 @@
-"""Records: one line each, whole or counted as torn."""
+"""Records: one line each, whole or counted as truncated."""
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.model.layout import Layout
+from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.record import (
+    KINDS,
     Drill,
     DrillGroup,
     End,
     Finding,
-    JobTime,
-    Measurement,
+    NotTested,
+    Provenance,
     Removal,
     Sample,
     Sized,
     Start,
+    TargetRow,
     line_of,
     read_records,
 )
+from seatrial.model.units import MIB
+from seatrial.workload.access import data_access
 
 START = Start(
-    's',
-    'c',
-    'digest',
-    'dev on / type ext4 (rw)',
-    'h',
-    1,
-    '',
-    1.0,
-    'k',
-    'p',
-    'fio',
-    '/f',
-    '3',
-    (),
-    1,
-    '/r',
-    1,
-    {'bytes': 2},
-    (),
+    session='s',
+    case='c',
+    plan='digest',
+    mount='dev on / type ext4 (rw)',
+    host='h',
+    pid=1,
+    job='',
+    started=1.0,
+    kernel='k',
+    python='p',
+    engine='fio',
+    program='/f',
+    version='3',
+    skipped=('ior: not installed (ior)',),
+    seed=1,
+    run_directory='/r',
+    memory_bytes=1,
+    capacity={'bytes': 2},
+    findings=(),
+    targets=(TargetRow('OST', 3, 'x-OST0003', True, flags=('flash',)),),
+    not_tested=(NotTested('n9', 'down', 'burnt'),),
+    provenance=Provenance('spack:x', modules=('a', 'b')),
 )
-JOBS = (JobTime(0, 'h', 1 << 20, 0.0, 1.0), JobTime(1, 'h', 1 << 20, 0.5, 2.0))
-MEASUREMENT = Measurement('1.0', 2 << 20, 2.0, 2, ('h',), JOBS, fsync=True)
-SAMPLE = Sample('measured', 'p', 'write', 0, 0, 1, 1.0, 2.5, 1 << 20, ('fio x',), 0, 'r', MEASUREMENT, '', None, ())
+TASKS = (TaskTime(0, 'h', MIB, 0.0, 1.0), TaskTime(1, 'h', MIB, 0.5, 2.0))
+POINT = data_access('multiple', bytes_per_task=MIB)._replace(
+    label='c2', layout=Layout('c2'), tasks=2, tasks_per_node=2
+)
+MEASUREMENT = Measurement((bandwidth('write', 2 * MIB, 2.0, '1.0'),), 2, ('h',), 0.001, 2 * MIB, TASKS, fsync=True)
+SAMPLE = Sample(
+    stage='measured',
+    phase='write',
+    point=POINT,
+    repetition=0,
+    block=0,
+    sizing=1,
+    started=1.0,
+    elapsed_s=2.5,
+    command=("fio 'x y'",),
+    exit_status=0,
+    raw='r',
+    measurement=MEASUREMENT,
+    cache='',
+    storage_read_bytes=None,
+    findings=(),
+    environment=('LD_PRELOAD=/x',),
+    directory='/r/data',
+    barrier=2,
+    inputs=('r.fio',),
+    links=(('data.0', 'data'),),
+    directories=('a', 'a/b'),
+)
 SIZED = Sized(1, 4096, 'because', (Finding('P4', 'invalid', 'x'),))
 END = End('finished', 'done', 3.0, {'p': 'converged'})
 REMOVAL = Removal(2, 1, ('x: foreign',), 4.0)
@@ -53,11 +88,19 @@ LINES = [line_of(value) for value in (START, SIZED, SAMPLE, END, REMOVAL)]
 def test_records_read_back_as_they_were_written():
     records = read_records(LINES)
     assert (records.start, records.sized, records.samples) == (START, SIZED, [SAMPLE])
-    assert (records.end, records.removal, records.torn) == (END, REMOVAL, 0)
+    assert (records.end, records.removal, records.truncated) == (END, REMOVAL, 0)
 
 
-def test_each_record_is_one_line():
+def test_each_record_is_one_line_that_names_its_kind():
     assert all(line.endswith('\n') and '\n' not in line[:-1] for line in LINES)
+    assert [json.loads(line)['record'] for line in LINES] == ['start', 'sizing', 'sample', 'end', 'removal']
+    assert len(set(KINDS.values())) == len(KINDS)
+
+
+def test_of_each_kind_but_the_samples_the_last_one_counts():
+    later = SIZED._replace(number=2)
+    records = read_records([*LINES, line_of(later), line_of(SAMPLE)])
+    assert (records.sized, records.samples) == (later, [SAMPLE, SAMPLE])
 
 
 @given(st.integers(0, sum(len(line) for line in LINES)))
@@ -69,17 +112,27 @@ def test_a_record_cut_at_any_byte_loses_at_most_one_line(cut):
         records.samples
     )
     assert complete <= read <= complete + 1
-    assert records.torn <= 1
+    assert records.truncated <= 1
 
 
-def test_a_foreign_line_is_counted_and_not_guessed_at():
-    lines = ['null', '[]', '{"record": "verdict"}', '{"record": "end"}', json.dumps({'record': 'sizing', 'x': 1})]
-    assert read_records(lines).torn == 5
+@pytest.mark.parametrize(
+    'line',
+    [
+        'null',
+        '[]',
+        '{"record": "verdict"}',
+        '{"record": "end"}',
+        '{"record": "sizing", "number": 1, "per_client": 2, "reason": "", "findings": []}',
+        json.dumps({**json.loads(LINES[2]), 'point': '64KiB'}),
+    ],
+)
+def test_a_foreign_line_is_counted_and_not_guessed_at(line):
+    records = read_records([line])
+    assert (records.truncated, records.sized, records.samples, records.end) == (1, None, [], None)
 
 
-def test_bandwidth_is_mib_over_first_start_to_last_end():
-    assert MEASUREMENT.bandwidth == 1.0
-    assert [job.seconds for job in JOBS] == [1.0, 1.5]
+def test_a_sample_is_called_by_its_phase_and_the_label_of_its_point():
+    assert SAMPLE.launch == 'write@c2'
 
 
 def test_a_sample_is_valid_only_with_a_measurement_and_labels_at_most():
@@ -89,8 +142,14 @@ def test_a_sample_is_valid_only_with_a_measurement_and_labels_at_most():
     assert not SAMPLE._replace(measurement=None).valid
 
 
+def test_the_figures_of_a_sample_are_those_of_its_measurement():
+    rates = MEASUREMENT._replace(metrics=(rate('a', 4, 2.0, ''), rate('b', 4, 0.5, '')))
+    assert SAMPLE._replace(measurement=rates).figures == {'a': 2.0, 'b': 8.0}
+    assert SAMPLE._replace(measurement=None).figures == {}
+
+
 def test_a_drill_down_reads_back_and_a_record_without_one_has_none():
     groups = (DrillGroup('a', ('ost0000', 'ost0001'), (1.0, 2.0)), DrillGroup('b', ('ost0002', 'ost0003'), ()))
-    drill = Drill('write@2objects', 900.0, (groups,), 'nothing is slow')
+    drill = Drill('write@1MiB', 9e8, (groups,), 'nothing is slow')
     assert read_records([*LINES[:-2], line_of(drill), *LINES[-2:]]).drill == drill
     assert read_records(LINES).drill is None

@@ -1,10 +1,34 @@
-"""Sizes: what is read, what is refused, what is printed."""
+"""Sizes and quantities: what is read, what is refused, what is printed."""
+
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.units import GIB, KIB, MIB, approximate_size, format_size, parse_size, round_up
+from seatrial.model.units import (
+    BINARY,
+    DECIMAL,
+    EXAMPLES,
+    GIB,
+    KIB,
+    MIB,
+    SYSTEMS,
+    UNITS,
+    Quantity,
+    approximate_size,
+    duration,
+    format_size,
+    in_base,
+    in_unit,
+    parse_quantity,
+    parse_size,
+    quantity,
+    round_up,
+    unit_for,
+)
+
+# Sizes
 
 
 @pytest.mark.parametrize(
@@ -26,13 +50,177 @@ def test_a_formatted_size_reads_back_exactly(size):
     assert parse_size(format_size(size)) == size
 
 
-def test_people_see_three_figures():
-    assert approximate_size(2 * GIB) == '2 GiB'
-    assert approximate_size(1536 * MIB) == '1.5 GiB'
-    assert approximate_size(1023) == '1023 B'
+@pytest.mark.parametrize(
+    ('size', 'text'),
+    [
+        (2 * GIB, '2 GiB'),
+        (1536 * MIB, '1.5 GiB'),
+        (1023, '1023 B'),
+        (1000 * MIB, '1000 MiB'),
+        (1023 * KIB, '1023 KiB'),
+    ],
+)
+def test_people_see_three_figures_and_never_a_power_of_ten(size, text):
+    assert approximate_size(size) == text
 
 
 @given(st.integers(0, 1 << 60), st.integers(1, 1 << 40))
 def test_a_size_is_rounded_up_to_whole_granules_and_no_further(size, granule):
     rounded = round_up(size, granule)
     assert rounded % granule == 0 and size <= rounded < size + granule
+
+
+@pytest.mark.parametrize(('seconds', 'text'), [(45.0, '45 s'), (720.0, '12 min'), (12600.0, '3.5 h')])
+def test_a_duration_is_in_the_unit_that_people_say(seconds, text):
+    assert duration(seconds) == text
+
+
+# Quantities
+
+BASES = {'B/s', 'op/s', 's', ''}
+FACTORS = {
+    'B/s': {
+        **{f'{letter}B/s': Fraction(1000**power) for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P'))},
+        **{f'{letter}bit/s': Fraction(1000**power, 8) for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P'))},
+        **{f'{letter}iB/s': Fraction(1024**power) for power, letter in enumerate(('K', 'M', 'G', 'T', 'P'), 1)},
+    },
+    'op/s': {
+        f'{letter}{word}': Fraction(1000**power)
+        for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P'))
+        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s')
+    },
+    's': {
+        's': Fraction(1),
+        'ms': Fraction(1, 10**3),
+        'us': Fraction(1, 10**6),
+        '\u00b5s': Fraction(1, 10**6),
+        'ns': Fraction(1, 10**9),
+        'min': Fraction(60),
+        'h': Fraction(3600),
+    },
+    '': {'': Fraction(1), '%': Fraction(1, 100)},
+}
+# As people write them: up to six digits, with up to four of them behind the point.
+DECIMALS = st.decimals(min_value='0.0001', max_value='999999', places=4, allow_nan=False).map(
+    lambda number: format(number.normalize(), 'f')
+)
+
+
+def test_every_dimension_has_all_its_units():
+    assert {unit: (base, factor) for base, units in FACTORS.items() for unit, factor in units.items()} == UNITS
+
+
+@given(DECIMALS, st.sampled_from(sorted(UNITS)))
+def test_a_quantity_is_exact_to_the_digit_in_its_base_unit(text, unit):
+    base, factor = UNITS[unit]
+    expected = Quantity(float(Fraction(text) * factor), base)
+    assert in_base(text, unit) == expected
+    assert in_base(float(text), unit) == expected, 'as YAML has it'
+    assert parse_quantity(f'{text} {unit}') == parse_quantity(f'{text}{unit}') == expected
+
+
+@given(st.floats(1e-6, 1e18), st.sampled_from(sorted(UNITS)))
+def test_a_value_in_another_unit_is_the_nearest_float(value, unit):
+    assert in_unit(value, unit) == float(Fraction(value) / UNITS[unit][1])
+
+
+@pytest.mark.parametrize('value', [float('inf'), float('-inf')])
+def test_what_is_not_finite_is_so_in_every_unit(value):
+    assert {in_unit(value, unit) for unit in UNITS} == {value}
+
+
+@pytest.mark.parametrize(
+    ('text', 'value', 'unit'),
+    [
+        ('500 GB/s', 500e9, 'B/s'),
+        ('1.07GB/s', 1_070_000_000.0, 'B/s'),
+        (' 2 ms ', 0.002, 's'),
+        ('70 %', 0.7, ''),
+        ('1.5e3 KiB/s', 1_536_000.0, 'B/s'),
+        ('100 Gbit/s', 12.5e9, 'B/s'),
+        ('40 kIOPS', 40_000.0, 'op/s'),
+        ('3', 3.0, ''),
+    ],
+)
+def test_a_quantity_is_a_number_and_a_unit(text, value, unit):
+    assert parse_quantity(text) == (value, unit)
+
+
+@pytest.mark.parametrize('text', ['', 'GB/s', '1,5 GB/s', '500 GBs', '5 Gb/s', '1 2 s', '\uff11 s', 'nan s', '1e s'])
+def test_what_is_no_quantity_is_refused_with_the_accepted_form(text):
+    with pytest.raises(ValueError, match=r'is not a quantity; write a number and a unit: 500 GB/s, 40 kop/s, 2 ms'):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize('call', [in_base, in_unit])
+def test_a_unit_that_is_none_is_refused_with_some_that_are(call):
+    with pytest.raises(ValueError, match="'GBs' is not a unit of a metric; it can be B/s, MiB/s, GB/s, op/s"):
+        call(1.0, 'GBs')
+
+
+@pytest.mark.parametrize('value', [float('inf'), float('nan'), '1e999'])
+def test_a_number_that_is_not_finite_is_refused(value):
+    with pytest.raises(ValueError, match='is no finite number'):
+        in_base(value, 'GB/s')
+
+
+def test_the_units_that_a_message_names_are_some():
+    assert set(EXAMPLES) < set(UNITS)
+
+
+# The unit to read a value in
+
+
+@pytest.mark.parametrize(
+    ('value', 'binary', 'decimal'),
+    [
+        (GIB - 1, 'MiB/s', 'GB/s'),
+        (GIB, 'GiB/s', 'GB/s'),
+        (1e9, 'MiB/s', 'GB/s'),
+        (1e9 - 1, 'MiB/s', 'MB/s'),
+        (5 * 1024 * GIB, 'TiB/s', 'TB/s'),
+        (1e18, 'TiB/s', 'TB/s'),
+        (KIB, 'KiB/s', 'kB/s'),
+        (999.0, 'B/s', 'B/s'),
+        (0.0, 'MiB/s', 'MB/s'),
+    ],
+)
+def test_a_bandwidth_is_read_in_the_largest_unit_below_it_of_the_sites_system(value, binary, decimal):
+    assert unit_for(value, 'B/s') == unit_for(value, 'B/s', BINARY) == binary
+    assert unit_for(value, 'B/s', DECIMAL) == decimal
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+@pytest.mark.parametrize(
+    ('value', 'unit'),
+    [(90.0, 's'), (1.0, 's'), (0.5, 'ms'), (1e-3, 'ms'), (4e-5, '\u00b5s'), (3e-8, 'ns'), (1e-12, 'ns'), (0.0, 's')],
+)
+def test_a_time_is_read_in_seconds_or_parts_of_them_in_either_system(system, value, unit):
+    assert unit_for(value, 's', system) == unit
+
+
+@pytest.mark.parametrize('system', SYSTEMS)
+@pytest.mark.parametrize('base', ['op/s', ''])
+def test_rates_ratios_and_counts_have_one_unit(system, base):
+    assert {unit_for(value, base, system) for value in (0.0, 0.5, 1e9)} == {base}
+
+
+@given(st.floats(1e-9, 1e18), st.sampled_from(sorted(BASES)), st.sampled_from(SYSTEMS))
+def test_a_value_is_read_in_a_unit_of_its_own_dimension(value, base, system):
+    assert UNITS[unit_for(value, base, system)][0] == base
+    assert unit_for(-value, base, system) == unit_for(value, base, system)
+
+
+@pytest.mark.parametrize(
+    ('value', 'base', 'system', 'text'),
+    [
+        (2_093_000_000.0, 'B/s', BINARY, '1.95 GiB/s'),
+        (2_093_000_000.0, 'B/s', DECIMAL, '2.09 GB/s'),
+        (1010.0 * MIB, 'B/s', BINARY, '1010 MiB/s'),
+        (41_234.0, 'op/s', BINARY, '41234 op/s'),
+        (0.00213, 's', BINARY, '2.13 ms'),
+        (15.0, '', BINARY, '15'),
+    ],
+)
+def test_a_quantity_is_printed_to_three_digits_or_in_full(value, base, system, text):
+    assert quantity(value, base, system) == text

@@ -3,12 +3,12 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from seatrial.model.namespace import Trees, expand_trees
-from seatrial.model.plan import Sizing
 from seatrial.model.tree import MetadataTree, entries
-from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import Geometry, Sweep, expand, left_out, powers_of_two, resized
+
+from seatrial.model.plan import Sizing
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.profile import PROFILES, Profile
 
 TRANSFER_SIZES = Sweep('transfer_size', powers_of_two(KIB, 4 * MIB), 2 * GIB)

@@ -49,7 +49,7 @@ def check_outcome(folder: Path, raw: bytes) -> None:
         assert 1 <= len(error.problems) <= SHOWN_PROBLEMS
         for line in error.problems:
             assert line.isprintable()
-            assert line.startswith('trial.yaml: ') or line == 'there are more problems; mend these first'
+            assert line.startswith('trial.yaml: ') or line == 'there are more problems; correct these first'
         return
     for profile in PROFILES:
         cases = site.cases('SharedFile', 'access', profile)

@@ -14,9 +14,9 @@ from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan import keep_darshan_run
-from seatrial.check.declared import Declared, declare, declared
+from seatrial.check.declared import CheckError, Declared, declare, declared
 from seatrial.check.planning import Unplannable, cases_of, planned
-from seatrial.check.session import Session, current
+from seatrial.check.session import Session, current, refuse
 from seatrial.check.staging import claim_records, job_lines, write_plan
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import records_in
@@ -145,8 +145,13 @@ def trial(cls: type[Any]) -> type[Any]:
     In place of rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
     without cases is not registered; the completeness gate knows of it all the same.
     """
-    cls.declared = declare(cls, Path(inspect.getfile(cls)))
     session = current()
+    try:
+        cls.declared = declare(cls, Path(inspect.getfile(cls)))
+    except CheckError as error:
+        if session is None:
+            raise
+        refuse([str(error)])
     if session is None:
         return cls
     cases = cases_of(session, cls.declared) or _placeholder(session, cls.declared)

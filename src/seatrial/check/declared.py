@@ -2,14 +2,15 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seatrial.judge.expectations import Expectation, OfPair, Shape
 from seatrial.model.point import Axis, Point
-from seatrial.workload.registry import UnknownKind, kind_of, metrics_at
+from seatrial.workload.registry import fault_of, form_fault, kind_of, metrics_at
 from seatrial.workload.sweep import AXES, Sweep, examples, sweep_fault
 
 
@@ -50,7 +51,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         if type(getattr(cls, name, None)) is not wanted:
             raise CheckError(f'{where}.{name}: it is missing, or something else; see CONTRIBUTING.md for a check')
     workload, sweep = cls.workload, cls.sweep
-    fault = _fault(workload, sweep)
+    fault = _fault(workload, sweep) or _criteria_fault(cls.max_relative_error, cls.expectations)
     if fault:
         raise CheckError(f'{where}.{fault}')
     new = Declared(
@@ -97,7 +98,7 @@ def load(folder: Path) -> dict[str, Declared]:
         except CheckError:
             raise
         except Exception as error:
-            raise CheckError(f'{file}: {type(error).__name__}: {error}') from error
+            raise CheckError(f'{file}: {_line(error, file)}{type(error).__name__}: {error}') from error
         twice = sorted(set(found) & set(_declared))
         if twice:
             raise CheckError(f'{file}: {twice[0]} is declared in another file too; give it a name of its own')
@@ -113,15 +114,50 @@ def load(folder: Path) -> dict[str, Declared]:
 
 def _fault(workload: Point, sweep: Sweep) -> str | None:
     """The declaration that is impossible, and how, as 'sweep: sentence'; None where none is."""
-    try:
-        kind = kind_of(workload.kind)
-    except UnknownKind as error:
-        return f'workload: kind: {error}'
+    fault = form_fault(workload)
+    if fault:
+        return f'workload.{fault}'
     impossible = sweep_fault(sweep)
     if impossible:
         return f'sweep: {impossible}'
-    faults = ((point, kind.fault(point)) for point in examples(sweep, workload))
-    return next((f'workload.{fault} ({point.label})' for point, fault in faults if fault), None)
+    if AXES[sweep.axis].equals == 'node' and workload.tasks:
+        return 'workload.tasks: a sweep over nodes has as many as the nodes hold; leave it out'
+    points = examples(sweep, workload)
+    for point in points:
+        fault = fault_of(point)
+        if fault:
+            return f'workload.{fault}{f" ({point.label})" if point.label else ""}'
+    return _prepared_fault(points, AXES[sweep.axis])
+
+
+def _prepared_fault(points: Sequence[Point], axis: Axis) -> str | None:
+    """Why what is only read cannot be prepared once for all points; None where it can, or nothing is prepared."""
+    kind = kind_of(points[0].kind)
+    if not kind.moves_data or not kind.preparations(points):
+        return None
+    if axis.equals or len({(kind.files(point), point.layout) for point in points}) > 1:
+        return (
+            f'workload.operations: in a sweep over {axis.plural} each point reads files of its own; write them first'
+        )
+    return None
+
+
+def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
+    if type(max_relative_error) is not float or not 0 < max_relative_error < 1:
+        return f'max_relative_error: {max_relative_error!r} is no share of the mean; write 0.1 for 10 %'
+    if not isinstance(expectations, (tuple, list)):
+        return 'expectations: a single one stands where several are expected; write (..., ) with its comma'
+    strange = [each for each in expectations if not isinstance(each, Expectation)]
+    return f'expectations: {strange[0]!r} is none; see docs/expectations.md' if strange else None
+
+
+def _line(error: Exception, file: Path) -> str:
+    """Where in the file an exception came from: 'line 12, in SharedFile: '; empty where that is not known."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == str(file)]
+    if not frames:
+        return ''
+    inside = '' if frames[-1].name == '<module>' else f', in {frames[-1].name}'
+    return f'line {frames[-1].lineno}{inside}: '
 
 
 def _shape(check: Declared) -> Shape:

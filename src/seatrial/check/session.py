@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from reframe.core.exceptions import ReframeFatalError
 from reframe.core.runtime import runtime
@@ -127,11 +127,17 @@ def current() -> Session | None:
         site = load(Path(sources[-1]).resolve().parent)
         site.make_directories()
     except SiteError as error:
-        # An exception would make ReFrame pass over the check file, and end as "PASSED Ran 0/0".
-        sys.exit('\n'.join(f'seatrial: {problem}' for problem in error.problems))
+        refuse(error.problems)
     session_id = new_id()
     engines = site.engine_choices()
     return Session(session_id, site.session_folder(session_id), site, PROFILES[profile], engines, plain=True)
+
+
+def refuse(problems: Sequence[str]) -> NoReturn:
+    """End a process of ReFrame that cannot begin; an exception would make it skip the file and pass with no test."""
+    for problem in problems:
+        print(f'seatrial: {problem}', file=sys.stderr)
+    sys.exit(os.EX_USAGE)
 
 
 def _read(file: Path) -> Session:

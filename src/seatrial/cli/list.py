@@ -45,7 +45,7 @@ def list_(
     memory, missing = memory_bytes(), dict[str, str]()
     for group in _grouped(plans):
         first = group[0]
-        share, words = min_per_task(first, memory), kind_of(first.kind).words
+        share, words = min_per_task(first, memory), kind_of(first.kind).title_of(first.points[0])
         chosen = choose(first.engines, first.points, shutil.which)
         if chosen.engine is None:
             missing.setdefault(words, '; '.join(chosen.skipped))
@@ -101,7 +101,8 @@ def _grouped(plans: Iterable[TrialPlan]) -> list[list[TrialPlan]]:
 def _points(plan: TrialPlan) -> str:
     labels = [point.label for point in plan.points]
     said = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
-    return f'{said}; {", ".join(plan.left_out)} left out: too large here' if plan.left_out else said
+    lost = [*plan.left_out[:1], *plan.left_out[1:][-1:]]
+    return f'{said}; {" to ".join(lost)} left out: no room' if lost else said
 
 
 def _moved(plan: TrialPlan, share: int) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.report.news import News, Told, Watch, news
+from seatrial.report.news import News, Notified, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
@@ -28,13 +28,13 @@ KILLED_S = 5.0
 SHOWN_LINES = 3
 
 
-def tell(screen: Console, site: Site, watch: Watch, faults: Sequence[str] = ()) -> None:
+def tell(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> None:
     """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
 
     faults: sentences on what went wrong around the last run
     """
     export(screen, site, watch)
-    told = told_of(site, watch.profile)
+    told = notified_of(site, watch.profile)
     found = news(watch, told, site.schedule(watch.profile).inconclusive_nights, faults)
     fault = None
     if found is not None:
@@ -45,7 +45,7 @@ def tell(screen: Console, site: Site, watch: Watch, faults: Sequence[str] = ()) 
     _remember(screen, site, watch, told, bool(faults), fault)
 
 
-def export(screen: Console, site: Site, watch: Watch) -> None:
+def export(screen: Console, site: Site, watch: TrialWatch) -> None:
     """Write the file for monitoring, whole, and rename it into place."""
     try:
         put(metrics_file(site, watch.profile), openmetrics(watch))
@@ -58,12 +58,12 @@ def news_lock(site: Site, profile: str) -> Path:
     return file_of(series_of(site, profile), '.told.lock')
 
 
-def told_of(site: Site, profile: str) -> Told:
+def notified_of(site: Site, profile: str) -> Notified:
     """What people know; nothing where no file says so."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
-        return Told(data['session'], datetime.fromisoformat(data['missed']) if data['missed'] else None)
-    return Told()
+        return Notified(data['session'], datetime.fromisoformat(data['missed']) if data['missed'] else None)
+    return Notified()
 
 
 def unsent(site: Site, profile: str) -> str:
@@ -71,7 +71,7 @@ def unsent(site: Site, profile: str) -> str:
     return str(_kept(site, profile).get('fault') or '')
 
 
-def facts(watch: Watch, found: News) -> dict[str, str]:
+def facts(watch: TrialWatch, found: News) -> dict[str, str]:
     """What the command finds in its environment."""
     standing = [each.verdict for each in watch.standing.values()]
     return {
@@ -132,7 +132,7 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
         return f'{command[0]} {how}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
 
 
-def _remember(screen: Console, site: Site, watch: Watch, told: Told, died: bool, fault: str | None) -> None:
+def _remember(screen: Console, site: Site, watch: TrialWatch, told: Notified, died: bool, fault: str | None) -> None:
     """Keep what people know now. A run that died is told once, and not again as missed."""
     known, missed = told
     if fault is None:

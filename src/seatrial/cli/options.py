@@ -16,9 +16,10 @@ from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
 from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
-from seatrial.report.words import by_place
+from seatrial.model.shown import choice
+from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
-from seatrial.site.error import SiteError, choice, problem
+from seatrial.site.error import SiteError, problem
 from seatrial.site.load import load as load_site
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
@@ -160,7 +161,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     if session.profile.name != ACCEPTANCE.name or not missing:
         return []
     held = {each.case for each in session.references if each.profile == session.profile.name}
-    named = '; '.join(by_place([case.name for case in missing]))
+    named = '; '.join(by_environment([case.name for case in missing]))
     return [
         f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has {len(missing)} more cases, '
         f'{len(held.intersection(missing))} of them with references ({named})'
@@ -170,7 +171,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
 def say_not_applicable(screen: Console, session: Session) -> None:
     """Which cases cannot be there, and why, in one line a reason; and what an acceptance leaves out."""
     for why, names in session.not_applicable.items():
-        screen.print(f'not applicable: {"; ".join(by_place(names))}: {why}', soft_wrap=True)
+        screen.print(f'not applicable: {"; ".join(by_environment(names))}: {why}', soft_wrap=True)
     for said in session.left_out:
         screen.print(f'not the whole acceptance: {said}', soft_wrap=True)
 

@@ -20,7 +20,7 @@ from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
-from seatrial.report.words import figure
+from seatrial.report.figures import figure
 from seatrial.workload.words import counted
 
 RESULTS = 'results.json'

@@ -23,8 +23,8 @@ from seatrial.cli.afterwards import leave, tried
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
+from seatrial.cli.stop_request import StopRequest, stop_requests
 from seatrial.cli.terminal import console
-from seatrial.cli.told import Told, told_to_stop
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
@@ -43,7 +43,7 @@ from seatrial.site.model import TRIAL_FILE
 POLL_S = 0.5
 
 REFRAME_END_S = 90.0
-"""How long a ReFrame that was told to end may take: it gives scancel 60 s."""
+"""How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
 
 
 @click.command()
@@ -57,7 +57,7 @@ def run(
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
-    with told_to_stop(screen, _patience(session)) as told:
+    with stop_requests(screen, _patience(session)) as requested:
         heartbeats = _begun(session, plans)
         screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
@@ -65,14 +65,14 @@ def run(
         try:
             with _locked(session, plans):
                 try:
-                    _reframe(session, checks, plans, criteria, screen, told)
+                    _reframe(session, checks, plans, criteria, screen, requested)
                 finally:
                     cancel_all(screen, session.site, session.id)
         except lock.LockError as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
         for each in heartbeats:
             each.stop()
-        told.answer = 'all that was measured is being judged and reported'
+        requested.answer = 'all that was measured is being judged and reported'
         tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
         for plan in plans:
             tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_darshan_run, plan))
@@ -129,12 +129,12 @@ def _reframe(
     plans: list[TrialPlan],
     criteria: Mapping[Case, Criteria],
     screen: Console,
-    told: Told,
+    requested: StopRequest,
 ) -> None:
     """Run ReFrame over the checks and show the cases while they run. Its exit status decides nothing.
 
-    Once it is `told` to stop, ReFrame is told: it cancels its job, whose runner ends the launch in hand. The same
-    goes for whatever ends this function: ReFrame never outlives it.
+    Once a stop is `requested`, ReFrame gets the signal: it cancels its job, whose runner ends the launch in hand. So
+    it does for whatever ends this function: ReFrame never outlives it.
     """
     environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
     with (session.folder / OUTPUT).open('wb') as output, Progress(screen, plans, criteria) as progress:
@@ -148,7 +148,7 @@ def _reframe(
             start_new_session=True,  # a terminal's Ctrl-C comes through this process, once
         )
         try:
-            while process.poll() is None and not told.stop:
+            while process.poll() is None and not requested.stop:
                 time.sleep(POLL_S)
                 progress.look()
         finally:
@@ -166,7 +166,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _patience(session: Session) -> str:
-    """What the end of a session that was told to stop waits for, and how long at most."""
+    """What the end of a session that was requested to stop waits for, and how long at most."""
     of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 

@@ -12,7 +12,7 @@ from seatrial.cli.options import no_more_systems, one_system, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.cli.watch import watch_of
 from seatrial.judge.verdict import EXIT_CODES
-from seatrial.report.news import Watch, aligned
+from seatrial.report.news import TrialWatch, aligned
 from seatrial.report.news import screen as lines_of
 from seatrial.scheduler.series import alone
 from seatrial.site.load import load
@@ -52,7 +52,7 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
     return EXIT_CODES[watch.verdict]
 
 
-def _show(screen: Console, site: Site, watch: Watch) -> None:
+def _show(screen: Console, site: Site, watch: TrialWatch) -> None:
     lines = lines_of(watch)
     fault = unsent(site, watch.profile)
     if fault:

@@ -11,15 +11,15 @@ from seatrial.cli.results import RESULTS
 from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
-from seatrial.report.news import Watch
-from seatrial.report.nights import Criterion, Judged, Night, Unfinished, enforced_in, held_in, nights, runs
+from seatrial.report.news import TrialWatch
+from seatrial.report.nights import Criterion, Judged, Night, Unfinished, criteria_in, enforced_in, nights, runs
 from seatrial.scheduler.series import queue_words, scheduled, series_of
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
 
 
-def watch_of(site: Site, profile: str, system: str | None = None) -> Watch:
+def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     """How the scheduled trials of a profile stand now, of one system where the site has several."""
     now = datetime.now().astimezone()
     found = store.read(store.folder_of(site.state))
@@ -37,7 +37,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> Watch:
     # Whose they are is not known: names of sessions sort by time.
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = site.session_folder(past[-1].session) / FOLDER / PAGE if past else None
-    return Watch(
+    return TrialWatch(
         site=site.name,
         profile=profile,
         now=now,
@@ -48,7 +48,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> Watch:
         queue=queue_words(series) if plan else '',
         report=str(page) if page and page.is_file() else '',
         unread=unread,
-        held=_held(site, past[-1].session) if past else None,
+        criteria=_criteria(site, past[-1].session) if past else None,
     )
 
 
@@ -60,9 +60,9 @@ def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
         return {}
 
 
-def _held(site: Site, session: str) -> int | None:
+def _criteria(site: Site, session: str) -> int | None:
     try:
-        return held_in(json.loads((site.session_folder(session) / RESULTS).read_text()))
+        return criteria_in(json.loads((site.session_folder(session) / RESULTS).read_text()))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

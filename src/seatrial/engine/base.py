@@ -1,7 +1,7 @@
 """What every engine offers. An engine is a benchmark program; it knows no site and no check."""
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
@@ -137,11 +137,13 @@ class Engine:
 
 
 def immovable(point: Point) -> Optional[str]:
-    """Why nothing moves the transfers of a point with one call each, as half a sentence, or None."""
+    """Why a point is not moved one transfer after the other, with a call each, as half a sentence, or None."""
     if point.transfer_size > MAX_BYTES_PER_CALL:
         return f'cannot move {point.transfer_size} bytes in one call'
     if point.direct and point.transfer_size % DIRECT_BYTES:
         return f'cannot move {point.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
+    if point.queue_depth > 1:
+        return f'cannot keep {point.queue_depth} transfers of a task in flight'
     return None
 
 
@@ -150,12 +152,12 @@ def ending(status: int) -> str:
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
 
 
-def percentiles_of(counts: Dict[int, int]) -> Dict[str, float]:
-    """Seconds that PERCENTILES of the operations did not exceed, by nearest rank.
+def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
+    """Seconds that these shares of the operations did not exceed, ascending, by nearest rank.
 
     counts: how many operations took so many nanoseconds; none gives none
     """
-    found, left = {}, list(PERCENTILES) if counts else []
+    found, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):
         seen += counts[nanoseconds]

@@ -31,9 +31,10 @@ from seatrial.engine.fio_process import (
     runtime_of,
     starts_of,
 )
-from seatrial.model.metric import Measurement, TaskTime, bandwidth
+from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name, shared_whole, writer_of
+from seatrial.workload.registry import kind_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
 LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
@@ -53,6 +54,13 @@ class Region(NamedTuple):
     skip: int
 
 
+class Moved(NamedTuple):
+    """What a job moved, and the seconds that it ran."""
+
+    bytes: int
+    seconds: float
+
+
 def region(point: Point, rank: int) -> Region:
     """The region that a task writes: LANL's and IOR's offset rule in fio's words."""
     own = point.bytes_per_task
@@ -65,9 +73,10 @@ def region(point: Point, rank: int) -> Region:
 
 
 class Fio(FioProcess):
-    """fio as an engine of data access."""
+    """fio as an engine of data access. form: of the report, 'json' or, with all latencies, 'json+'."""
 
     kinds = ('access',)
+    form = 'json'
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can.
@@ -90,14 +99,15 @@ class Fio(FioProcess):
         every task, and the same again for the same plan (rule P4).
         """
         if point.nodes == 1:
-            text = _job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
-            return Command('node', (fio_argv(program, raw, 'json'),), {raw + '.fio': text}, (raw + '.json',))
+            text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
+            return Command('node', (fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',))
         raws = [f'{raw}.{rank}' for rank in range(point.tasks)]
+        texts = {own: self._job_file(phase, point, [rank], randseed_of(seed, own)) for rank, own in enumerate(raws)}
         return Command(
             scope='task',
-            argvs=tuple(fio_argv(program, own, 'json') for own in raws),
+            argvs=tuple(fio_argv(program, own, self.form) for own in raws),
             # Each task is the first job of its process, so that only the seed can make its data its own.
-            inputs={own + '.fio': _job_file(phase, point, [n], randseed_of(seed, own)) for n, own in enumerate(raws)},
+            inputs={own + '.fio': text for own, text in texts.items()},
             outputs=tuple(own + '.json' for own in raws),
         )
 
@@ -135,69 +145,80 @@ class Fio(FioProcess):
         if point.nodes == 1:
             jobs = jobs_of(report_of(outcome), texts[0])
             process = outcome.processes[0]
-            times = _task_times(jobs, phase, point, process.host)
+            times = _task_times(self._moved_by(jobs, phase, point), starts_of(jobs), process.host)
             check_clock(max(t.end_s for t in times), process)
             clock_s = CLOCK_S
         else:
             reports = _reports_of_each(outcome, point)
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
-            times = _windows(jobs, phase, point, outcome.processes)
+            times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
             clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
-        figures = [str(field(field(job, phase, dict), 'bw_bytes', int)) for job in jobs]
-        moved, seconds = sum(t.bytes_moved for t in times), max(t.end_s for t in times)
         return Measurement(
-            metrics=(bandwidth(phase, moved, seconds, ' '.join(['bw_bytes', *figures])),),
+            metrics=self._metrics(jobs, phase, max(t.end_s for t in times)),
             world_size=len(times),
             hosts=tuple(sorted({t.host for t in times})),
             clock_s=clock_s,
-            bytes_moved=moved,
+            bytes_moved=sum(t.bytes_moved for t in times),
             tasks=times,
-            fsync=phase == 'write',
+            fsync=kind_of(point.kind).writes(phase),
             direct=point.direct,
         )
 
+    def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
+        common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
+        common.update({'direct': 1} if point.direct else {})
+        common.update({'create_on_open': 1, 'end_fsync': 1} if phase == 'write' else {'allow_file_create': 0})
+        common.update({'invalidate': 1} if phase == 'read' else {})
+        if point.nodes > 1:
+            common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
+        jobs = {}
+        for rank in ranks:
+            share = writer_of(point, rank) if phase == 'read' else rank
+            offset, size, io_size, skip = region(point, share)
+            mode = 'rand' + phase if point.order == 'random' else phase
+            jobs[rank] = {
+                'filename': file_name(point, share),
+                'offset': offset,
+                'size': size,
+                'io_size': io_size,
+                'rw': f'{mode}:{skip}' if skip else mode,
+            }
+        return job_file(common, jobs)
 
-def _job_file(phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
-    common: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.transfer_size, 'randseed': randseed}
-    common.update({'direct': 1} if point.direct else {})
-    common.update({'create_on_open': 1, 'end_fsync': 1} if phase == 'write' else {'allow_file_create': 0})
-    common.update({'invalidate': 1} if phase == 'read' else {})
-    if point.nodes > 1:
-        common['disk_util'] = 0  # else fio goes through the node's block devices before it starts
-    jobs = {}
-    for rank in ranks:
-        share = writer_of(point, rank) if phase == 'read' else rank
-        offset, size, io_size, skip = region(point, share)
-        mode = 'rand' + phase if point.order == 'random' else phase
-        jobs[rank] = {
-            'filename': file_name(point, share),
-            'offset': offset,
-            'size': size,
-            'io_size': io_size,
-            'rw': f'{mode}:{skip}' if skip else mode,
-        }
-    return job_file(common, jobs)
+    def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
+        """What each job moved, in the order of ranks."""
+        exact = kind_of(point.kind).exact_bytes(point)
+        return [moved_of(field(job, phase, dict), job, rank, exact) for rank, job in enumerate(jobs)]
 
-
-def _task_times(jobs: List[Any], phase: str, point: Point, host: str) -> Tuple[TaskTime, ...]:
-    """Where fio does not say when each job started, all are taken to have started together."""
-    starts_s = starts_of(jobs) or [0.0] * len(jobs)
-    runtimes_s = [_runtime_s(job, rank, phase, point) for rank, job in enumerate(jobs)]
-    return tuple(
-        TaskTime(rank, host, point.bytes_per_task, start_s, start_s + runtime_s)
-        for rank, (start_s, runtime_s) in enumerate(zip(starts_s, runtimes_s))
-    )
+    def _metrics(self, jobs: List[Any], phase: str, seconds: float) -> Tuple[Metric, ...]:
+        done = [field(job, phase, dict) for job in jobs]
+        return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
 
 
-def _runtime_s(job: Any, rank: int, phase: str, point: Point) -> float:
-    """How long a task ran that has moved its bytes."""
-    error, done = field(job, 'error', int), field(job, phase, dict)
-    moved = field(done, 'io_bytes', int)
+def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
+    """What a job moved in one direction, and how long that took; exact: the bytes that it was to move, if any.
+
+    Raises EngineError: E1 fio reports an error; T18 other bytes; T12 no time.
+    """
+    error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports error {error} of task {rank}')
-    if moved != point.bytes_per_task:
-        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {point.bytes_per_task}')
-    return runtime_of(done, rank)
+    if exact is not None and moved != exact:
+        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}')
+    return Moved(moved, runtime_of(done, rank))
+
+
+def figure_of(done: List[Any]) -> str:
+    """fio's own figures of each job in one direction, in B/s."""
+    return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
+
+
+def _task_times(moved: List[Moved], starts_s: Optional[List[float]], host: str) -> Tuple[TaskTime, ...]:
+    """Where fio does not say when each job started, all are taken to have started together."""
+    return tuple(
+        TaskTime(rank, host, each.bytes, start_s, start_s + each.seconds)
+        for rank, (each, start_s) in enumerate(zip(moved, starts_s or [0.0] * len(moved)))
+    )
 
 
 def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
@@ -224,16 +245,16 @@ def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
 _TERMINATED = 'fio: terminating on signal'
 
 
-def _windows(jobs: List[Any], phase: str, point: Point, processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:
+def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:
     first_s = min(process.start_s for process in processes)
     times = []
-    for rank, (job, process) in enumerate(zip(jobs, processes)):
-        runtime_s, start_s = _runtime_s(job, rank, phase, point), process.start_s - first_s
+    for rank, (each, process) in enumerate(zip(moved, processes)):
+        start_s = process.start_s - first_s
         try:
-            check_clock(runtime_s, process)
+            check_clock(each.seconds, process)
         except EngineError as error:
             raise EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}') from error
-        times.append(TaskTime(rank, process.host, point.bytes_per_task, start_s, start_s + runtime_s))
+        times.append(TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds))
     return tuple(times)
 
 

@@ -33,7 +33,7 @@ import errno
 import json
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
 from seatrial.engine.fio_process import (
@@ -44,6 +44,7 @@ from seatrial.engine.fio_process import (
     fio_argv,
     job_file,
     jobs_of,
+    latencies_of,
     randseed_of,
     report_of,
     runtime_of,
@@ -143,7 +144,7 @@ class FioFiles(FioProcess):
         check_clock(seconds, outcome.processes[0])
         figures = [f'{field(each, "iops", float):.6f}' for each in done]
         ((name, number),) = operations(point, phase).items()
-        percentiles_s = _percentiles(done) if phase in SINGLY_TIMED else {}
+        percentiles_s = percentiles_of(latencies_of(done)) if phase in SINGLY_TIMED else {}
         return Measurement(
             metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
             world_size=len(jobs),
@@ -242,18 +243,3 @@ def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     if in_calls_s > 1.01 * runtime_s + CLOCK_S:
         raise EngineError('T1', f'task {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
     return done
-
-
-def _percentiles(done: List[Dict[str, Any]]) -> Dict[str, float]:
-    """Seconds that PERCENTILES of all tasks' operations did not exceed. A bin is named by its middle in ns."""
-    together: Dict[int, int] = {}
-    for rank, each in enumerate(done):
-        latency = field(each, 'clat_ns', dict)
-        bins = field(latency, 'bins', dict)
-        if not all(re.match(r'\d+\Z', name) and type(number) is int for name, number in bins.items()):
-            raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of task {rank}")
-        if sum(bins.values()) != latency['N']:
-            raise EngineError('T1', f'task {rank}: {sum(bins.values())} latencies of {latency["N"]} operations')
-        for name, number in bins.items():
-            together[int(name)] = together.get(int(name), 0) + number
-    return percentiles_of(together)

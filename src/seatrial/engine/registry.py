@@ -6,14 +6,15 @@ from seatrial.engine.base import Engine
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.ior import Ior
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
 from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import fault_of
 
-ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioFiles(), Dd(), PosixOps())
+ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
@@ -68,7 +69,7 @@ def choose(
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
     """Why an engine cannot carry one of the points out, with its label, or None."""
     for point in points:
-        fault = kind_of(point.kind).fault(point)
+        fault = fault_of(point)
         why = f'cannot do what contradicts itself: {fault}' if fault else engine.cannot(point)
         if why is not None:
             return f'{why} ({point.label})'

@@ -51,7 +51,7 @@ def approximate_size(size: float) -> str:
     """The size to three significant figures, for people: 2147483648 is '2 GiB'."""
     for unit, factor in _UNITS:
         if size >= factor > 1:
-            return f'{size / factor:.3g} {unit}'
+            return f'{_rounded(size / factor)} {unit}'
     return f'{size:.0f} B'
 
 
@@ -79,7 +79,7 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
 UNITS = _units()
 """Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
 
-_QUANTITY = re.compile(r'([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*(\S*)\Z', re.ASCII)
+_QUANTITY = re.compile(r'([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?)\s*(\S*)\Z', re.ASCII)
 
 
 class Quantity(NamedTuple):
@@ -98,9 +98,16 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def in_base(value: Union[float, str], unit: str) -> Quantity:
-    """The value in the base unit of its dimension, exact to the last digit of a float. ValueError: no such unit."""
+    """The value in the base unit of its dimension, exact to the digit that was written.
+
+    A float stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
+    there is no such unit, or the value is no finite number.
+    """
     base, factor = _unit(unit)
-    return Quantity(float(Fraction(value) * factor), base)
+    try:
+        return Quantity(float(Fraction(str(value)) * factor), base)
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{value} {unit}' is no finite number") from None
 
 
 def in_unit(value: float, unit: str) -> float:
@@ -126,7 +133,12 @@ def unit_for(value: float, base: str, system: str = BINARY) -> str:
 def quantity(value: float, base: str, system: str = BINARY) -> str:
     """A value of a base unit to three digits, in the unit in which it is read best: '1.95 GiB/s'."""
     unit = unit_for(value, base, system)
-    return f'{in_unit(value, unit):.3g} {unit}'.strip()
+    return f'{_rounded(in_unit(value, unit))} {unit}'.strip()
+
+
+def _rounded(value: float) -> str:
+    """To three digits; in full from 1000 on."""
+    return f'{value:.3g}' if abs(value) < 999.5 else f'{value:.0f}'
 
 
 def _unit(unit: str) -> Tuple[str, Fraction]:

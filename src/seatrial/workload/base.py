@@ -13,6 +13,10 @@ LISTED_BEFORE = 'listed before'
 """In place of these, where the same launch has listed the same directory before."""
 
 
+MAX_TASKS = 1_000_000
+"""That a check can ask for."""
+
+
 class Launch(NamedTuple):
     """One phase of a point: what an engine is started for."""
 
@@ -79,6 +83,7 @@ class Kind:
     title:     over the table of its cases in a report, which those of another kind with this title share
     columns:   of that table, each with the metrics that can stand in it, of which the first that a case has does;
                none: every metric has its own
+    parameters: the fields of a point that it has, beside those that every kind has; a sweep can vary no other
     moves_data: whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16)
                are asked of it; else of entries (T4, T17a, P16a)
     by_darshan: whether a Darshan log shows what was meant (P15)
@@ -90,6 +95,7 @@ class Kind:
     words = ''
     title = ''
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
+    parameters: Tuple[str, ...] = ()
     moves_data = False
     by_darshan = False
     compares_in_launch = False
@@ -106,6 +112,10 @@ class Kind:
     def sentence(self, points: Sequence[Point]) -> str:
         """What a case does, for people, without its end mark: 'Every task writes a file of its own'."""
         raise NotImplementedError
+
+    def title_of(self, point: Point) -> str:
+        """What the workload is called, for people, in a few words."""
+        return self.words
 
     def totals(self, point: Point) -> str:
         """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""

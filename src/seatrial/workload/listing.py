@@ -14,6 +14,7 @@ PASSES = ('first', 'second', 'third', 'fourth')
 """Listings straight after each other, as in the source of the attribute cache's check (Calderon, HLRS)."""
 
 PHASE, MAKING = 'list', 'create'
+MAX_PAUSE_S = 3600
 
 _AFTER = 'ls_after_'
 _ORDINALS = ('1st', '2nd', '3rd', '4th')
@@ -40,11 +41,15 @@ class Listing(Tree):
     words = 'the listing of a directory'
     title = 'Listings of directories'
     columns = (('first', ('ls_first', 'stat_first')), ('again', ('ls_fourth', 'stat_second')))
+    parameters = ('files_per_directory', 'subtrees', 'pauses_s')
     compares_in_launch = True
 
     def fault(self, point: Point) -> Optional[str]:
         if point.tasks != 1:
             return f'tasks: one task lists, not {point.tasks}'
+        names = listing_metrics(point.pauses_s)
+        if not all(0 < pause < MAX_PAUSE_S for pause in point.pauses_s) or len(set(names)) < len(names):
+            return f'pauses_s: {list(point.pauses_s)}; they are times above 0 s and below {MAX_PAUSE_S} s, each once'
         return flat_fault(point, self.words)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
@@ -59,7 +64,8 @@ class Listing(Tree):
         if not points[0].pauses_s:
             return f'One task lists {what} twice, each time first the names and then the attributes of all'
         pauses = joined([f'{pause:g}' for pause in points[0].pauses_s], 'and')
-        return f'One task lists {what} with all attributes, four times in a row and again after {pauses} s without a call'
+        again = f'four times in a row and again after {pauses} s without a call'
+        return f'One task lists {what} with all attributes, {again}'
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         return not effort.entries or point.pauses_s != () or point.files_per_directory <= effort.entries

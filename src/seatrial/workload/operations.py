@@ -1,4 +1,4 @@
-"""POSIX operations: every task does each of a set of operations on entries of its own, one by one, all of them timed."""
+"""POSIX operations: every task does each of a set of operations on entries of its own, one by one, each timed."""
 
 from typing import Optional, Sequence, Tuple, Union
 
@@ -7,7 +7,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import parse_size
 from seatrial.workload.base import Effort, Entries, Footprint
-from seatrial.workload.tree import Tree, levels_total, places, things, who
+from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
 FILEOP = (
     'mkdir',
@@ -52,6 +52,7 @@ class Operations(Tree):
 
     name = 'operations'
     words = 'POSIX operations'
+    parameters = ('files_per_directory', 'bytes_per_file', 'subtrees')
     short_ok = True
 
     def fault(self, point: Point) -> Optional[str]:
@@ -83,7 +84,7 @@ class Operations(Tree):
 
 
 def flat_fault(point: Point, words: str) -> Optional[str]:
-    """Why the point is not files in one directory, as 'field: sentence', or None."""
-    if point.depth or point.empties_per_directory or point.files_per_directory < 1:
-        return f'files_per_directory: {words} needs files in one directory, and nothing else'
-    return None
+    """Why the point is not one directory with files, as 'field: sentence', or None."""
+    if point.files_per_directory < 1:
+        return f'files_per_directory: {words} needs at least one file'
+    return shape_fault(point)

@@ -1,18 +1,22 @@
 """The kinds of workload by their names, and what is asked of a case through them."""
 
-from typing import Dict, List, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
+from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
-from seatrial.workload.base import Kind
+from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
+from seatrial.workload.random import Random
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import Tree
 
-KINDS: Dict[str, Kind] = {kind.name: kind for kind in (Access(), Tree(), Listing(), Operations(), Semantics())}
+KINDS: Dict[str, Kind] = {
+    kind.name: kind for kind in (Access(), Random(), Tree(), Listing(), Operations(), Semantics())
+}
 
 
 class UnknownKind(ValueError):
@@ -24,6 +28,32 @@ def kind_of(name: str) -> Kind:
     if name not in KINDS:
         raise UnknownKind(f"'{name}' is not a kind of workload; it can be {', '.join(KINDS)}")
     return KINDS[name]
+
+
+_OF_ALL_KINDS = Point._fields[: Point._fields.index('files')]
+
+
+def form_fault(point: Point) -> Optional[str]:
+    """What no point of its kind can have, as 'field: sentence', or None: a wrong type, another kind's parameter."""
+    try:
+        from_json(Point, to_json(point))
+        kind = kind_of(point.kind)
+    except UnknownKind as error:
+        return f'kind: {error}'
+    except FormError as error:
+        return str(error)
+    if not 0 <= point.tasks <= MAX_TASKS:
+        return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
+    plain, own = Point(point.kind, point.phases), (*_OF_ALL_KINDS, *kind.parameters)
+    strange = [
+        field for field in Point._fields if field not in own and getattr(point, field) != getattr(plain, field)
+    ]
+    return f'{strange[0]}: {kind.words} has no such parameter' if strange else None
+
+
+def fault_of(point: Point) -> Optional[str]:
+    """What is impossible or contradictory in a point, as 'field: sentence', or None."""
+    return form_fault(point) or kind_of(point.kind).fault(point)
 
 
 def resized(points: Sequence[Point], share: int) -> List[Point]:

@@ -1,10 +1,12 @@
 """Sweeps: the ordered values of one parameter of a point, and the points that they expand to in an allocation."""
 
+import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Axis, Point
 from seatrial.model.units import format_size, parse_size
+from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8
 """Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
@@ -31,6 +33,10 @@ AXES: Dict[str, Axis] = {
 _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _TARGETS = ('ost', 'mdt', 'node')
+# What a tree may differ in; of the others every point of a sweep has the same, or the sweep says it.
+_OF_TREES = Point._fields[Point._fields.index('files') :]
+_LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
+_MOST = {'tasks': MAX_TASKS}
 
 Value = Union[int, Layout, Tuple[str, Dict[str, Any]]]
 
@@ -63,16 +69,19 @@ ANYWHERE = Site()
 
 def sweep_fault(sweep: Sweep) -> Optional[str]:
     """What is impossible in a sweep, whatever it sweeps, or None."""
-    if sweep.axis not in AXES:
-        return f"'{sweep.axis}' cannot be swept; it can be {', '.join(AXES)}"
+    if type(sweep.axis) is not str or sweep.axis not in AXES:
+        return f'{sweep.axis!r} cannot be swept; it can be {", ".join(AXES)}'
+    if type(sweep.values) is not tuple:
+        return f'the values are {sweep.values!r}; write them in parentheses: (1, 2, 4)'
     if sweep.axis in _TARGETS:
         return f'the values of {sweep.axis} are those that the site has; leave them out' if sweep.values else None
     if not sweep.values:
         return f'a sweep over {AXES[sweep.axis].plural} needs values'
     if sweep.axis in _NUMBERS:
-        wrong = [value for value in sweep.values if type(value) is not int or value < 1]
+        most = _MOST.get(sweep.axis, 2**63 - 1)
+        wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= most]
         if wrong:
-            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1'
+            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1 to {most}'
     elif sweep.axis == 'layout':
         wrong = [value for value in sweep.values if not isinstance(value, Layout)]
         if wrong:
@@ -81,11 +90,17 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
         for value in sweep.values:
             if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], dict):
                 return f"{value!r} is not a tree; write a label and in what it differs: ('private', {{...}})"
-            strange = sorted(set(value[1]) - set(Point._fields))
+            strange = [field for field in value[1] if field not in _OF_TREES]
             if strange:
-                return f"'{strange[0]}' is not a parameter of a point"
-    labels = [_labelled(sweep.axis, value)[0] for value in sweep.values]
-    twice = [label for label in labels if labels.count(label) > 1]
+                return f'{strange[0]!r} is nothing in which trees can differ'
+    return _labels_fault([_labelled(sweep.axis, value)[0] for value in sweep.values])
+
+
+def _labels_fault(own: Sequence[Any]) -> Optional[str]:
+    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
+    if unfit:
+        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
+    twice = [label for label in own if own.count(label) > 1]
     return f"'{twice[0]}' stands twice" if twice else None
 
 
@@ -133,10 +148,13 @@ def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> S
 
 
 def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
-    """first, 2 x first, 4 x first, ... up to and including last: numbers, or sizes such as '64KiB'."""
+    """first, 2 x first, 4 x first, ... up to and including last: numbers, or sizes such as '64KiB'.
+
+    None where the first is below 1, which no sweep can have.
+    """
     value, end = _number(first), _number(last)
     values = []
-    while value <= end:
+    while 0 < value <= end:
         values.append(value)
         value *= 2
     return tuple(values)

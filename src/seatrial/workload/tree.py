@@ -15,6 +15,9 @@ from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
 PHASES = ('create', 'stat', 'read', 'remove')
+MAX_DEPTH = 100
+"""Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
+
 MIN_DIRECTORIES = 100
 """Of a tree, for making and removing them to be a rate: a root alone says nothing about one."""
 
@@ -58,11 +61,20 @@ class Tree(Kind):
     name = 'tree'
     words = 'a metadata tree'
     title = 'Metadata'
-    columns = (
+    columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
         ('create', ('file_create', 'directory_create', 'create')),
         ('stat', ('file_stat', 'directory_stat', 'stat')),
         ('read', ('file_read', 'read')),
         ('remove', ('file_remove', 'directory_remove', 'unlink')),
+    )
+    parameters: Tuple[str, ...] = (
+        'depth',
+        'branching',
+        'files_per_directory',
+        'empties_per_directory',
+        'bytes_per_file',
+        'subtrees',
+        'fsync',
     )
 
     def fault(self, point: Point) -> Optional[str]:
@@ -138,6 +150,11 @@ class Tree(Kind):
 
 def tree_fault(point: Point) -> Optional[str]:
     """What is contradictory in the tree, as 'field: sentence', or None."""
+    return shape_fault(point) or _phases_fault(point)
+
+
+def shape_fault(point: Point) -> Optional[str]:
+    """What is contradictory in the tree whatever is done to it."""
     for field, minimum in (
         ('depth', 0),
         ('branching', 1),
@@ -147,16 +164,22 @@ def tree_fault(point: Point) -> Optional[str]:
     ):
         if getattr(point, field) < minimum:
             return f'{field}: {getattr(point, field)} is too few; it is {minimum} or more'
+    if point.depth > MAX_DEPTH:
+        return f'depth: {point.depth} is too many; it is {MAX_DEPTH} or fewer'
     if point.subtrees not in SUBTREES:
         return f"subtrees: '{point.subtrees}' is none; it can be {' or '.join(SUBTREES)}"
-    if not point.phases or list(point.phases) != [phase for phase in PHASES if phase in point.phases]:
-        return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}, in this order'
     if point.depth == 0 and point.branching != 1:
         return f'branching: {point.branching}, and depth 0 leaves the root alone'
     if point.bytes_per_file and not point.files_per_directory:
         return f'bytes_per_file: {point.bytes_per_file} bytes are to be written to each file, and there are no files'
     if point.fsync and not point.files_per_directory:
         return 'fsync: files are to be synced, and there are none'
+    return None
+
+
+def _phases_fault(point: Point) -> Optional[str]:
+    if not point.phases or list(point.phases) != [phase for phase in PHASES if phase in point.phases]:
+        return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}, in this order'
     idle = [phase for phase in point.phases if not operations(point, phase, 1)]
     return f'phases: there is nothing to {idle[0]}' if idle else None
 

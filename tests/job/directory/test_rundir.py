@@ -16,8 +16,8 @@ import pytest
 from seatrial.job.directory import rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.directory.rundir import (
-    LEFT_MOST,
     MARKER,
+    MAX_LEFT,
     RunDirectoryError,
     create,
     found_at,
@@ -26,7 +26,7 @@ from seatrial.job.directory.rundir import (
     remove,
 )
 from seatrial.model.record import line_of
-from seatrial.rules.names import FileCount
+from seatrial.rules.launch import FileCount
 
 SESSION, CASE, ENTRIES = '20261120T101500-7f3a', 'SharedFile/lab:io/scratch/default/1n', ('data', 'warmup')
 
@@ -906,10 +906,10 @@ def test_a_name_of_any_bytes_is_reported_in_plain_characters(run):
 
 def test_a_long_list_of_what_is_left_is_cut_with_a_count(run):
     run.make('data')
-    for number in range(LEFT_MOST + 7):
+    for number in range(MAX_LEFT + 7):
         os.mkfifo(run.path_of(f'data/{number}'))
     left = remove(run.path, SESSION).left
-    assert (len(left), left[-1]) == (LEFT_MOST + 1, 'and 7 more')
+    assert (len(left), left[-1]) == (MAX_LEFT + 1, 'and 7 more')
 
 
 def test_a_removal_goes_on_after_what_it_must_leave(run):

@@ -1,4 +1,4 @@
-"""Where tasks are, as they tell it themselves, against where they were to be. Real srun: tests/integration."""
+"""Where tasks are, as they say themselves, and where they were to be. Real srun: tests/integration."""
 
 import platform
 import stat
@@ -7,7 +7,7 @@ import pytest
 
 from seatrial.job.launch import placement
 from seatrial.model.plan import Launcher
-from seatrial.model.workload import Point
+from seatrial.model.point import Point
 
 HERE = platform.node()
 SRUN = """#!/bin/sh
@@ -19,7 +19,7 @@ while [ $rank -lt $n ]; do %s "$@" || exit; rank=$((rank + 1)); done
 
 
 def point(nodes, tasks):
-    return Point('p', nodes, tasks, tasks // nodes, 1, 1, 1)
+    return Point('', (), nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
 
 
 @pytest.fixture

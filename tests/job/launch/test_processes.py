@@ -11,9 +11,9 @@ from seatrial.engine.base import Command
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
 from seatrial.model.plan import Launcher
-from seatrial.model.workload import Point
+from seatrial.model.point import Point
 
-POINT = Point('64KiB', 2, 8, 4, 1 << 20, 1 << 16, 16)
+POINT = Point('', (), nodes=2, tasks=8, tasks_per_node=4)
 SIZE = 4 << 20  # bytes
 
 
@@ -54,9 +54,9 @@ def written(path):
 
 
 @pytest.mark.parametrize(('lines', 'kept'), [(3, [1, 2, 3]), (20, [1, 2, '[99 bytes are left out]', 19, 20])])
-def test_of_a_stream_without_end_its_two_ends_are_looked_at_in_whole_lines(place, monkeypatch, lines, kept):
+def test_of_a_stream_without_end_its_two_ends_are_read_in_whole_lines(place, monkeypatch, lines, kept):
     # A line is 'line 00001', eleven bytes; one that is cut is left out.
-    monkeypatch.setattr(processes, 'STREAM_MOST', 60)
+    monkeypatch.setattr(processes, 'MAX_STREAM', 60)
     ran = run(place, f'for n in $(seq {lines}); do printf "line %05d\\n" $n; printf "line %05d\\n" $n >&2; done')
     wanted = ''.join(f'line {each:05}\n' if isinstance(each, int) else f'{each}\n' for each in kept)
     wanted = wanted.replace('99 bytes', f'{11 * lines - 60} bytes')
@@ -104,11 +104,11 @@ def test_a_launch_can_be_pinned_to_nodes(kind, argv):
         ('hydra', 'mpiexec -n 1 -ppn 1 -hosts n3'),
     ],
 )
-def test_one_process_for_all_clients_of_another_node_goes_there_and_is_bound_to_no_core(kind, head):
+def test_one_process_for_all_tasks_of_another_node_goes_there_and_is_bound_to_no_core(kind, head):
     alone = POINT._replace(nodes=1, tasks=4)
     started = processes_of(Command('node', (('fio', 'job'),), {}, ()), Launcher(kind), alone, '/raw', ('n3',))
     assert [argv[: len(head.split())] for argv in started.argvs] == [head.split()]
-    assert (started.meet, started.ranks, started.nodes) == (1, 1, 2)
+    assert (started.barrier, started.ranks, started.nodes) == (1, 1, 2)
 
 
 def test_only_a_program_of_mpi_is_put_under_the_launcher():
@@ -120,12 +120,12 @@ def test_only_a_program_of_mpi_is_put_under_the_launcher():
     assert processes_of(two, srun, alone, '/raw') == Processes([['dd', 'a'], ['dd', 'b']], {})
 
 
-def test_clients_on_several_nodes_are_started_by_one_launcher_and_begin_together():
+def test_tasks_on_several_nodes_are_started_by_one_launcher_and_begin_together():
     srun, spread = Launcher('srun', ('--mpi=pmi2',)), POINT._replace(nodes=2, tasks=2, tasks_per_node=1)
     started = processes_of(Command('task', (('dd', 'a'), ('dd', 'b')), {}, ()), srun, spread, '/raw')
     head = ['srun', '--export=ALL', '-N2', '-n2', '--ntasks-per-node=1', '--kill-on-bad-exit=1', '--mpi=pmi2']
     assert [argv[: len(head)] for argv in started.argvs] == [head]
-    assert (started.meet, started.ranks, started.nodes) == (2, 2, 2)
+    assert (started.barrier, started.ranks, started.nodes) == (2, 2, 2)
     argvs = json.loads(started.inputs['/raw.ranks.json'])
     assert [argv[-4:] for argv in argvs] == [['0', '2', 'dd', 'a'], ['1', '2', 'dd', 'b']]
 
@@ -170,8 +170,8 @@ def test_a_process_that_a_signal_ended_has_its_number_negative(place):
 def test_the_times_of_the_processes_count_from_the_first_start(place):
     outcome = run(place, 'sleep 0.1', 'sleep 0.2').outcome
     assert outcome.processes[0].start_s >= 0
-    for process, least in zip(outcome.processes, (0.1, 0.2), strict=True):
-        assert process.end_s - process.start_s >= least
+    for process, shortest in zip(outcome.processes, (0.1, 0.2), strict=True):
+        assert process.end_s - process.start_s >= shortest
 
 
 def test_an_output_that_was_not_written_is_none(place):
@@ -228,7 +228,7 @@ def test_a_process_of_another_session_that_it_left_in_the_directory_is_killed_to
 
 
 @pytest.mark.needs('fio')
-def test_the_clients_of_a_real_fio_that_was_killed_are_killed_too(place):
+def test_the_jobs_of_a_real_fio_that_was_killed_are_killed_too(place):
     options = '--name=rank0 --numjobs=2 --rw=write --size=1m --rate=1m --time_based --runtime=60 --eta=never'
     finished = run(place, f'fio {options} & sleep 1; kill -KILL $!; wait $!')
     assert finished.outcome.exit_status == 128 + signal.SIGKILL
@@ -244,13 +244,13 @@ def test_processes_elsewhere_are_none_of_its_business(place, soon):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_it_is_ended_when_the_job_is_told_to_stop(place, soon):
-    with pytest.raises(LaunchGivenUp, match='the job was told to stop; it was ended$'):
+def test_it_is_ended_when_a_stop_is_requested(place, soon):
+    with pytest.raises(LaunchGivenUp, match='a stop was requested; it was ended$'):
         run(place, 'echo $$ > ../pid; exec sleep 60', stopping=lambda: written(place / 'pid'))
     assert working_in(place) == []
 
 
-def test_it_is_not_begun_when_the_job_has_been_told_to_stop(place):
+def test_it_is_not_begun_when_a_stop_has_been_requested(place):
     with pytest.raises(LaunchGivenUp, match='it was not begun'):
         run(place, 'touch ../begun', stopping=lambda: True)
     assert not (place / 'begun').exists()

@@ -49,7 +49,7 @@ def test_it_is_waited_for_as_long_as_recovery_may_take(silent_for, recovery, sil
     assert stalled.seconds == pytest.approx(min(silence, max(recovery, stall.PATIENCE_S)), abs=stall.PAUSE_S)
 
 
-def test_a_job_that_is_told_to_stop_does_not_wait(silent_for, clock):
+def test_a_job_that_is_asked_to_stop_does_not_wait(silent_for, clock):
     silent_for(1000.0)
     assert not stall.wait('/scratch', 900.0, lambda: clock.now >= 3.0).answers
     assert clock.now == 3.0

@@ -20,7 +20,7 @@ OTHER = 'SHA-256 0a0a0a0a0a0a with MPICH 4.0.2'
 
 
 @pytest.fixture
-def told(monkeypatch):
+def asked(monkeypatch):
     """What is found where the nodes print these lines, or where the launcher fails with this."""
 
     def make(nodes, *lines, fault=None, mpi=True):
@@ -31,12 +31,12 @@ def told(monkeypatch):
     return make
 
 
-def test_nodes_that_all_have_the_same_are_nothing_to_tell(told):
-    assert told(2, 'motd', f'{MARK} n1.cluster {SAME}', f'{MARK} n2.cluster {SAME}') is None
+def test_nodes_that_all_have_the_same_are_no_finding(asked):
+    assert asked(2, 'motd', f'{MARK} n1.cluster {SAME}', f'{MARK} n2.cluster {SAME}') is None
 
 
-def test_a_node_with_another_mpi_is_named_with_both(told):
-    found = told(3, f'{MARK} n1 {SAME}', f'{MARK} n2 Spack l7f4hbh with Open MPI 4.1.4', f'{MARK} n3 {SAME}')
+def test_a_node_with_another_mpi_is_named_with_both(asked):
+    found = asked(3, f'{MARK} n1 {SAME}', f'{MARK} n2 Spack l7f4hbh with Open MPI 4.1.4', f'{MARK} n3 {SAME}')
     assert found == Finding(
         'P21',
         'refuse',
@@ -45,19 +45,19 @@ def test_a_node_with_another_mpi_is_named_with_both(told):
     )
 
 
-def test_nodes_with_the_same_other_thing_are_told_together(told):
-    found = told(3, *(f'{MARK} n{number} {OTHER}' for number in (3, 2)), f'{MARK} n1 {SAME}')
+def test_nodes_with_the_same_other_thing_are_said_together(asked):
+    found = asked(3, *(f'{MARK} n{number} {OTHER}' for number in (3, 2)), f'{MARK} n1 {SAME}')
     assert f'on {HERE}, and {OTHER} on n2, n3; ' in found.sentence
 
 
-def test_without_mpi_none_is_spoken_of(told):
-    found = told(2, f'{MARK} n1 {SAME}', f'{MARK} n2 no file that can be read', mpi=False)
+def test_without_mpi_none_is_spoken_of(asked):
+    found = asked(2, f'{MARK} n1 {SAME}', f'{MARK} n2 no file that can be read', mpi=False)
     assert found.sentence.startswith(f'/apps/ior is Spack l7f4hbh on {HERE}, and no file that can be read on n2; ')
 
 
-def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(told):
+def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
     lines = [f'{MARK} n{number:04d} SHA-256 {min(number, 9)}' for number in range(5000)]
-    sentence = told(5000, *lines).sentence
+    sentence = asked(5000, *lines).sentence
     assert len(sentence) < 600
     assert 'SHA-256 9 on n0009, n0010, n0011, n0012, n0013, n0014, n0015, n0016 and 4983 more, ' in sentence
     assert 'SHA-256 2 on n0002, still others on n0003, n0004, n0005, n0006, n0007, n0008; ' in sentence
@@ -72,14 +72,14 @@ def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(told):
         ((f'{MARK} n1 {SAME}', f'{MARK} n2'), 'n1'),
     ],
 )
-def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(told, lines, there):
-    found = told(2, *lines)
+def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
+    found = asked(2, *lines)
     assert (found.rule, found.effect) == ('P17', 'refuse')
     assert found.sentence.startswith(f'2 nodes were asked for, one task on each, and {there} answered; ')
 
 
-def test_a_launcher_that_fails_is_told_as_it_is(told):
-    assert told(2, fault='srun is not installed').rule == 'P17'
+def test_a_launcher_that_fails_is_said_as_it_is(asked):
+    assert asked(2, fault='srun is not installed').rule == 'P17'
 
 
 def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
@@ -125,7 +125,7 @@ printf other > {program}
 
 @pytest.fixture
 def of_two_nodes(lab, stub_fio, monkeypatch):
-    """A plan whose points are on two nodes; where its tasks would be is believed."""
+    """A plan whose points are on two nodes; where its tasks would be is not asked."""
     monkeypatch.setattr(start, 'misplaced', lambda launcher, points: None)
     plan = lab.plan(stub_fio(), launcher=Launcher('srun'))
     points = tuple(point._replace(nodes=2, tasks_per_node=1) for point in plan.points)
@@ -155,7 +155,7 @@ def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeyp
 def test_where_all_is_done_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, changes):
     asked = []
     monkeypatch.setattr(start, 'disagreement', lambda *arguments: asked.append(arguments))
-    chosen = start.look(of_two_nodes, None).chosen
+    chosen = start.examined(of_two_nodes, None).chosen
     start.prove_agreement(of_two_nodes, chosen)
     assert len(asked) == 1
     plan = of_two_nodes._replace(

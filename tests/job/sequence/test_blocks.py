@@ -11,12 +11,12 @@ import pytest
 from seatrial.job.sequence import trial
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
-from seatrial.model.workload import AccessPattern
+from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
-UNTIL_SHORT = StoppingRule(0.10, least=4, most=8, extra=2, budget_s=600.0)
+WRITES = data_access('multiple', operations=('write',))
+UNTIL_SHORT = StoppingRule(0.10, minimum=4, maximum=8, extra=2, budget_s=600.0)
 NOISY = {'seconds': 0.04, 'runtime_ms': [10, 40]}
 
 
@@ -39,8 +39,8 @@ def blocks_of(ran):
     blocks = {}
     for sample in ran.measured:
         labels = blocks.setdefault((sample.sizing, sample.block), [])
-        if sample.point not in labels:
-            labels.append(sample.point)
+        if sample.point.label not in labels:
+            labels.append(sample.point.label)
     return list(blocks.values())
 
 
@@ -48,24 +48,22 @@ def blocks_of(ran):
 
 
 def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
-    fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@4objects', NOISY))
-    ran = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4, 8), stopping=UNTIL_SHORT))
-    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['2objects', '4objects', '8objects']] + 2 * [
-        ['4objects']
-    ]
+    fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@16KiB', NOISY))
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16, 8), stopping=UNTIL_SHORT))
+    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['16KiB', '32KiB', '8KiB']] + 2 * [['16KiB']]
     assert all(len(each) == len(set(each)) for each in blocks_of(ran))
 
 
 def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
     orders = []
     for check, seed in (('A', 1), ('B', 1), ('C', 2)):
-        plan = lab.plan(stub_fio(), check=check, workload=WRITES, values=(1, 2, 4, 8, 16), seed=seed)
+        plan = lab.plan(stub_fio(), check=check, workload=WRITES, values=(64, 32, 16, 8, 4), seed=seed)
         orders.append(blocks_of(lab.run(plan)))
     assert orders[0] == orders[1] != orders[2]
 
 
 def test_the_order_differs_between_blocks(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), workload=WRITES, values=(1, 2, 4, 8, 16)))
+    ran = lab.run(lab.plan(stub_fio(), workload=WRITES, values=(64, 32, 16, 8, 4)))
     first, second = blocks_of(ran)
     assert first != second
 
@@ -78,36 +76,36 @@ def test_the_seed_is_in_the_record(lab, stub_fio):
 
 
 def test_a_converged_point_gets_the_extra_repetitions_that_it_is_owed(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(2,), stopping=UNTIL_SHORT))
-    assert ran.counts == {'write@2objects': 6, 'read@2objects': 6}
-    assert ran.end.stopped == {'2objects': 'converged'}
+    ran = lab.run(lab.plan(stub_fio(), values=(32,), stopping=UNTIL_SHORT))
+    assert ran.counts == {'write@32KiB': 6, 'read@32KiB': 6}
+    assert ran.end.stopped == {'32KiB': 'converged'}
 
 
 def test_a_point_is_repeated_until_both_of_its_operations_are_known(lab, stub_fio):
     # Launches 3, 5, 7, ... are the measured writes: their figures are constant, those of the reads are not.
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'runtime_ms': [10, 10, 40, 40]}))
-    ran = lab.run(lab.plan(fio, values=(2,), stopping=UNTIL_SHORT))
-    assert ran.counts == {'write@2objects': 8, 'read@2objects': 8}
-    assert ran.end.stopped == {'2objects': 'exhausted'}
+    ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
+    assert ran.counts == {'write@32KiB': 8, 'read@32KiB': 8}
+    assert ran.end.stopped == {'32KiB': 'exhausted'}
 
 
 def test_a_point_that_never_converges_is_inconclusive_and_keeps_all_its_samples(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('', NOISY)), workload=WRITES, values=(2,), stopping=UNTIL_SHORT))
+    ran = lab.run(lab.plan(stub_fio(('', NOISY)), workload=WRITES, values=(32,), stopping=UNTIL_SHORT))
     assert ran.result.verdict is Verdict.INCONCLUSIVE
-    assert len(ran.result.metrics[0].values) == UNTIL_SHORT.most
+    assert len(ran.result.metrics[0].values) == UNTIL_SHORT.maximum
 
 
 def test_no_launch_begins_after_the_budget(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
     monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))
-    ran = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT))
-    assert (len(ran.records.samples), ran.end.stopped) == (4, {'2objects': 'budget', '4objects': 'budget'})
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16), stopping=UNTIL_SHORT))
+    assert (len(ran.records.samples), ran.end.stopped) == (4, {'32KiB': 'budget', '16KiB': 'budget'})
 
 
 def test_points_that_the_budget_left_unfinished_are_inconclusive(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
     monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))
-    result = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT)).result
+    result = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16), stopping=UNTIL_SHORT)).result
     assert [metric.verdict for metric in result.metrics] == [Verdict.INCONCLUSIVE] * 2
     assert 'budget' in result.reasons[0]
 
@@ -115,7 +113,7 @@ def test_points_that_the_budget_left_unfinished_are_inconclusive(lab, stub_fio, 
 def test_points_that_the_budget_never_reached_are_incomplete(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
     monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=2))
-    result = lab.run(lab.plan(fio, workload=WRITES, values=(2, 4), stopping=UNTIL_SHORT)).result
+    result = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16), stopping=UNTIL_SHORT)).result
     assert (result.verdict, result.reasons[0][:2]) == (Verdict.INCOMPLETE, 'T5')
 
 
@@ -123,4 +121,4 @@ def test_a_profile_without_precision_measures_every_point_once_whatever_the_budg
     plan = lab.plan(stub_fio())
     ran = lab.run(plan._replace(stopping=plan.stopping._replace(budget_s=0.0)))
     assert set(ran.counts.values()) == {1}
-    assert (ran.end.stopped, ran.result.verdict) == ({'2objects': 'budget', '4objects': 'budget'}, Verdict.PASS)
+    assert (ran.end.stopped, ran.result.verdict) == ({'32KiB': 'budget', '16KiB': 'budget'}, Verdict.PASS)

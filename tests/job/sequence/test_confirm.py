@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import plan_of
+from builders import MFWA, plan_of
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import LARGEST_GROUP, measured_again, regrouped, repetitions
-from seatrial.model.units import MIB
-from seatrial.model.workload import Geometry, expand, group_size, on_targets, over_osts
+from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
+from seatrial.workload.sweep import AXES, Site, Sweep, expand, group_size
 from sweeps import names, node_plan
 
 systems = st.integers(2, 300).flatmap(
@@ -91,10 +92,14 @@ def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
     assert 'n3' in placed[0]
 
 
+def of_osts(count):
+    pinned = tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count))
+    return plan_of(axis=AXES['ost'], points=tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))))
+
+
 @pytest.mark.parametrize(('targets', 'expected'), [(4, 4), (64, 1 + CONTROLS)])
 def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, expected):
-    sweep = on_targets(over_osts(64 * MIB, MIB), range(targets))
-    plan = plan_of(sweep=sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    plan = of_osts(targets)
     again = measured_again(plan, ['ost0002'], ('here',), random.Random(1))
     labels = [point.label for point in again.points]
     assert 'ost0002' in labels
@@ -108,8 +113,7 @@ def test_it_is_repeated_as_often_as_a_verdict_needs():
 
 @pytest.mark.parametrize('suspect', ['ost0002', 'ost0040'])
 def test_a_target_is_measured_again_beside_those_of_its_kind(suspect):
-    sweep = on_targets(over_osts(64 * MIB, MIB), range(60))
-    plan = plan_of(sweep=sweep, points=tuple(expand(sweep, Geometry(1, 2), 64 * MIB)))
+    plan = of_osts(60)
     kinds = {point.label: 'flash' if int(point.label[3:]) < 20 else 'not flash' for point in plan.points}
     again = measured_again(plan, [suspect], (), random.Random(1), kinds)
     assert {kinds[point.label] for point in again.points} == {kinds[suspect]}

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from builders import FLAT_TREE, plan_of
+from builders import FLAT, FLAT_TREE, MFWA, plan_of
 from seatrial.engine.base import Command
 from seatrial.job.sequence import blocks
-from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, under_darshan, witness_point
+from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, traced_point, under_darshan
 from seatrial.job.sequence.trial import DATA
 from seatrial.judge.verdict import Verdict
-from seatrial.model.namespace import TREE
 from seatrial.model.plan import StoppingRule
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 LIBRARY = '/opt/darshan/lib/libdarshan.so'
-SFWA = AccessPattern('single', 'whole', operations=('read',))
+SFWA = data_access('single', operations=('read',))
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def places(tmp_path, monkeypatch):
     monkeypatch.delenv('LD_PRELOAD', raising=False)
     (tmp_path / 'data').mkdir()
     (tmp_path / 'raw').mkdir()
-    return str(tmp_path / 'data'), str(tmp_path / 'raw' / '0007-witness-read@2objects')
+    return str(tmp_path / 'data'), str(tmp_path / 'raw' / '0007-darshan-read@32KiB')
 
 
 def started(scope, places, argvs=(('engine', '-x'),)):
@@ -113,18 +112,18 @@ def test_a_launch_without_a_note_of_its_place_was_not_made_under_darshan(places,
 # Where it is made
 
 
-def test_the_point_with_most_clients_and_then_most_transfers_is_witnessed():
-    by_objects = plan_of(darshan=LIBRARY)
-    assert witness_point(by_objects, by_objects.points).label == '4objects'
-    by_clients = plan_of(sweep=Sweep('clients', (1, 2), 64 * MIB, objects=4), darshan=LIBRARY)
-    assert witness_point(by_clients, by_clients.points).label == '2clients'
+def test_the_point_with_most_tasks_and_then_most_transfers_is_traced():
+    by_size = plan_of(darshan=LIBRARY)
+    assert traced_point(by_size, by_size.points).label == '16MiB'
+    by_tasks = plan_of(MFWA, Sweep('tasks', (1, 2)), darshan=LIBRARY)
+    assert traced_point(by_tasks, by_tasks.points).label == '2tasks'
 
 
-def test_without_a_library_or_a_pattern_nothing_is_witnessed():
+def test_without_a_library_or_a_pattern_nothing_is_traced():
     plan = plan_of()
-    assert witness_point(plan, plan.points) is None
-    names = plan_of(TREE, FLAT_TREE, darshan=LIBRARY)
-    assert witness_point(names, names.points) is None
+    assert traced_point(plan, plan.points) is None
+    metadata = plan_of(FLAT, FLAT_TREE, darshan=LIBRARY)
+    assert traced_point(metadata, metadata.points) is None
 
 
 # The runner
@@ -138,23 +137,23 @@ def stages(ran):
 class TestRunner:
     """The stand-in for fio is run; a library that is not there is ignored by ld.so, which says so on stderr."""
 
-    def test_the_witness_comes_last_once_for_every_operation(self, lab, stub_fio):
+    def test_the_darshan_run_comes_last_once_for_every_phase(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        assert stages(ran)[-2:] == ['witness', 'witness'] and stages(ran).count('witness') == 2
-        last = [(each.point, each.operation) for each in ran.records.samples[-2:]]
-        assert last == [('4objects', 'write'), ('4objects', 'read')]
+        assert stages(ran)[-2:] == ['darshan', 'darshan'] and stages(ran).count('darshan') == 2
+        last = [(each.point.label, each.phase) for each in ran.records.samples[-2:]]
+        assert last == [('16KiB', 'write'), ('16KiB', 'read')]
         assert ran.end.reason == 'finished'
 
     def test_one_that_hangs_is_ended_and_the_figures_stand(self, lab, stub_fio):
-        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        fio = stub_fio(('darshan-write', {'fault': 'hang'}))
         ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
-        assert stages(ran).count('witness') == 1
+        assert stages(ran).count('darshan') == 1
         assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS)
         assert any(label.startswith('P15a') for label in ran.result.labels)
 
     def test_where_the_file_system_does_not_answer_any_more_it_ends_the_case(self, lab, stub_fio, monkeypatch):
         monkeypatch.setattr(blocks, 'unresponsive', lambda path: 'it does not answer')
-        fio = stub_fio(('witness-write', {'fault': 'hang'}))
+        fio = stub_fio(('darshan-write', {'fault': 'hang'}))
         ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0))
         assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
 
@@ -166,29 +165,29 @@ class TestRunner:
     def test_the_engine_is_started_by_env_with_the_library(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
         commands = {each.stage: each.command[0] for each in ran.records.samples}
-        assert f'LD_PRELOAD={LIBRARY}' in commands['witness'] and 'env' not in commands['measured'].split()
+        assert f'LD_PRELOAD={LIBRARY}' in commands['darshan'] and 'env' not in commands['measured'].split()
         assert json.loads(Path(ran.plan.records, 'raw', f'{ran.records.samples[-1].raw}{FOLDER}', PLACE).read_text())
 
-    def test_the_engine_is_given_the_job_that_can_be_witnessed(self, lab, stub_fio):
+    def test_the_engine_is_given_the_job_that_can_be_traced(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
-        waits = {'startdelay=' in file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-witness-*.fio')}
+        waits = {'startdelay=' in file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-darshan-*.fio')}
         others = [file.read_text() for file in Path(ran.plan.records, 'raw').glob('*-measured-*.fio')]
         assert waits == {True} and others and not any('startdelay=' in text for text in others)
 
-    def test_links_of_an_engine_stand_before_its_witness_is_started(self, lab, stub_fio):
+    def test_links_of_an_engine_stand_before_its_darshan_run_is_started(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY))
-        assert stages(ran)[-1] == 'witness' and ran.records.samples[-1].measurement is not None
+        assert stages(ran)[-1] == 'darshan' and ran.records.samples[-1].measurement is not None
 
     def test_nothing_is_left_of_its_files(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
         assert os.listdir(Path(ran.records.start.run_directory, DATA)) == []
 
-    def test_a_site_without_darshan_has_no_witness(self, lab, stub_fio):
+    def test_a_site_without_darshan_has_no_such_run(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio()))
-        assert 'witness' not in stages(ran)
+        assert 'darshan' not in stages(ran)
         assert not any(label.startswith('P15a') for label in ran.result.labels)
 
-    def test_after_the_time_budget_there_is_no_witness(self, lab, stub_fio):
-        budget = StoppingRule(0.10, least=2, most=2, extra=0, budget_s=0.0)
+    def test_after_the_time_budget_there_is_no_darshan_run(self, lab, stub_fio):
+        budget = StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=0.0)
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY, stopping=budget))
-        assert 'witness' not in stages(ran)
+        assert 'darshan' not in stages(ran)

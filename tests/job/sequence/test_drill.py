@@ -4,23 +4,24 @@ import random
 
 import pytest
 
-from builders import SIZE, plan_of, records_of
-from seatrial.filesystem.base import FileSystem
+from builders import FLAT, FLAT_TREE, SIZE, plan_of, records_of
+from seatrial.filesystem.lustre.driver import Lustre
+from seatrial.filesystem.lustre.layout import asked, striped
 from seatrial.job.sequence.drill import LAUNCH_S, begun, carry_out
 from seatrial.model.layout import Layout
-from seatrial.model.namespace import TREE
 from seatrial.model.record import TargetRow
-from seatrial.model.units import GIB, MIB
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import AXES, Sweep
 
-FLOORS = {'write@2objects': 200.0}
-STEADY = [100.0, 101.0, 99.0, 100.0, 101.0, 99.0]
+FLOORS = {'write@16MiB': 200.0 * MIB}
+STEADY = [each * MIB for each in (100.0, 101.0, 99.0, 100.0, 101.0, 99.0)]
 
 
-class Targets(FileSystem):
-    """A type with these targets."""
+class Targets(Lustre):
+    """One with these targets."""
 
     def __init__(self, *rows):
-        super().__init__('targets')
         self.rows = rows
 
     def targets(self, path):
@@ -31,7 +32,7 @@ class Targets(FileSystem):
 
     def reach(self, path, layout, size):
         self.asked = layout, size
-        return {'flash': (0, 1), 'gone': ()}.get(layout.pool) if not layout.osts else layout.osts
+        return asked(layout).osts or {'flash': (0, 1), 'gone': ()}.get(asked(layout).pool)
 
 
 def row(number, **changes):
@@ -49,7 +50,7 @@ def start(driver=TWO, figures=STEADY, floors=None, **changes):
 def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_files():
     found = start(Targets(row(0), row(1), row(2, active=False), row(3, takes_objects=False), row(4, fault='silent')))
     assert found is not None
-    assert (found.breach.operation, found.breach.point, found.breach.bound) == ('write', '2objects', 200.0)
+    assert (found.breach.metric, found.breach.point, found.breach.bound) == ('write', '16MiB', 200.0 * MIB)
     assert found.numbers == {'ost0000': 0, 'ost0001': 1}
     assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
 
@@ -59,7 +60,7 @@ FOUR = [row(n) for n in range(4)]
 
 @pytest.mark.parametrize(
     ('layout', 'reached'),
-    [(Layout('f', pool='flash'), {0, 1}), (Layout('o', osts=(1, 3)), {1, 3}), (Layout(), {0, 1, 2, 3})],
+    [(striped('f', pool='flash'), {0, 1}), (striped('o', osts=(1, 3)), {1, 3}), (Layout(), {0, 1, 2, 3})],
 )
 def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
     driver = Targets(*FOUR)
@@ -69,8 +70,8 @@ def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
 
 
 def test_the_layout_of_the_point_counts_before_that_of_the_case():
-    plan = plan_of(floors=FLOORS, target={'layout': Layout('f', pool='flash')})
-    own = Layout('own', stripe_size=MIB, osts=(2, 3))
+    plan = plan_of(floors=FLOORS, target={'layout': striped('f', pool='flash')})
+    own = striped('own', stripe_size=MIB, osts=(2, 3))
     plan = plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
     found = begun(plan, records_of(plan, STEADY), Targets(*FOUR))
     assert set(found.numbers.values()) == {2, 3}
@@ -79,30 +80,30 @@ def test_the_layout_of_the_point_counts_before_that_of_the_case():
 
 
 def test_where_it_is_not_known_where_files_may_lie_nothing_is_searched():
-    assert start(Targets(*FOUR), target={'layout': Layout('g', pool='gone')}) is None
+    assert start(Targets(*FOUR), target={'layout': striped('g', pool='gone')}) is None
 
 
-def test_flash_and_disks_are_not_told_apart():
+def test_flash_and_disks_are_not_compared():
     found = start(Targets(row(0, flags=('flash',)), row(1), row(2)))
     drill = carry_out(found, lambda point, _: 1 / 0, lambda: 1e6, random.Random(1))
-    assert (drill.metric, drill.bound, drill.rounds) == ('write@2objects', 200.0, ())
-    assert drill.sentence.startswith('nothing can be told apart: its files lie on flash and on other targets')
+    assert (drill.metric, drill.bound, drill.rounds) == ('write@16MiB', 200.0 * MIB, ())
+    assert drill.sentence.startswith('undecided: its files lie on flash and on other targets')
 
 
 @pytest.mark.parametrize(
     'changes',
     [
         {'floors': {}},
-        {'floors': {'write@2objects': 50.0}},
+        {'floors': {'write@16MiB': 50.0 * MIB}},
         {'driver': Targets()},
         {'driver': Targets(row(0))},
         {'driver': Targets(row(0), row(1, kind='MDT'))},
         {'driver': Targets(row(0), row(1, bytes_free=MIB))},
-        {'axis': 'layout'},
-        {'workload': TREE},
+        {'axis': AXES['layout']},
+        {'workload': FLAT, 'sweep': FLAT_TREE, 'floors': {'file_create@flat': 1e12}},
     ],
 )
-def test_it_does_not_start_where_nothing_is_low_or_nothing_can_be_told_apart(changes):
+def test_it_does_not_start_where_nothing_is_low_or_nothing_can_be_compared(changes):
     assert start(**changes) is None
 
 
@@ -111,26 +112,31 @@ def test_a_record_that_came_to_no_size_starts_none():
     assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
 
 
-def test_a_client_moves_no_more_than_in_the_case():
-    assert start().per_client == SIZE
+def test_a_task_moves_no_more_than_in_the_case():
+    assert start().point.bytes_per_task == SIZE
 
 
 def test_of_a_case_of_long_launches_only_a_part_is_moved():
-    # 2 clients with 64 MiB each at 0.2 MiB/s are 640 s.
-    found = start(figures=[each / 500 for each in STEADY], sizing=plan_of().sizing._replace(granule=MIB // 16))
-    seconds = found.per_client / (0.1 * MIB)
-    assert found.per_client % (MIB // 16) == 0 and 0.8 * LAUNCH_S < seconds < 1.1 * LAUNCH_S
-    assert (found.point.label, found.point.bytes_per_client) == ('2objects', found.per_client)
+    # 2 tasks with 64 MiB each at 0.2 MiB/s are 640 s.
+    plan = plan_of(
+        data_access('multiple', bytes_per_task=SIZE), Sweep('transfer_size', (64 * KIB,)), floors={'write@64KiB': MIB}
+    )
+    plan = plan._replace(sizing=plan.sizing._replace(granule=64 * KIB))
+    found = begun(plan, records_of(plan, [each / 500 for each in STEADY]), TWO)
+    share = found.point.bytes_per_task
+    seconds = share / (0.1 * MIB)
+    assert share % (64 * KIB) == 0 and 0.8 * LAUNCH_S < seconds < 1.1 * LAUNCH_S
+    assert found.point.label == '64KiB'
 
 
-def test_all_clients_together_leave_room_on_the_fullest_target():
+def test_all_tasks_together_leave_room_on_the_fullest_target():
     roomy = Targets(row(0, bytes_free=GIB), row(1, bytes_free=100 * MIB))
-    found = start(roomy, sizing=plan_of().sizing._replace(granule=MIB))
-    assert found.per_client == 45 * MIB  # 2 of them are 90 %
+    found = start(roomy, sizing=plan_of().sizing._replace(granule=16 * MIB))
+    assert found.point.bytes_per_task == 32 * MIB  # 2 of 45 MiB are 90 %
 
 
 def test_groups_are_pinned_in_the_stripes_of_the_case():
-    found = start(target={'layout': Layout('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
+    found = start(target={'layout': striped('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
     asked = []
 
     def measure(point, repetition):
@@ -163,5 +169,5 @@ def test_a_round_that_the_time_does_not_suffice_for_is_not_begun_in_vain():
     clock = iter(range(1000, -1000, -300))
     asked = []
     drill = carry_out(start(), lambda point, _: asked.append(1) or 1.0, lambda: next(clock), random.Random(1))
-    assert (drill.rounds, drill.sentence) == ((), 'the time budget ended before more could be told')
+    assert (drill.rounds, drill.sentence) == ((), 'time budget exhausted before the search was done')
     assert len(asked) < 8

@@ -7,23 +7,26 @@ import pytest
 
 from seatrial.engine.base import EngineError
 from seatrial.filesystem.base import AS_IT_IS, FileSystem
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.directory import rundir
 from seatrial.job.sequence.layouts import Layouts
-from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 from seatrial.model.units import MIB
-from seatrial.model.workload import Point
+from seatrial.workload.access import data_access
+from seatrial.workload.base import Launch
+from seatrial.workload.sweep import AXES
+from seatrial.workload.tree import metadata_tree
 
-WIDE, ONE = Layout('wide', stripe_count=-1), Layout('one', stripe_count=1)
-POINT = Point('p', 1, 1, 1, MIB, MIB, 1)
+WIDE, ONE = striped('wide', stripe_count=-1), striped('one', stripe_count=1)
+POINT = data_access('multiple', bytes_per_task=MIB)._replace(tasks=1, tasks_per_node=1)
+TREE = metadata_tree(files_per_directory=20)._replace(tasks=1, tasks_per_node=1)
 
 
 class Recording(FileSystem):
-    """A type with layouts that writes down what it is asked, and does as it is told."""
+    """A type with layouts that writes down what it is asked, and answers as a test wants."""
 
     def __init__(self, refuses=None, differs=None):
-        super().__init__('recording')
-        self.given, self.refuses, self.differs, self.looked_at = [], refuses, differs, []
+        self.given, self.refuses, self.differs, self.read_back = [], refuses, differs, []
         self.grants, self.made = itertools.repeat(''), []
 
     def set_layout(self, directory, layout):
@@ -31,7 +34,7 @@ class Recording(FileSystem):
         return self.refuses
 
     def layout_differs(self, file, layout):
-        self.looked_at.append((os.path.basename(file), layout.name))
+        self.read_back.append((os.path.basename(file), layout.name))
         return self.differs
 
     def granted(self, file, layout):
@@ -100,24 +103,25 @@ def test_what_is_refused_is_a_finding_and_is_asked_for_again(lab, run):
 
 
 @pytest.mark.parametrize(
-    ('operation', 'looked'), [('write', True), ('create', True), ('read', False), ('stat', False)]
+    ('point', 'phase', 'made'),
+    [(POINT, 'write', True), (TREE, 'create', True), (POINT, 'read', False), (TREE, 'stat', False)],
 )
-def test_a_file_that_was_made_is_looked_at(lab, run, operation, looked):
+def test_a_file_that_was_made_is_read_back(lab, run, point, phase, made):
     driver = Recording(differs='2 stripes, not 4')
     layouts = layouts_of(lab, run, driver, WIDE)
     os.mkdir(os.path.join(run.path_of('data'), 'below'))
     (lab.target / run.path_of('data') / 'below' / 'f').write_text('x')
-    found = layouts.findings('data', POINT._replace(layout=ONE), operation)
-    assert driver.looked_at == ([('f', 'one')] if looked else [])
-    assert [(each.rule, each.effect) for each in found] == ([('P5a', 'invalid')] if looked else [])
-    assert not looked or 'asked is not got: 2 stripes, not 4' in found[0].sentence
+    found = layouts.findings('data', Launch(phase, point._replace(layout=ONE)))
+    assert driver.read_back == ([('f', 'one')] if made else [])
+    assert [(each.rule, each.effect) for each in found] == ([('P5a', 'invalid')] if made else [])
+    assert not made or 'asked is not got: 2 stripes, not 4' in found[0].sentence
 
 
 def test_what_is_as_asked_is_no_finding(lab, run):
     layouts = layouts_of(lab, run, Recording(), WIDE)
-    assert layouts.findings('data', POINT, 'write') == []
+    assert layouts.findings('data', Launch('write', POINT)) == []
     (lab.target / run.path_of('data') / 'f').write_text('x')
-    assert layouts.findings('data', POINT, 'write') == []
+    assert layouts.findings('data', Launch('write', POINT)) == []
 
 
 def written(run, number):
@@ -130,19 +134,19 @@ def test_of_many_files_some_are_proved_at_first_and_then_one_after_the_other(lab
     driver = Recording()
     layouts = layouts_of(lab, run, driver, WIDE)
     written(run, 20)
-    layouts.findings('data', POINT, 'write')
-    first = [name for name, _ in driver.looked_at]
+    layouts.findings('data', Launch('write', POINT))
+    first = [name for name, _ in driver.read_back]
     assert first == ['f00', 'f02', 'f05', 'f07', 'f10', 'f12', 'f15', 'f17']
     for _ in range(3):
-        layouts.findings('data', POINT, 'write')
-    assert [name for name, _ in driver.looked_at[8:]] == ['f08', 'f09', 'f10']
+        layouts.findings('data', Launch('write', POINT))
+    assert [name for name, _ in driver.read_back[8:]] == ['f08', 'f09', 'f10']
 
 
 def test_of_many_entries_that_were_created_one_is_proved(lab, run):
     driver = Recording()
     written(run, 20)
-    layouts_of(lab, run, driver, WIDE).findings('data', POINT, 'create')
-    assert len(driver.looked_at) == 1
+    layouts_of(lab, run, driver, WIDE).findings('data', Launch('create', TREE))
+    assert len(driver.read_back) == 1
 
 
 def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
@@ -150,26 +154,26 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     driver.grants = itertools.repeat('all = 7 of 8 OSTs')
     layouts = layouts_of(lab, run, driver, WIDE)
     written(run, 2)
-    for operation in ('write', 'read'):
-        found = layouts.findings('data', POINT, operation)
+    for phase in ('write', 'read'):
+        found = layouts.findings('data', Launch(phase, POINT))
         assert [(each.rule, each.effect) for each in found] == [('P5c', 'label')]
         assert 'c-1: all = 7 of 8 OSTs' in found[0].sentence
-    assert layouts.findings('data', POINT._replace(layout=ONE), 'read') == []
+    assert layouts.findings('data', Launch('read', POINT._replace(layout=ONE))) == []
 
 
 @pytest.mark.parametrize('grants', [('', 'all = 7 of 8 OSTs'), ('all = 7 of 8 OSTs', '')])
-def test_all_targets_that_are_now_more_and_now_fewer_are_not_believed(lab, run, grants):
+def test_all_targets_that_are_now_more_and_now_fewer_are_invalid(lab, run, grants):
     driver = Recording()
     driver.grants = iter(grants)
     written(run, 2)
-    found = layouts_of(lab, run, driver, WIDE).findings('data', POINT, 'write')
+    found = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
     assert [each.rule for each in found] == ['P5a']
     assert 'all = 7 of 8 OSTs' in found[0].sentence and 'all OSTs' in found[0].sentence
 
 
 def on_target(lab, run, driver):
-    plan = lab.plan('fio')._replace(axis='ost')
-    return Layouts(plan, driver, run), POINT._replace(label='ost0003', layout=Layout('ost0003', osts=(3,)))
+    plan = lab.plan('fio')._replace(axis=AXES['ost'])
+    return Layouts(plan, driver, run), POINT._replace(label='ost0003', layout=striped('ost0003', osts=(3,)))
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,7 @@ def on_target(lab, run, driver):
         ({'active': False}, 'ost0003 cannot be tested: it is not active'),
         ({'takes_objects': False, 'flags': ('full',)}, r'it takes no new files \(full\)'),
         ({'takes_objects': False, 'fault': 'does not answer'}, r'it takes no new files \(does not answer\)'),
-        ({'takes_objects': False}, r'it takes no new files \(why is not told\)'),
+        ({'takes_objects': False}, r'it takes no new files \(why is not known\)'),
         ({'bytes_free': MIB}, '1 MiB are to be written, and it has 1 MiB free'),
     ],
 )
@@ -202,16 +206,16 @@ def test_a_target_of_which_nothing_bad_is_known_is_tested(lab, run, rows):
     assert [name for name, _ in driver.given] == ['ost0003']
 
 
-def test_the_targets_are_looked_at_once_and_only_for_a_sweep_over_them(lab, run):
-    driver, looks = Recording(), []
-    driver.targets = lambda path: looks.append(path) or ()
+def test_the_targets_are_read_once_and_only_for_a_sweep_over_them(lab, run):
+    driver, asked = Recording(), []
+    driver.targets = lambda path: asked.append(path) or ()
     layouts_of(lab, run, driver, WIDE).give('data', POINT)
-    assert looks == []
+    assert asked == []
     run.renew('data')
     layouts, point = on_target(lab, run, driver)
     for _ in range(3):
         layouts.give('data', point)
-    assert looks == [str(lab.target)]
+    assert asked == [str(lab.target)]
 
 
 def test_a_target_that_refuses_is_not_tested(lab, run):
@@ -235,7 +239,7 @@ def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
     layouts, point = on_target(lab, run, driver)
     for _ in range(2):
         layouts.give('data', point)
-        layouts.give('data', point._replace(label='ost0001', layout=Layout('ost0001', osts=(1,))))
+        layouts.give('data', point._replace(label='ost0001', layout=striped('ost0001', osts=(1,))))
         assert os.listdir(run.path_of('data')) == []
     assert driver.made == [('tried', 'ost0003'), ('tried', 'ost0001')]
 
@@ -244,5 +248,5 @@ def test_of_a_target_one_file_is_proved(lab, run):
     driver = Recording()
     layouts, point = on_target(lab, run, driver)
     written(run, 20)
-    layouts.findings('data', point, 'write')
-    assert [name for name, _ in driver.looked_at] == ['f00']
+    layouts.findings('data', Launch('write', point))
+    assert [name for name, _ in driver.read_back] == ['f00']

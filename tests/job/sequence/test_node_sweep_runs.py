@@ -1,14 +1,16 @@
-"""A node sweep that cannot be made is refused with the reason, and an engine that cannot tell is passed over."""
+"""A node sweep that cannot be made is refused with the reason, and an engine that does not say it is skipped."""
 
 import pytest
 
 from seatrial.job.sequence import runner
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice
+from seatrial.model.point import Allocation
 from seatrial.model.units import KIB
-from seatrial.model.workload import AccessPattern, Geometry, expand, on_groups, over_nodes
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import AXES, Sweep, expand
 
-SIZE = 64 * KIB
+MFWA = data_access('multiple', transfer_size=KIB, bytes_per_task=64 * KIB)
 
 
 @pytest.fixture
@@ -17,8 +19,8 @@ def sweep(lab, stub_fio):
 
     def make(*engines):
         fio = stub_fio()
-        points = tuple(expand(on_groups(over_nodes(SIZE, KIB), 2), Geometry(2, 1), SIZE))
-        plan = lab.plan(fio, workload=AccessPattern('multiple', 'whole'), axis='group', points=points)
+        points = tuple(expand(Sweep('node'), MFWA, Allocation(2, 1)))
+        plan = lab.plan(fio, axis=AXES['node'], points=points)
         return plan._replace(case=plan.case._replace(nodes=2), engines=(*engines, EngineChoice('fio', fio)))
 
     return make
@@ -43,12 +45,12 @@ def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, n
     assert ran.records.samples == []
 
 
-def test_an_engine_that_does_not_tell_where_its_clients_ran_is_passed_over(lab, sweep, monkeypatch, tmp_path):
+def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, monkeypatch, tmp_path):
     ior = tmp_path / 'ior'
     ior.write_text('#!/bin/sh\nexit 1\n')
     ior.chmod(0o755)
     monkeypatch.setenv('SLURM_JOB_NODELIST', 'n[1-2]')
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
     ran = lab.run(sweep(EngineChoice('ior', str(ior))))
-    assert 'ior: does not tell which client ran on which node' in ran.records.start.passed_over
+    assert 'ior: does not say which task ran on which node' in ran.records.start.skipped
     assert ran.records.start.engine == 'fio'

@@ -31,7 +31,7 @@ def written(folder, *values):
 def test_what_was_written_is_read_again(folder):
     written(folder, SIZED, END)
     records = records_in(folder)
-    assert (records.sized, records.end, records.torn) == (SIZED, END, 0)
+    assert (records.sized, records.end, records.truncated) == (SIZED, END, 0)
 
 
 def test_every_record_is_one_line_that_says_its_kind(folder):
@@ -70,37 +70,37 @@ def test_the_raw_output_has_a_directory_beside_the_record(folder):
 
 def test_a_job_that_never_began_has_empty_records(folder):
     records = records_in(folder)
-    assert (records.start, records.samples, records.end, records.torn) == (None, [], None, 0)
+    assert (records.start, records.samples, records.end, records.truncated) == (None, [], None, 0)
 
 
 @pytest.mark.parametrize('cut', [1, 20, 40])
-def test_a_torn_last_line_is_counted_and_costs_only_itself(folder, cut):
+def test_a_truncated_last_line_is_counted_and_costs_only_itself(folder, cut):
     path = written(folder, SIZED, END)
     path.write_bytes(path.read_bytes()[:-cut])
     records = records_in(folder)
     # Without its newline alone a line is still whole.
-    assert (records.sized, records.end, records.torn) == ((SIZED, END, 0) if cut == 1 else (SIZED, None, 1))
+    assert (records.sized, records.end, records.truncated) == ((SIZED, END, 0) if cut == 1 else (SIZED, None, 1))
 
 
 def test_bytes_that_are_no_text_are_counted_and_cost_only_their_line(folder):
     path = written(folder, SIZED)
     path.write_bytes(b'\xff\xfe\n' + path.read_bytes())
-    assert (records_in(folder).sized, records_in(folder).torn) == (SIZED, 1)
+    assert (records_in(folder).sized, records_in(folder).truncated) == (SIZED, 1)
 
 
 def test_what_is_appended_after_the_job_stands_on_a_line_of_its_own(folder):
     written(folder, END)
     append(folder, REMOVAL)
     records = records_in(folder)
-    assert (records.end, records.removal, records.torn) == (END, REMOVAL, 0)
+    assert (records.end, records.removal, records.truncated) == (END, REMOVAL, 0)
 
 
-def test_what_is_appended_after_a_torn_line_is_not_torn_with_it(folder):
+def test_what_is_appended_after_a_truncated_line_stands_on_its_own(folder):
     path = written(folder, SIZED, END)
     path.write_bytes(path.read_bytes()[:-20])
     append(folder, REMOVAL)
     records = records_in(folder)
-    assert (records.sized, records.end, records.removal, records.torn) == (SIZED, None, REMOVAL, 1)
+    assert (records.sized, records.end, records.removal, records.truncated) == (SIZED, None, REMOVAL, 1)
 
 
 def test_what_is_appended_to_no_record_begins_one(folder):

@@ -16,14 +16,15 @@ from seatrial.check.staging import write_runner
 from seatrial.job import __main__ as command
 from seatrial.job.sequence.recorder import AlreadyRecorded
 from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import EngineChoice
 from seatrial.model.record import SAMPLES
 from seatrial.model.units import KIB
-from seatrial.model.workload import AccessPattern
+from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
-SFWA = AccessPattern('single', 'whole', operations=('read',))
+WRITES = data_access('multiple', operations=('write',))
+SFWA = data_access('single', operations=('read',))
 SIZE = 64 * KIB
 
 
@@ -32,7 +33,7 @@ SIZE = 64 * KIB
 
 def test_every_point_is_measured_as_often_as_the_plan_says(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio()))
-    assert ran.counts == {'write@2objects': 2, 'read@2objects': 2, 'write@4objects': 2, 'read@4objects': 2}
+    assert ran.counts == {'write@32KiB': 2, 'read@32KiB': 2, 'write@16KiB': 2, 'read@16KiB': 2}
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.PASS)
 
 
@@ -61,7 +62,7 @@ def test_the_first_launches_are_warm_ups_on_other_files_than_those_measured(lab,
 
 def test_the_files_of_a_pattern_that_only_reads_are_prepared_once_and_never_measured(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(), workload=SFWA))
-    stages = [(sample.stage, sample.operation) for sample in ran.records.samples]
+    stages = [(sample.stage, sample.phase) for sample in ran.records.samples]
     assert stages[:3] == [('prepare', 'write'), ('warmup', 'read'), ('prepare', 'write')]
     assert stages[3:] == [('measured', 'read')] * 4
 
@@ -72,7 +73,7 @@ def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):
     assert {sample.measurement.bytes_moved for sample in ran.measured} == {2 * SIZE}
 
 
-@pytest.mark.parametrize('workload', [WRITES, SFWA], ids=lambda workload: workload.name)
+@pytest.mark.parametrize('workload', [WRITES, SFWA], ids=['writes', 'reads'])
 def test_nothing_is_left_in_the_data_directories_when_the_run_has_ended(lab, stub_fio, workload):
     ran = lab.run(lab.plan(stub_fio(), workload=workload))
     assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
@@ -123,8 +124,8 @@ def test_a_wrong_command_line_is_answered_with_the_usage(arguments, capsys):
     [
         ('{', 'plan.json: Expecting'),
         ('[]', 'plan.json: TrialPlan: an object is expected, not list'),
-        ('{"schema": 99}', 'schema: 99 is not 1, the one that is read here'),
-        ('{"schema": 1}', 'missing from TrialPlan'),
+        ('{"schema": 99}', 'schema: 99 is not 2, the one that is read here'),
+        ('{"schema": 2}', 'missing from TrialPlan'),
     ],
 )
 def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, said):
@@ -133,6 +134,28 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, s
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ('change', 'said'),
+    [
+        (lambda plan: {'points': ()}, 'points: there are none'),
+        (
+            lambda plan: {'points': (plan.points[0]._replace(kind='mining'),)},
+            "points[0].kind: 'mining' is not a kind",
+        ),
+        (lambda plan: {'engines': (EngineChoice('iozone', 'iozone'),)}, "engines[0].name: 'iozone' is not an engine"),
+        (lambda plan: {'target': plan.target._replace(type='weka')}, "target.type: 'weka' is not a file-system type"),
+    ],
+    ids=['points', 'kind', 'engine', 'type'],
+)
+@pytest.mark.parametrize('step', ['run', 'remove'])
+def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, change, said, step):
+    plan = lab.plan('fio')
+    path, before = lab.write(plan._replace(**change(plan))), lab.surroundings()
+    assert command.main([step, path]) == 64
+    assert capsys.readouterr().err.startswith(f'seatrial: {path}: {said}')
+    assert lab.surroundings() == before
 
 
 def test_a_plan_that_is_not_there_is_named(tmp_path, capsys):
@@ -144,7 +167,7 @@ def test_a_plan_that_is_not_there_is_named(tmp_path, capsys):
 def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stub_fio, tmp_path, python):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
-    plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), values=(2,), workload=WRITES)
+    plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), values=(32,), workload=WRITES)
     zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
     done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]

@@ -1,6 +1,6 @@
 """The runner where something fails: one clear message, the right verdict, nothing touched that is not its own.
 
-A stand-in for fio fails as it is told to (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
+A stand-in for fio fails as a test wants (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
 of their own.
 """
 
@@ -33,12 +33,12 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
-from seatrial.model.workload import AccessPattern
+from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
-SFWA = AccessPattern('single', 'whole', operations=('read',))
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+SFWA = data_access('single', operations=('read',))
+WRITES = data_access('multiple', operations=('write',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
 NOBODY = 65534
 
@@ -94,7 +94,7 @@ def soon(monkeypatch):
 
 
 def said(ran):
-    """What a person is told first."""
+    """What a person reads first."""
     return ran.result.reasons[0]
 
 
@@ -132,7 +132,7 @@ BAD_LAUNCHES = {
     'error-lines': ('E1: fio exited with 0 after an error.*Input/output error', 'see its raw output'),
     'half-json': ("E1: fio's JSON is cut short or damaged", 'see its raw output'),
     'no-report': ('E1: fio left no JSON', 'see its raw output'),
-    'fewer-bytes': ('T18: client 1 moved 32768 bytes instead of 65536', 'see its raw output'),
+    'fewer-bytes': ('T18: task 1 moved 32768 bytes instead of 65536', 'see its raw output'),
     'delete-file': (r'T17: after the write 1 of 2 files are missing \(data.00000001\)', 'something else works'),
     'cut-file': ('T17: after the write data.00000001 has 65535 B, not 65536 B', 'something else works'),
     'foreign-file': (r'T17: after the write 1 files are there that the plan does not know', 'something else works'),
@@ -152,25 +152,25 @@ class Bad:
 @pytest.fixture(scope='module', params=BAD_LAUNCHES)
 def bad(request, tmp_path_factory, laboratory, make_stub_fio, count_short_launches):
     folder = tmp_path_factory.mktemp(request.param)
-    fio = make_stub_fio(folder / 'stubs', ('measured-write@2objects', {'fault': request.param}))
+    fio = make_stub_fio(folder / 'stubs', ('measured-write@32KiB', {'fault': request.param}))
     with count_short_launches():
         return Bad(request.param, laboratory(folder), fio)
 
 
-def test_a_measurement_that_cannot_be_believed_is_invalid_and_says_why(bad):
-    what, mend = BAD_LAUNCHES[bad.fault]
-    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@2objects'))
+def test_a_measurement_that_is_not_valid_is_invalid_and_says_why(bad):
+    what, remedy = BAD_LAUNCHES[bad.fault]
+    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@32KiB'))
     assert (bad.ran.end.reason, bad.ran.result.verdict) == ('finished', Verdict.INVALID)
-    assert_matches(f'write@2objects: INVALID: {what}.*; {mend}', reason)
+    assert_matches(f'write@32KiB: INVALID: {what}.*; {remedy}', reason)
 
 
-def test_a_point_that_cannot_be_believed_is_not_repeated_until_it_can(bad):
-    assert [sample.valid for sample in bad.ran.measured if sample.point == '2objects'] == [False]
-    assert bad.ran.end.stopped == {'2objects': 'invalid', '4objects': 'fixed'}
+def test_a_point_that_is_not_valid_is_not_repeated_until_it_is(bad):
+    assert [sample.valid for sample in bad.ran.measured if sample.point.label == '32KiB'] == [False]
+    assert bad.ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
 
 
 def test_the_points_beside_a_bad_one_are_measured_all_the_same(bad):
-    assert [each.verdict for each in bad.ran.result.metrics if each.point == '4objects'] == [Verdict.PASS] * 2
+    assert [each.verdict for each in bad.ran.result.metrics if each.point == '16KiB'] == [Verdict.PASS] * 2
 
 
 def test_the_raw_output_of_a_bad_launch_is_kept(bad):
@@ -185,11 +185,11 @@ def test_a_bad_launch_leaves_everything_else_as_it_was(bad):
 
 
 def test_what_a_bad_write_has_left_is_never_read(bad):
-    assert 'measured-read@2objects' not in Path(f'{bad.fio}.log').read_text()
+    assert 'measured-read@32KiB' not in Path(f'{bad.fio}.log').read_text()
 
 
 def test_a_file_that_vanishes_in_one_read_ends_its_point_before_the_next(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('0004-measured', {'fault': 'delete-file'})), workload=SFWA, values=(2,)))
+    ran = lab.run(lab.plan(stub_fio(('0004-measured', {'fault': 'delete-file'})), workload=SFWA, values=(32,)))
     assert_matches('T17: after the read 1 of 1 files are missing', said(ran))
     assert len(ran.measured) == 1
 
@@ -212,10 +212,10 @@ def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetitio
             os.unlink(path, dir_fd=dir_fd)
 
     monkeypatch.setattr(rundir, 'os', Worm())
-    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+    ran = lab.run(lab.plan(stub_fio(), values=(32,)))
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
     assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', said(ran))
-    assert [(sample.operation, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
+    assert [(sample.phase, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
 
 
 # The engine fails before anything is measured
@@ -242,7 +242,9 @@ def test_an_engine_that_is_not_installed_refuses_the_run(lab):
     plan, before = lab.plan(str(lab.base / 'no' / 'fio')), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('E0: no engine can measure MFWA here .*no/fio.*; install one of them or name another', said(ran))
+    assert_matches(
+        'E0: no engine can measure data access here .*no/fio.*; install one of them or name another', said(ran)
+    )
     check_aftermath(lab, plan, before)
 
 
@@ -253,19 +255,19 @@ def test_a_program_that_is_not_what_it_should_be_refuses_the_run(lab, stub_fio, 
     assert_matches(f"fio: '{re.escape(version)}' is not the version of fio", said(ran))
 
 
-def test_a_program_that_does_not_tell_its_version_in_time_is_passed_over(lab, tmp_path, monkeypatch):
+def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
     (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
     (tmp_path / 'fio').chmod(0o755)
     ran = lab.run(lab.plan(str(tmp_path / 'fio')))
-    assert_matches("no engine can measure MFWA here .*fio: '' is not the version of fio", said(ran))
+    assert_matches("no engine can measure data access here .*fio: '' is not the version of fio", said(ran))
 
 
 def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):
     good, broken = stub_fio(), stub_fio(version='nonsense')
     ran = lab.run(lab.plan(good, engines=(EngineChoice('fio', broken), EngineChoice('fio', good))))
     assert (ran.end.reason, ran.records.start.program) == ('finished', good)
-    assert ran.result.passed_over == ("fio: 'nonsense' is not the version of fio",)
+    assert ran.result.skipped == ("fio: 'nonsense' is not the version of fio",)
 
 
 def test_a_program_that_vanishes_during_the_run_ends_it(lab, stub_fio):
@@ -292,7 +294,7 @@ def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypat
 
 @pytest.mark.parametrize('fault', ['hang', 'hang-hard', 'hang-with-client'])
 def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_fio, soon, fault):
-    # Each client of fio is a session of its own, which a signal to fio's process group does not reach (seen).
+    # Each job of fio is a session of its own, which a signal to fio's process group does not reach (seen).
     plan, before = lab.plan(stub_fio(('warmup-read', {'fault': fault})), launch_limit_s=1.0), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
@@ -306,12 +308,12 @@ def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_f
 def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab, stub_fio, soon):
     ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
     last = ran.records.samples[-1]
-    assert (last.operation, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
+    assert (last.phase, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
 
 
-def test_clients_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('measured-write@2objects', {'fault': 'crash-with-client'}))))
+def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('measured-write@32KiB', {'fault': 'crash-with-client'}))))
     assert_matches('fio died of signal 9', ran.result.reasons[-2])
     assert working_in(lab.target) == []
 
@@ -442,7 +444,7 @@ def test_a_file_system_that_is_mounted_read_only_is_refused(lab, stub_fio, mount
 def filled(lab, stub_fio, mounted, repository):
     """A run on a file system that another user fills in between, its removal, and what is there afterwards."""
     fio = stub_fio(('measured-write', {'fill': str(lab.target / 'neighbour')}))
-    plan = lab.plan(fio, size=256 * KIB, values=(2,))
+    plan = lab.plan(fio, size=256 * KIB, values=(32,))
     path = lab.write(plan)
     remove = shlex.join(runner_argv(repository, 'remove', path))
     output = mounted(path, tmpfs(lab.target, 'size=3m'), f'{remove}; ls -A {lab.target}')
@@ -570,7 +572,7 @@ def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repo
     first.close()
 
 
-# The job is told to stop
+# The job is asked to stop
 
 
 def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, capsys):
@@ -611,7 +613,7 @@ def test_the_signal_handlers_of_the_caller_are_restored(lab, stub_fio):
 def endless(lab, fio):
     """A plan that goes on until it is stopped, in many short launches."""
     plan = lab.plan(fio, values=(1, 2, 4, 8))
-    return plan._replace(stopping=plan.stopping._replace(least=10**6, most=10**6))
+    return plan._replace(stopping=plan.stopping._replace(minimum=10**6, maximum=10**6))
 
 
 @pytest.mark.parametrize('seed', range(INTERRUPTIONS))
@@ -668,7 +670,7 @@ def check_whole_lines(plan):
     text = path.read_text() if path.exists() else ''
     whole = text[: text.rfind('\n') + 1].splitlines()
     records = read_records(whole)
-    assert records.torn == 0
+    assert records.truncated == 0
     assert records.end is None
     assert [json.loads(line)['record'] for line in whole][:1] in ([], ['start'])
 
@@ -718,12 +720,12 @@ def stalls(monkeypatch, looks):
     monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
 
 
-def test_a_stall_between_launches_is_waited_for_and_told(lab, stub_fio, monkeypatch):
+def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monkeypatch):
     stalls(monkeypatch, range(5, 9))
     ran = lab.run(lab.plan(stub_fio()))
     labelled = [sample for sample in ran.records.samples if any(each.rule == 'P17b' for each in sample.findings)]
     assert ran.end.reason == 'finished' and len(labelled) == 1
-    assert labelled[0].valid and 'it was waited for' in labelled[0].findings[-1].sentence
+    assert labelled[0].valid and 'it did not answer for' in labelled[0].findings[-1].sentence
 
 
 def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):

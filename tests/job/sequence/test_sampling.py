@@ -4,10 +4,11 @@ import os
 
 import pytest
 
+from builders import plan_of, sample_of
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import sampling
-from seatrial.model.record import Finding, Sample
+from seatrial.model.record import Finding
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
@@ -15,9 +16,9 @@ pytestmark = pytest.mark.usefixtures('short_launches')
 def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, stub_fio, monkeypatch):
     given, command = [], Fio.command
 
-    def recorded(self, program, workload, operation, point, raw, seed):
+    def recorded(self, program, phase, point, raw, seed):
         given.append((os.path.basename(raw), seed))
-        return command(self, program, workload, operation, point, raw, seed)
+        return command(self, program, phase, point, raw, seed)
 
     monkeypatch.setattr(Fio, 'command', recorded)
     ran = lab.run(lab.plan(stub_fio(), seed=41))
@@ -25,33 +26,52 @@ def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, 
     assert {sample.block for sample in ran.measured} == {0, 1}
 
 
-def test_the_raw_output_of_a_launch_is_named_by_its_number_stage_operation_and_point(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(2,)))
+def test_the_raw_output_of_a_launch_is_named_by_its_number_stage_phase_and_point(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(), values=(32,)))
     assert [sample.raw for sample in ran.records.samples] == [
-        '0001-warmup-write@2objects',
-        '0002-warmup-read@2objects',
-        '0003-measured-write@2objects',
-        '0004-measured-read@2objects',
-        '0005-measured-write@2objects',
-        '0006-measured-read@2objects',
+        '0001-warmup-write@32KiB',
+        '0002-warmup-read@32KiB',
+        '0003-measured-write@32KiB',
+        '0004-measured-read@32KiB',
+        '0005-measured-write@32KiB',
+        '0006-measured-read@32KiB',
     ]
 
 
-def sample(*findings):
-    return Sample('prepare', '2objects', 'write', 0, 0, 0, 0.0, 1.0, 4096, (), 0, 'raw', None, '', None, findings)
+def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, monkeypatch):
+    fio, command = stub_fio(), Fio.command
+
+    def with_more(self, program, phase, point, raw, seed):
+        more = {'links': (('alias', 'data.00000000'),), 'directories': ('below',)} if phase == 'write' else {}
+        return command(self, program, phase, point, raw, seed)._replace(**more)
+
+    monkeypatch.setattr(Fio, 'command', with_more)
+    ran = lab.run(lab.plan(fio, values=(32,)))
+    write, read = ran.measured[:2]
+    assert write.point == read.point == ran.plan.points[0]
+    for sample in (write, read):
+        assert sample.directory == os.path.join(ran.records.start.run_directory, 'data')
+        assert (sample.environment, sample.barrier) == (('LC_ALL=C',), 0)
+        assert sample.inputs == (f'{sample.raw}.fio',)
+        assert len(sample.command) == 1 and sample.command[0].startswith(fio)
+        assert sample.command[0].endswith(os.path.join(ran.plan.records, 'raw', f'{sample.raw}.fio'))
+    assert (write.links, write.directories) == ((('alias', 'data.00000000'),), ('below',))
+    assert (read.links, read.directories) == ((), ())
 
 
-def test_what_cannot_be_believed_ends_the_run_with_the_first_reason():
+def test_what_is_not_valid_ends_the_run_with_the_first_reason():
     label, invalid = Finding('T4', 'label', 'a label'), Finding('T17', 'invalid', 'a file is short')
+    plan = plan_of()
+    prepared = sample_of(plan, plan.points[0], 'write', stage='prepare', findings=(label, invalid))
     with pytest.raises(sampling.Refused, match='the prepare failed: T17: a file is short'):
-        sampling.believed(sample(label, invalid))
+        sampling.valid(prepared)
 
 
 def p20a(ran):
     """The labels of the case, what the start record says, and the samples that say it."""
     labels = [label for label in ran.result.labels if label.startswith('P20a: ')]
-    told = [sample for sample in ran.records.samples if any(each.rule == 'P20a' for each in sample.findings)]
-    return labels, [each for each in ran.records.start.findings if each.rule == 'P20a'], told
+    said = [sample for sample in ran.records.samples if any(each.rule == 'P20a' for each in sample.findings)]
+    return labels, [each for each in ran.records.start.findings if each.rule == 'P20a'], said
 
 
 def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, monkeypatch):
@@ -62,9 +82,9 @@ def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, mon
     assert all(sample.valid for sample in ran.measured)
 
 
-def test_a_look_at_the_connections_that_told_nothing_is_said_of_its_launch(lab, stub_fio, monkeypatch):
-    looks = iter(range(10**6))
-    monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
+def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab, stub_fio, monkeypatch):
+    checks = iter(range(10**6))
+    monkeypatch.setattr(Posix, 'connections', lambda self, path: next(checks))
     monkeypatch.setattr(Posix, 'unseen', lambda self, before, after: 'lctl did not answer' if before == 7 else '')
     labels, at_start, samples = p20a(lab.run(lab.plan(stub_fio())))
     assert at_start == [] and len(labels) == len(samples) == 1

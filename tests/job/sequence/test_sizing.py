@@ -1,7 +1,7 @@
-"""With how many bytes a client a run is made: fixed, found out by the warm-up, and enlarged where that was too few.
+"""With how many bytes a task a run is made: fixed, found out by the warm-up, and enlarged where that was too few.
 
 A stand-in for fio is launched whose figures are exactly what a test wants (tests/stubs/fio.py). How many files are
-found out is in test_runner_names.py.
+found out is in test_runner_metadata.py.
 """
 
 import pytest
@@ -11,41 +11,42 @@ from hypothesis import strategies as st
 from builders import plan_of
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.layouts import FREE_SHARE
-from seatrial.job.sequence.sizing import SIZES_MOST, calibration_points, most_per_client
+from seatrial.job.sequence.sizing import MAX_SIZES, calibration_points, max_per_task
 from seatrial.judge.verdict import Verdict
-from seatrial.model.layout import Layout
 from seatrial.model.plan import Limits, Sizing
 from seatrial.model.units import KIB, MIB
-from seatrial.model.workload import AccessPattern
 from seatrial.rules.before import peak
 from seatrial.rules.case import measured
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import AXES, Sweep
 
 pytestmark = pytest.mark.usefixtures('short_launches')
 
-WRITES = AccessPattern('multiple', 'whole', operations=('write',))
+WRITES = data_access('multiple', operations=('write',))
 SIZE = 64 * KIB
 SLOW = SIZE / 0.01  # B/s: 64 KiB take 10 ms
-# Bytes a client are found out: 50 ms are meant, and 30 ms are the least.
+# Bytes a task are found out: 50 ms are meant, and 30 ms are the least.
 ADAPTED = Sizing(SIZE, SIZE, target_s=0.05, min_s=0.03)
 
 
 def test_bytes_that_the_site_has_fixed_are_moved_as_they_are(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(), sizing=ADAPTED._replace(pinned=SIZE)))
-    assert {sample.per_client for sample in ran.records.samples} == {SIZE}
+    assert {sample.point.bytes_per_task for sample in ran.records.samples} == {SIZE}
     assert ran.records.sized.reason == 'fixed by the site or the profile'
 
 
 def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED))
-    assert ran.records.sized.per_client == 5 * SIZE
-    assert {sample.per_client for sample in ran.measured} == {5 * SIZE}
+    assert ran.records.sized.per_task == 5 * SIZE
+    assert {sample.point.bytes_per_task for sample in ran.measured} == {5 * SIZE}
     assert ran.records.sized.number == 1
 
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(1,), workload=WRITES, sizing=ADAPTED))
-    sizes = [sample.per_client for sample in ran.records.samples if sample.stage == 'warmup']
+    ran = lab.run(lab.plan(stub_fio(), values=(64,), workload=WRITES, sizing=ADAPTED))
+    sizes = [sample.point.bytes_per_task for sample in ran.records.samples if sample.stage == 'warmup']
     assert sizes[:2] == [SIZE, 16 * SIZE]
 
 
@@ -53,28 +54,30 @@ def test_a_measured_launch_that_is_too_short_leads_to_a_second_size(lab, stub_fi
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     # 1.25 x 64 KiB x 50 ms / 10 ms, in whole granules of 64 KiB
-    assert (ran.records.sized.number, ran.records.sized.per_client) == (2, 7 * SIZE)
+    assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 7 * SIZE)
 
 
 def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
-    assert ran.counts == {'write@2objects': 2, 'write@4objects': 2}
-    assert {sample.per_client for each in measured(ran.plan, ran.records).values() for sample in each} == {7 * SIZE}
+    assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
+    assert {sample.point.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each} == {
+        7 * SIZE
+    }
 
 
 def test_there_are_at_most_three_sizes(lab, stub_fio):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'seconds': 0.02}))
-    ran = lab.run(lab.plan(fio, workload=WRITES, values=(1,), sizing=ADAPTED))
-    assert ran.records.sized.number == SIZES_MOST
+    ran = lab.run(lab.plan(fio, workload=WRITES, values=(64,), sizing=ADAPTED))
+    assert ran.records.sized.number == MAX_SIZES
     assert ran.end.reason == 'finished'
 
 
 def test_no_size_goes_beyond_the_limits_of_the_site(lab, stub_fio):
     limits = Limits(2 * 3 * SIZE + 1024 * KIB, 1000)
     ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), sizing=ADAPTED, target={'limits': limits}))
-    assert ran.records.sized.per_client == 3 * SIZE
+    assert ran.records.sized.per_task == 3 * SIZE
     assert 'limits or free space allow no more' in ran.records.sized.reason
 
 
@@ -103,7 +106,7 @@ def with_points(*values):
         (((4, MIB), (2, KIB), (3, MIB)), '1'),
         (((2, KIB), (2, MIB), (4, 4 * MIB)), '1'),
     ],
-    ids=['fewest clients', 'largest transfers'],
+    ids=['fewest tasks', 'largest transfers'],
 )
 def test_the_warm_up_is_made_where_a_launch_is_the_shortest(values, label):
     assert [point.label for point in calibration_points(with_points(*values))] == [label]
@@ -112,72 +115,74 @@ def test_the_warm_up_is_made_where_a_launch_is_the_shortest(values, label):
 def placed(axis, number):
     plan = plan_of()
     points = [
-        plan.points[0]._replace(label=f'ost{ost}', layout=Layout(f'ost{ost}', osts=(ost,))) for ost in range(number)
+        plan.points[0]._replace(label=f'ost{ost}', layout=striped(f'ost{ost}', osts=(ost,))) for ost in range(number)
     ]
-    return plan._replace(axis=axis, points=tuple(points))
+    return plan._replace(axis=AXES[axis], points=tuple(points))
 
 
 def test_the_warm_up_of_a_sweep_over_targets_is_made_on_the_first_that_works():
     found = calibration_points(placed('ost', 9))
-    assert [point.layout and point.layout.osts for point in found] == [(0,), (1,), (2,), (3,), None]
-    assert [point.layout.osts for point in calibration_points(placed('layout', 9))] == [(0,)]
+    assert [point.layout and point.layout.name for point in found] == ['ost0', 'ost1', 'ost2', 'ost3', None]
+    assert [point.layout.name for point in calibration_points(placed('layout', 9))] == ['ost0']
 
 
 def test_the_warm_up_of_a_sweep_over_nodes_has_no_layout_of_its_own():
-    plan = placed('group', 3)
+    plan = placed('node', 3)
     plan = plan._replace(points=tuple(point._replace(layout=None) for point in plan.points))
     assert [point.layout for point in calibration_points(plan)] == [None]
 
 
 @given(
-    st.sampled_from([AccessPattern('multiple', 'whole'), AccessPattern('single', 'whole'), WRITES]),
+    st.sampled_from([data_access('multiple'), data_access('single', operations=('read',)), WRITES]),
     st.integers(1, 64),
     st.integers(64 * MIB, 1 << 50),
     st.none() | st.integers(64 * MIB, 1 << 50),
 )
-def test_the_largest_share_is_the_last_that_limits_and_free_space_hold(pattern, clients, limit, free):
-    plan = plan_of(pattern, clients=clients, target={'limits': Limits(limit, 10**6)})
+def test_the_largest_share_is_the_last_that_limits_and_free_space_hold(workload, tasks, limit, free):
+    plan = plan_of(workload, Sweep('tasks', (tasks,)), tasks, target={'limits': Limits(limit, 10**6)})
     allowed = limit if free is None else min(limit, int(FREE_SHARE * free))
-    most, granule = most_per_client(plan, Capacity(free, None)), plan.sizing.granule
-    assert most % granule == 0 and peak(plan, most + granule)['bytes'] > allowed
-    assert peak(plan, most)['bytes'] <= allowed or most == granule
+    highest, granule = max_per_task(plan, Capacity(free, None)), plan.sizing.granule
+    assert highest % granule == 0 and peak(plan, highest + granule)['bytes'] > allowed
+    assert peak(plan, highest)['bytes'] <= allowed or highest == granule
 
 
 # Data that repeat only in a launch of the size that is decided
 
 
 @pytest.fixture
-def told(monkeypatch):
-    """fio tells that what is above 64 KiB a client repeats; the sizes that it was asked of."""
-    asked = []
+def asked(monkeypatch):
+    """fio says that what is above 64 KiB a task repeats; the sizes that it was asked of."""
+    sizes = []
 
-    def repeats(_, workload, point):
-        asked.append((workload.operations, point.bytes_per_client))
-        return 'they begin again' if point.bytes_per_client > SIZE else ''
+    def repeats(_, point):
+        sizes.append((point.phases, point.bytes_per_task))
+        return 'they begin again' if point.bytes_per_task > SIZE else ''
 
     monkeypatch.setattr(Fio, 'repeats', repeats)
-    return asked
+    return sizes
 
 
-def test_data_that_repeat_beyond_the_warm_up_are_told_of_the_size_that_was_decided(lab, stub_fio, told):
-    for bytes_per_client, rules in ((SIZE, []), (2 * SIZE, ['P4b'])):
-        plan = lab.plan(stub_fio(), check=f'Of{bytes_per_client}', sizing=ADAPTED._replace(pinned=1))
-        ran = lab.run(plan._replace(sizing=plan.sizing._replace(first=bytes_per_client)))
+def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, asked):
+    for bytes_per_task, rules in ((SIZE, []), (2 * SIZE, ['P4b'])):
+        plan = lab.plan(
+            stub_fio(), check=f'Of{bytes_per_task}', sizing=ADAPTED._replace(first=bytes_per_task, pinned=1)
+        )
+        ran = lab.run(plan)
         assert [each.rule for each in ran.records.sized.findings] == rules
-    assert {size for _, size in told} == {SIZE, 2 * SIZE}
+    assert {size for _, size in asked} == {SIZE, 2 * SIZE}
 
 
-def test_data_that_repeat_make_a_back_end_that_deduplicates_invalid(lab, stub_fio, told):
+def test_data_that_repeat_make_a_back_end_that_deduplicates_invalid(lab, stub_fio, asked):
     plan = lab.plan(stub_fio(), target={'deduplicates': True}, sizing=ADAPTED._replace(pinned=1, first=2 * SIZE))
     assert lab.run(plan).result.verdict is Verdict.INVALID
 
 
-def test_of_a_pattern_that_only_reads_it_is_asked_what_the_preparation_writes(lab, stub_fio, told):
-    lab.run(lab.plan(stub_fio(), workload=AccessPattern('single', 'whole', operations=('read',))))
-    assert {operations for operations, _ in told} == {('write',)}
+def test_of_a_workload_that_only_reads_it_is_asked_what_the_preparation_writes(lab, stub_fio, asked):
+    lab.run(lab.plan(stub_fio(), workload=data_access('single', operations=('read',))))
+    assert {phases for phases, _ in asked} == {('write',)}
 
 
-def test_it_is_told_again_when_a_size_is_enlarged(lab, stub_fio, told):
+def test_it_is_asked_again_when_a_size_is_enlarged(lab, stub_fio, asked):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     assert ran.records.sized.number == 2

@@ -6,31 +6,30 @@ import pytest
 
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.survey import survey
-from seatrial.model.namespace import Namespace, Trees
 from seatrial.model.plan import EngineChoice
-from seatrial.model.tree import MetadataTree
 from seatrial.rules.registry import BEFORE, findings
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 PHASES = ('create', 'stat', 'remove')
-EMPTY = MetadataTree(files_per_directory=5, phases=PHASES)
 
 
 @pytest.fixture
 def chosen(lab, stub_fio, monkeypatch):
-    """The engine, and why others were passed over, where a close(2) can fail or not."""
+    """The engine, and why others were skipped, where a close(2) can fail or not."""
 
     def with_bytes(bytes_per_file, can_fail):
         monkeypatch.setattr(Posix, 'close_can_fail', lambda *_: can_fail)
         engines = (EngineChoice('fio', stub_fio()), EngineChoice('posixops', sys.executable))
-        tree = Trees((('flat', EMPTY._replace(bytes_per_file=bytes_per_file)),))
-        seen = survey(lab.plan_of_names(Namespace('tree', PHASES), tree, 5, engines=engines), None)
-        return seen.chosen.engine.name, seen.passed_over
+        tree = metadata_tree(PHASES, files_per_directory=5, bytes_per_file=bytes_per_file, scales=True)
+        seen = survey(lab.plan_of_metadata(tree, Sweep('tree', (('flat', {}),)), 5, engines=engines), None)
+        return seen.chosen.engine.name, seen.skipped
 
     return with_bytes
 
 
-def test_fio_which_passes_over_a_close_that_fails_writes_no_files_where_one_can(chosen):
-    why = 'fio: passes over what close(2) says, and a write may fail only then'
+def test_fio_which_ignores_a_close_that_fails_writes_no_files_where_one_can(chosen):
+    why = 'fio: ignores what close(2) says, and a write may fail only then'
     assert chosen(4096, can_fail=True) == ('posixops', (why,))
     assert chosen(4096, can_fail=False) == ('fio', ())
     assert chosen(0, can_fail=True) == ('fio', ())
@@ -39,7 +38,7 @@ def test_fio_which_passes_over_a_close_that_fails_writes_no_files_where_one_can(
 def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):
     monkeypatch.delenv('LD_PRELOAD', raising=False)
     plan = lab.plan(stub_fio())
-    assert 'P21a' not in [each.rule for each in findings(BEFORE, survey(plan, None).ground)]
+    assert 'P21a' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
     monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
-    (found,) = [each for each in findings(BEFORE, survey(plan, None).ground) if each.rule == 'P21a']
+    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P21a']
     assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'LD_PRELOAD is /opt/libtrace.so')

@@ -156,7 +156,7 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
 
 
 def test_the_pause_after_gaps_has_an_end(monkeypatch):
-    monkeypatch.setattr(telemetry, 'MOST_PAUSE_S', 0.03)
+    monkeypatch.setattr(telemetry, 'MAX_PAUSE_S', 0.03)
     log = Kept()
     watching = Watching(counting({}), log, 0.01)
     log.wait_for(Gap, 8)
@@ -179,7 +179,7 @@ def test_dear_looks_are_taken_less_often_and_the_file_says_how_often(monkeypatch
     watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
     (pace,) = log.wait_for(Pace, 1)
     watching.stop()
-    assert pace.interval_s >= 10.0 and 'a look takes ' in pace.why
+    assert pace.interval_s >= 10.0 and 'a reading takes ' in pace.why
     assert len(log.of(Look)) == telemetry.COSTS + 1
 
 
@@ -333,7 +333,7 @@ class TestInARun:
         ran = lab.run(lab.plan(stub_fio()))
         lines = Path(ran.plan.records, 'samples.jsonl').read_text().splitlines()
         kinds = {json.loads(line)['record'] for line in lines}
-        assert not kinds & {'watch', 'look', 'gap'} and ran.records.torn == 0
+        assert not kinds & {'watch', 'look', 'gap'} and ran.records.truncated == 0
         assert ran.plan.target.path not in str(Path(ran.plan.records, 'telemetry.jsonl').resolve())
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from seatrial.cli.told import told_to_stop
+from seatrial.cli.stop_request import stop_requests
 
 NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -29,15 +29,15 @@ def screen():
 
 @pytest.mark.parametrize('number', NUMBERS)
 def test_a_signal_tells_it_to_stop_and_is_answered(screen, number):
-    with told_to_stop(screen, 'it waits, 90 s at most') as told:
-        assert not told.stop
+    with stop_requests(screen, 'it waits, 90 s at most') as requested:
+        assert not requested.stop
         os.kill(os.getpid(), number)
-        assert told.stop
+        assert requested.stop
     assert screen.file.getvalue() == f'{number.name}: it waits, 90 s at most\n'
 
 
 def test_every_signal_is_answered_while_something_else_is_waited_for(screen):
-    with told_to_stop(screen, 'it waits'):
+    with stop_requests(screen, 'it waits'):
         for count in (1, 2, 3):
             os.kill(os.getpid(), signal.SIGINT)
             end = time.monotonic() + 60.0
@@ -48,15 +48,15 @@ def test_every_signal_is_answered_while_something_else_is_waited_for(screen):
 
 
 def test_the_answer_is_that_of_the_moment(screen):
-    with told_to_stop(screen, 'first') as told:
-        told.answer = 'then'
+    with stop_requests(screen, 'first') as requested:
+        requested.answer = 'then'
         os.kill(os.getpid(), signal.SIGTERM)
     assert screen.file.getvalue() == 'SIGTERM: then\n'
 
 
 def test_afterwards_the_signals_are_as_they_were(screen):
     before = [signal.getsignal(number) for number in NUMBERS]
-    with told_to_stop(screen, 'x'):
+    with stop_requests(screen, 'x'):
         assert [signal.getsignal(number) for number in NUMBERS] != before
     assert [signal.getsignal(number) for number in NUMBERS] == before
 
@@ -64,8 +64,8 @@ def test_afterwards_the_signals_are_as_they_were(screen):
 def test_what_the_caller_ignores_stays_ignored(screen):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with told_to_stop(screen, 'x') as told:
+        with stop_requests(screen, 'x') as requested:
             os.kill(os.getpid(), signal.SIGHUP)
-            assert not told.stop
+            assert not requested.stop
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -3,10 +3,10 @@
 import pytest
 
 from lustre_stand import imports, standing
-from seatrial.filesystem import lustre
-from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.lustre import driver as lustre
+from seatrial.filesystem.registry import TYPES, by_type
 
-DRIVER = lustre.Lustre('lustre')
+DRIVER = lustre.Lustre()
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from types import FrameType
 from rich.console import Console
 
 
-class Told:
-    """Whether the session was told to stop. answer: what is said to each signal: what is waited for, how long."""
+class StopRequest:
+    """Whether a stop was requested. answer: what is said to each signal: what is waited for, how long."""
 
     def __init__(self, answer: str) -> None:
         self.answer = answer
@@ -19,18 +19,18 @@ class Told:
 
 
 @contextmanager
-def told_to_stop(screen: Console, answer: str) -> Iterator[Told]:
+def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
     """Take the signals while the `with` statement lasts. What the caller ignores stays ignored (nohup)."""
-    told = Told(answer)
+    requested = StopRequest(answer)
     came: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # its put() may interrupt itself
 
     def note(number: int, frame: FrameType | None) -> None:
-        told.stop = True
+        requested.stop = True
         came.put(number)
 
     def reply() -> None:
         for number in iter(came.get, None):
-            screen.print(f'{signal.Signals(number).name}: {told.answer}', soft_wrap=True)
+            screen.print(f'{signal.Signals(number).name}: {requested.answer}', soft_wrap=True)
 
     replying = threading.Thread(target=reply, name='replies to signals', daemon=True)
     replying.start()
@@ -40,7 +40,7 @@ def told_to_stop(screen: Console, answer: str) -> Iterator[Told]:
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:
-        yield told
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

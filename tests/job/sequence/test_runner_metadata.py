@@ -12,30 +12,44 @@ import sys
 import pytest
 
 from seatrial.check.staging import write_runner
-from seatrial.engine.base import Command, NamespaceEngine
-from seatrial.engine.catalogue import Choice
-from seatrial.engine.posix_promises import PROMISES
+from seatrial.engine.base import Command
+from seatrial.engine.base import Engine as AnyEngine
+from seatrial.engine.posix_guarantees import GUARANTEES
+from seatrial.engine.registry import Choice
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import sampling, sizing, start, survey
 from seatrial.judge.verdict import Verdict
-from seatrial.model.namespace import FILEOP, LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
+from seatrial.model.metric import Measurement, rate
 from seatrial.model.plan import Limits, Sizing, StoppingRule
-from seatrial.model.tree import Entries, MetadataTree, Rate, TreeMeasurement
 from seatrial.rules.before import peak
+from seatrial.workload.base import Entries
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.registry import kind_of, planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import PHASES as ALL_PHASES
+from seatrial.workload.tree import levels_total, metadata_tree
 
 PHASES = ('create', 'stat', 'remove')
-MAKING = Namespace('tree', PHASES)
-FLAT = MetadataTree(files_per_directory=20, phases=PHASES)
-FULL = FLAT._replace(bytes_per_file=4096)
-DEEP = MetadataTree(2, 3, files_per_directory=2, subtrees='private', phases=PHASES)
-TWO = Trees((('empty', FLAT), ('full', FULL)), scales=True)
-RATE = 1000.0  # entries a second of all clients together
-UNTIL_SHORT = StoppingRule(0.10, least=4, most=8, extra=2, budget_s=600.0)
+FLAT = metadata_tree(PHASES, files_per_directory=20, scales=True)
+DEEP = metadata_tree(PHASES, 2, 3, files_per_directory=2, subtrees='private')
+EMPTY, FULL = ('empty', {}), ('full', {'bytes_per_file': 4096})
+ONE, TWO = Sweep('tree', (EMPTY,)), Sweep('tree', (EMPTY, FULL))
+PAIR = Sweep('tasks', (2,))
+CASES = {
+    'tree': (FLAT, TWO),
+    'operations': (posix_operations(20, 4096), PAIR),
+    'listing': (listing(20), Sweep('entries', (20,))),
+    'semantics': (posix_semantics(), PAIR),
+}
+RATE = 1000.0  # entries a second of all tasks together
+UNTIL_SHORT = StoppingRule(0.10, minimum=4, maximum=8, extra=2, budget_s=600.0)
 
 
-class Engine(NamespaceEngine):
+class Engine(AnyEngine):
     """It works at RATE, times `faster` in some stage; `seconds` replaces the time of a phase, one after the other."""
 
     name = 'posixops'
@@ -44,7 +58,7 @@ class Engine(NamespaceEngine):
         self.faster, self.seconds, self.waiting = faster or {}, seconds or {}, waiting
         self.launched = []
 
-    def cannot(self, workload, point):
+    def cannot(self, point):
         return None
 
     def version_argv(self, program):
@@ -53,22 +67,22 @@ class Engine(NamespaceEngine):
     def parse_version(self, text):
         return '1'
 
-    def command(self, program, workload, operation, point, raw, seed):
+    def command(self, program, phase, point, raw, seed):
         self.stage = os.path.basename(raw).split('-')[1]
-        self.launched.append((self.stage, operation, point))
+        self.launched.append((self.stage, phase, point))
         return Command('node', ((program,),), {}, ())
 
-    def left(self, workload, operation, point):
+    def entries(self, point, phase):
         return Entries(0, 0, 0)
 
-    def measure(self, workload, operation, point, command, outcome):
-        number = point.entries.files
+    def measure(self, phase, point, command, outcome):
+        number = levels_total(point, point.tasks).files
         seconds = number / RATE / self.faster.get(self.stage, 1.0)
-        if self.stage == 'measured' and self.seconds.get(operation):
-            seconds = self.seconds[operation].pop(0)
+        if self.stage == 'measured' and self.seconds.get(phase):
+            seconds = self.seconds[phase].pop(0)
         task_seconds = (seconds * (1 - self.waiting),) * point.tasks
-        rate = Rate(f'file_{operation}', number, seconds, '', task_seconds)
-        return TreeMeasurement((rate,), point.tasks, ('node1',), 1e-9)
+        made = rate(f'file_{phase}', number, seconds, '', task_seconds)
+        return Measurement((made,), point.tasks, ('node1',), 1e-9)
 
 
 @pytest.fixture
@@ -83,95 +97,87 @@ def stand_in(monkeypatch):
 
 
 def shares(ran, stage):
-    return [sample.per_client for sample in ran.records.samples if sample.stage == stage]
+    """The files of a task in each launch of a stage."""
+    points = [sample.point for sample in ran.records.samples if sample.stage == stage]
+    return [kind_of(point.kind).share_of(point) for point in points]
 
 
 # What is launched
 
 
 def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
     assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.PASS, ())
     assert ran.counts == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
 
 
 def test_the_phases_of_a_repetition_follow_each_other_at_one_point(lab):
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20))
-    launched = [(sample.operation, sample.point) for sample in ran.measured]
-    assert [operation for operation, _ in launched] == 4 * list(PHASES)
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
+    launched = [(sample.phase, sample.point.label) for sample in ran.measured]
+    assert [phase for phase, _ in launched] == 4 * list(PHASES)
     assert all(len({point for _, point in launched[n : n + 3]}) == 1 for n in range(0, 12, 3))
 
 
 def test_the_warm_up_is_of_the_smallest_tree(lab, stand_in):
     engine = stand_in(Engine())
-    lab.run(lab.plan_of_names(MAKING, Trees((('full', FULL), ('empty', FLAT)), scales=True), files=20))
-    assert [(operation, point.label) for stage, operation, point in engine.launched if stage == 'warmup'] == [
+    lab.run(lab.plan_of_metadata(FLAT, Sweep('tree', (FULL, EMPTY)), files=20))
+    assert [(phase, point.label) for stage, phase, point in engine.launched if stage == 'warmup'] == [
         (phase, 'empty') for phase in PHASES
     ]
 
 
 def test_files_that_have_bytes_can_be_read_too(lab):
-    tree = FULL._replace(phases=TREE.operations)
-    ran = lab.run(lab.plan_of_names(TREE, Trees((('full', tree),)), files=20))
+    tree = FLAT._replace(phases=ALL_PHASES)
+    ran = lab.run(lab.plan_of_metadata(tree, Sweep('tree', (FULL,)), files=20))
     assert (set(ran.counts), ran.result.verdict) == (
-        {f'file_{phase}@full' for phase in TREE.operations},
+        {f'file_{phase}@full' for phase in ALL_PHASES},
         Verdict.PASS,
     )
 
 
 def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
-    ran = lab.run(lab.plan_of_names(MAKING, Trees((('deep', DEEP),))))
+    ran = lab.run(lab.plan_of_metadata(DEEP, Sweep('tree', (('deep', {}),))))
     assert ran.result.verdict is Verdict.PASS
-    assert {rate.operations for sample in ran.measured for rate in sample.measurement.rates} == {2 * 13 * 2}
-    assert ran.records.sized.per_client == 0
+    assert {metric.operations for sample in ran.measured for metric in sample.measurement.metrics} == {2 * 13 * 2}
+    assert ran.records.sized.per_task == 0
 
 
-def test_every_operation_on_a_name_is_measured_in_one_launch(lab):
-    ran = lab.run(lab.plan_of_names(OPERATIONS, Trees((('shared', FULL),)), files=0))
-    assert [sample.operation for sample in ran.measured] == 2 * ['fileop']
-    assert set(ran.counts) == {f'{name}@shared' for name in FILEOP}
+def test_every_posix_operation_is_measured_in_one_launch(lab):
+    ran = lab.run(lab.plan_of_metadata(*CASES['operations']))
+    assert [sample.phase for sample in ran.measured] == 2 * ['fileop']
+    assert set(ran.counts) == {f'{name}@2tasks' for name in FILEOP}
     assert all(len(each.percentiles_s) == 3 for each in ran.result.metrics)
 
 
 def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
-    sweep = Trees((('20', FLAT), ('40', FLAT._replace(files_per_directory=40))), 'entries', tasks=1)
-    ran = lab.run(lab.plan_of_names(LISTING, sweep))
-    stages = [(sample.stage, sample.operation) for sample in ran.records.samples]
+    ran = lab.run(lab.plan_of_metadata(listing(20), Sweep('entries', (20, 40))))
+    stages = [(sample.stage, sample.phase) for sample in ran.records.samples]
     assert stages[:2] == [('prepare', 'create'), ('warmup', 'list')]
     assert stages[2:4] == 2 * [('prepare', 'create')]
     assert stages[4:] == 4 * [('measured', 'list')]
     assert ran.result.verdict is Verdict.PASS
 
 
-def test_promises_are_tried_and_kept_in_the_record(lab):
-    ran = lab.run(lab.plan_of_names(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)))
-    assert [fact.name for fact in ran.result.facts] == [each.name for each in PROMISES]
-    assert (ran.result.verdict, ran.result.metrics[0].unit) == (Verdict.PASS, 'facts')
+def test_guarantees_are_tried_and_the_facts_are_in_the_record(lab):
+    ran = lab.run(lab.plan_of_metadata(*CASES['semantics']))
+    assert [fact.name for fact in ran.result.facts] == [each.name for each in GUARANTEES]
+    assert (ran.result.verdict, ran.result.metrics[0].unit) == (Verdict.PASS, '')
 
 
-@pytest.mark.parametrize(
-    ('workload', 'sweep'),
-    [
-        (MAKING, TWO),
-        (OPERATIONS, Trees((('shared', FULL),))),
-        (LISTING, Trees((('20', FLAT),), 'entries', tasks=1)),
-        (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2)),
-    ],
-    ids=lambda value: getattr(value, 'kind', ''),
-)
-def test_nothing_is_left_in_the_data_directories_and_nothing_else_is_touched(lab, workload, sweep):
+@pytest.mark.parametrize('kind', CASES)
+def test_nothing_is_left_in_the_data_directories_and_nothing_else_is_touched(lab, kind):
     before = lab.surroundings()
-    ran = lab.run(lab.plan_of_names(workload, sweep))
+    ran = lab.run(lab.plan_of_metadata(*CASES[kind]))
     for name in ('data', 'warmup'):
         assert os.listdir(os.path.join(ran.records.start.run_directory, name)) == []
     assert lab.surroundings() == before
 
 
 def test_a_workload_that_no_engine_knows_is_refused_with_the_reason(lab, stub_fio):
-    plan = lab.plan_of_names(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+    plan = lab.plan_of_metadata(*CASES['semantics'])
     ran = lab.run(plan._replace(engines=lab.plan(stub_fio(), check='Other').engines))
     assert ran.end.reason == 'refused'
-    assert 'E0: no engine can measure POSIX semantics here (fio: does not know POSIX semantics (two))' in ran.end.why
+    assert 'E0: no engine can measure POSIX semantics here ()' in ran.end.why
 
 
 # Entries that are not as they should be
@@ -179,14 +185,14 @@ def test_a_workload_that_no_engine_knows_is_refused_with_the_reason(lab, stub_fi
 
 def test_entries_of_somebody_else_make_the_case_invalid(lab, stand_in):
     class Untidy(Engine):
-        def measure(self, workload, operation, point, command, outcome):
+        def measure(self, phase, point, command, outcome):
             if self.stage == 'measured':
                 with open(os.path.join(self.data, 'foreign'), 'w'):
                     pass
-            return super().measure(workload, operation, point, command, outcome)
+            return super().measure(phase, point, command, outcome)
 
     engine = stand_in(Untidy())
-    plan = lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), files=20)
+    plan = lab.plan_of_metadata(FLAT, ONE, files=20)
     engine.data = os.path.join(rundir.path_of(str(lab.target), plan.session, plan.case.name), 'data')
     ran = lab.run(plan)
     assert ran.result.verdict is Verdict.INVALID
@@ -201,39 +207,39 @@ FOUND_OUT = Sizing(100, 1, target_s=2.0, min_s=0.5)
 
 def test_files_that_the_site_has_fixed_are_made_as_they_are(lab, stand_in):
     stand_in(Engine())
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=7))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=7))
     assert shares(ran, 'measured') == 12 * [7]
     assert ran.records.sized.reason == 'fixed by the site or the profile'
 
 
 def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_meant(lab, stand_in):
     stand_in(Engine())
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, sizing=FOUND_OUT))
-    assert shares(ran, 'warmup') == 3 * [100] + 3 * [1000], 'two clients with 1000 each at 1000 a second take 2 s'
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT))
+    assert shares(ran, 'warmup') == 3 * [100] + 3 * [1000], 'two tasks with 1000 each at 1000 a second take 2 s'
     assert set(shares(ran, 'measured')) == {1000}
-    assert ran.records.sized.reason == '1000 files a client took 2.00 s; 2 s are meant'
+    assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
 
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stand_in):
     stand_in(Engine(faster={'warmup': 1000.0}))
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, sizing=FOUND_OUT._replace(first=1)))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT._replace(first=1)))
     assert shares(ran, 'warmup')[:6:3] == [1, sizing.GROWTH]
 
 
 def test_the_shortest_phase_decides(lab, stand_in):
     class Faster(Engine):
-        def measure(self, workload, operation, point, command, outcome):
-            self.faster = {self.stage: 4.0 if operation == 'stat' else 1.0}
-            return super().measure(workload, operation, point, command, outcome)
+        def measure(self, phase, point, command, outcome):
+            self.faster = {self.stage: 4.0 if phase == 'stat' else 1.0}
+            return super().measure(phase, point, command, outcome)
 
     stand_in(Faster())
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, sizing=FOUND_OUT))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT))
     assert set(shares(ran, 'measured')) == {4000}
 
 
 def test_no_number_of_files_goes_beyond_the_inodes_of_the_site(lab, stand_in):
     stand_in(Engine())
-    plan = lab.plan_of_names(MAKING, TWO, sizing=FOUND_OUT, target={'limits': Limits(1 << 30, 1000)})
+    plan = lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT, target={'limits': Limits(1 << 30, 1000)})
     ran = lab.run(plan)
     (share,) = set(shares(ran, 'measured'))
     assert peak(plan, share)['inodes'] <= 1000 < peak(plan, share + 1)['inodes']
@@ -242,7 +248,7 @@ def test_no_number_of_files_goes_beyond_the_inodes_of_the_site(lab, stand_in):
 
 def test_a_case_that_needs_more_inodes_than_the_site_allows_is_refused_before_anything_is_made(lab, stand_in):
     stand_in(Engine())
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=1000, target={'limits': Limits(1 << 30, 1000)}))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=1000, target={'limits': Limits(1 << 30, 1000)}))
     assert ran.end.reason == 'refused'
     assert 'P9: the case needs 2009 inodes' in ran.end.why
     assert lab.left() == []
@@ -252,32 +258,32 @@ def test_a_case_that_needs_more_inodes_than_the_site_allows_is_refused_before_an
 def test_a_measured_phase_that_is_too_short_leads_to_more_files(lab, stand_in, phase):
     stand_in(Engine(seconds={phase: [0.25]}))
     limits = Limits(1 << 30, 100_000)
-    ran = lab.run(lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), sizing=FOUND_OUT, target={'limits': limits}))
+    ran = lab.run(lab.plan_of_metadata(FLAT, ONE, sizing=FOUND_OUT, target={'limits': limits}))
     # 1.25 x 1000 files x 2 s / 0.25 s
-    assert (ran.records.sized.number, ran.records.sized.per_client) == (2, 10_000)
-    assert ran.counts == dict.fromkeys(ran.plan.metrics, 2)
+    assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 10_000)
+    assert ran.counts == dict.fromkeys(planned_metrics(ran.plan), 2)
 
 
-def test_a_phase_in_which_clients_waited_is_no_reason_to_give_the_warm_up_up(lab, stand_in):
+def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, stand_in):
     stand_in(Engine(waiting=0.5))
-    plan = lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), files=20, stopping=UNTIL_SHORT)
+    plan = lab.plan_of_metadata(FLAT, ONE, files=20, stopping=UNTIL_SHORT)
     ran = lab.run(plan)
     warm = [sample for sample in ran.records.samples if sample.stage == 'warmup']
     assert len(warm) == 3 and all(sample.valid for sample in warm)
     assert ran.end.reason == 'finished'
-    assert ran.result.reasons[0].startswith('file_create@empty: INVALID: T20: file_create: for 50 % of')
+    assert ran.result.reasons[0].startswith('file_create@empty: INVALID: T20: file_create: phase too short')
 
 
 def test_a_point_is_repeated_until_every_metric_of_it_is_known(lab, stand_in):
     stand_in(Engine(seconds={'stat': [1.0, 9.0, *10 * [1.0]]}))
-    plan = lab.plan_of_names(MAKING, Trees((('empty', FLAT),)), files=20, stopping=UNTIL_SHORT)
+    plan = lab.plan_of_metadata(FLAT, ONE, files=20, stopping=UNTIL_SHORT)
     ran = lab.run(plan)
-    assert set(ran.counts.values()) == {UNTIL_SHORT.most}
+    assert set(ran.counts.values()) == {UNTIL_SHORT.maximum}
     assert ran.end.stopped == {'empty': 'exhausted'}
     assert [metric.verdict.value for metric in ran.result.metrics] == ['PASS', 'INCONCLUSIVE', 'PASS']
 
 
-# How warm a look is, and how long it may last
+# Whether a stat is cold, and how long a launch may last
 
 
 class Cleared(Posix):
@@ -291,11 +297,11 @@ class Cleared(Posix):
 
 
 @pytest.mark.parametrize(('allowed', 'cache'), [(True, 'cold'), (False, 'cached')])
-def test_a_look_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in, monkeypatch, allowed, cache):
+def test_a_stat_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in, monkeypatch, allowed, cache):
     stand_in(Engine())
     monkeypatch.setattr(start, 'by_type', Cleared)
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20, target={'drop_caches': allowed}))
-    assert {(sample.operation, sample.cache) for sample in ran.measured} == {
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': allowed}))
+    assert {(sample.phase, sample.cache) for sample in ran.measured} == {
         ('create', ''),
         ('stat', cache),
         ('remove', ''),
@@ -311,7 +317,7 @@ def test_caches_that_cannot_be_emptied_although_the_site_allows_it_are_said_with
 
     stand_in(Engine())
     monkeypatch.setattr(start, 'by_type', Shut)
-    ran = lab.run(lab.plan_of_names(MAKING, TWO, files=20, target={'drop_caches': True}))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': True}))
     (label,) = [label for label in ran.result.labels if label.startswith('T4')]
     assert 'only root may empty them' in label
 
@@ -327,8 +333,7 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
     monkeypatch.setattr(sampling, 'carry_out', carried)
     for check, pauses_s in (('A', ()), ('B', (500.0, 1000.0))):
         stand_in(Engine())
-        sweep = Trees((('20', FLAT),), tasks=1, pauses_s=pauses_s)
-        lab.run(lab.plan_of_names(LISTING, sweep, check=check))
+        lab.run(lab.plan_of_metadata(listing(20, pauses_s), Sweep('entries', (20,)), check=check))
     first, with_pauses = limits[0], limits[len(limits) // 2]
     assert with_pauses == first + 1500.0
 
@@ -337,15 +342,11 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
 
 
 @pytest.mark.parametrize('python', [sys.executable, 'python3.6'])
-@pytest.mark.parametrize(
-    ('workload', 'sweep'),
-    [(MAKING, TWO), (SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))],
-    ids=lambda value: getattr(value, 'kind', ''),
-)
-def test_the_zipapp_carries_a_plan_of_metadata_out(lab, tmp_path, python, workload, sweep):
+@pytest.mark.parametrize('kind', ['tree', 'semantics'])
+def test_the_zipapp_carries_a_plan_of_metadata_out(lab, tmp_path, python, kind):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
-    plan = lab.plan_of_names(workload, sweep)
+    plan = lab.plan_of_metadata(*CASES[kind])
     plan = plan._replace(engines=tuple(each._replace(program=shutil.which(python)) for each in plan.engines))
     zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}

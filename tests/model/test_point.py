@@ -1,0 +1,65 @@
+"""Points, allocations and axes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.layout import Layout
+from seatrial.model.point import Allocation, Axis, Point
+from seatrial.model.units import KIB, MIB
+
+WRITES = Point('access', ('write',), nodes=2, tasks=6, tasks_per_node=3, transfer_size=64 * KIB, bytes_per_task=MIB)
+
+
+def test_what_a_kind_does_not_have_is_as_by_default_and_not_in_its_json():
+    assert to_json(Point('semantics', ('probe',), 'two-tasks', tasks=2)) == {
+        'kind': 'semantics',
+        'phases': ['probe'],
+        'label': 'two-tasks',
+        'tasks': 2,
+    }
+
+
+def test_a_point_has_a_kind_and_phases():
+    assert set(Point._fields) - set(Point._field_defaults) == {'kind', 'phases'}
+
+
+@given(st.from_type(Point))
+def test_any_point_comes_back_from_its_json(point):
+    text = json.dumps(to_json(point))
+    assert json.dumps(to_json(from_json(Point, json.loads(text)))) == text, 'NaN among them, which equals nothing'
+
+
+def test_a_layout_of_its_own_is_told_from_that_of_the_case():
+    own = WRITES._replace(layout=Layout())
+    assert from_json(Point, to_json(own)).layout == Layout()
+    assert from_json(Point, to_json(WRITES)).layout is None
+
+
+def test_the_transfers_are_those_of_a_task_in_one_phase():
+    assert WRITES.transfers == 16
+    assert WRITES.bytes_moved == 6 * MIB
+
+
+@pytest.mark.parametrize(
+    ('order', 'segments', 'block_size'), [('contiguous', 1, MIB), ('strided', 16, 64 * KIB), ('random', 1, MIB)]
+)
+def test_only_dealt_transfers_are_segments_of_ior(order, segments, block_size):
+    point = WRITES._replace(order=order)
+    assert (point.segments, point.block_size) == (segments, block_size)
+    assert point.segments * point.block_size == point.bytes_per_task
+
+
+def test_the_tasks_of_an_allocation_are_those_of_all_its_nodes():
+    assert Allocation(3, 4).tasks == 12
+
+
+@pytest.mark.parametrize(
+    ('axis', 'named'),
+    [(Axis('transfer_size', 'transfer sizes', 'bytes per transfer', 'B'), False), (Axis('tree', 'trees'), True)],
+)
+def test_an_axis_without_a_label_has_points_with_names(axis, named):
+    assert axis.named is named
