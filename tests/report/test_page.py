@@ -87,7 +87,7 @@ def holding(make, text):
     return replace(session, site=text, seatrial=text)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
 @example('</style><script>alert(1)</script>')
 @example('"><img src=http://x onerror=y>')
@@ -101,7 +101,7 @@ def test_no_text_changes_the_structure_of_the_page(make, plain, text):
     assert found.faults == found.open == []
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
 @example('<b>&amp;</b>')
 def test_every_text_is_shown_as_it_is(make, text):
@@ -126,7 +126,7 @@ def holding_metadata(make, text):
     return make.session(*cases)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
 @example('</style><script>alert(1)</script>')
 @example('"><img src=http://x onerror=y>')

@@ -154,7 +154,7 @@ def test_a_launch_that_failed_says_so(case):
     assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(MAX_STEPS + 1, 5 * MAX_STEPS), st.integers(1, 997))
 def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
     plan = make.plan()

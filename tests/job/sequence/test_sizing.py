@@ -22,7 +22,7 @@ from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 SIZE = 64 * KIB
