@@ -1,10 +1,11 @@
 """What a node sweep costs, whom it names wrongly, and which slow nodes it finds.
 
-    python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64
+    python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64 [--quick]
 
 prints the two tables of docs/isolation.md. A night is a whole sweep: writes and reads, all nodes together and in
 groups, and the second measurement of what is suspected then, with the groups that the runner would make. The rules
 are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
+--quick shows only that it works.
 """
 
 import argparse
@@ -14,14 +15,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from seatrial.model.workload import group_size, on_groups, over_nodes
 
 from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
-from seatrial.model.workload import group_size, on_groups, over_nodes
-from seatrial.rules.outliers import MIN_EFFECT, again, split, suspects
+from seatrial.rules.outliers import LEAST_EFFECT, again, parted, suspects
 
 RULE = StoppingRule(0.1)
-REPETITIONS = RULE.minimum + RULE.extra
+REPETITIONS = RULE.least + RULE.extra
 OPERATIONS = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
@@ -92,7 +93,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
             first.append((operation, figures))
             suspected[operation] |= {each.name for each in suspects(figures)}
     groups = any(
-        split({name: own for name, own in figures.items() if name not in suspected[operation]})
+        parted({name: own for name, own in figures.items() if name not in suspected[operation]})
         for operation, figures in first
     )
     everyone = set().union(*suspected.values())
@@ -108,7 +109,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
         own = suspected[operation]
         stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
         named |= {each.name for each in stood if each.slow}
-        cleared -= {each.name for each in stood if each.effect >= MIN_EFFECT}
+        cleared -= {each.name for each in stood if each.effect >= LEAST_EFFECT}
     return Night(everyone, named, groups or bool(everyone - named - cleared))
 
 
@@ -154,7 +155,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument('--nights', type=int, default=200)
     parser.add_argument('--seed', type=int, default=2026)
     parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
+    parser.add_argument('--quick', action='store_true', help='two nights of few nodes, to see that it works')
     chosen = parser.parse_args(arguments)
+    if chosen.quick:
+        chosen.nights, chosen.nodes = 2, (4, 31)
     print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
     print('| nodes | groups | launches | again, for a suspect | hours | node hours | jobs if each node had its own |')
     print('|---|---|---|---|---|---|---|')

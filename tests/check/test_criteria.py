@@ -281,7 +281,8 @@ def test_references_for_another_number_of_tasks_are_refused(for_tasks):
         with_references(for_tasks('tasks: 64, '), CHECKS)
     assert list(caught.value.problems) == [
         'references.yaml: $seatrial.MultipleFilesTransferSizes.acceptance.tasks: is 64, and '
-        'MultipleFilesTransferSizes/pelagia:compute/scratch/wide/64n has 1024; see tasks_per_node, nodes and max_tasks'
+        'MultipleFilesTransferSizes/pelagia:compute/scratch/wide/64n has 1024; see tasks_per_node, nodes and '
+        'max_tasks'
     ]
 
 

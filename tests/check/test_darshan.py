@@ -152,6 +152,7 @@ def case(tmp_path):
     def make(**logs):
         sizing = Sizing(8 * MIB, 8 * MIB, 0.8, 0.5)
         plan = plan_of(STRIDED, SIZES, darshan='/opt/libdarshan.so', records=str(tmp_path), sizing=sizing)
+        plan = plan._replace(stopping=plan.stopping._replace(fixed=True))  # as in a smoke test: no summary
         records = records_of(plan, [100.0 * MIB] * 6)
         (point,) = plan.points
         raw = tmp_path / 'raw'
@@ -222,8 +223,10 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
         assert records_in(str(tmp_path)).issued == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('pydarshan')
 def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
-    keep_darshan_run(case(write='sfsa-strided'))
+    plan = case(write='sfsa-strided')
+    keep_darshan_run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(darshan.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')

@@ -109,7 +109,10 @@ class Laboratory:
 
     def plan_of_metadata(self, workload: Point, sweep: Sweep, files: int = 0, **changes) -> TrialPlan:
         """Two tasks, unless the workload has others, that posixops launches; `files`: of each in trees that scale."""
-        engines, sizing = (EngineChoice('posixops', sys.executable),), Sizing(files, 1, 0.0, 0.0, pinned=files or None)
+        engines, sizing = (
+            (EngineChoice('posixops', sys.executable),),
+            Sizing(files, 1, 0.0, 0.0, pinned=files or None),
+        )
         own = {'check': 'Metadata', 'engines': engines, 'sizing': sizing, 'size': 0, **changes}
         return self.plan('', workload=workload, sweep=sweep, **own)
 

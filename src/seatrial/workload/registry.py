@@ -10,10 +10,13 @@ from seatrial.workload.access import Access
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
+from seatrial.workload.random import Random
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import Tree
 
-KINDS: Dict[str, Kind] = {kind.name: kind for kind in (Access(), Tree(), Listing(), Operations(), Semantics())}
+KINDS: Dict[str, Kind] = {
+    kind.name: kind for kind in (Access(), Random(), Tree(), Listing(), Operations(), Semantics())
+}
 
 
 class UnknownKind(ValueError):

@@ -16,8 +16,8 @@ import pytest
 from seatrial.job.directory import rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.directory.rundir import (
-    MAX_LEFT,
     MARKER,
+    MAX_LEFT,
     RunDirectoryError,
     create,
     found_at,
@@ -26,7 +26,7 @@ from seatrial.job.directory.rundir import (
     remove,
 )
 from seatrial.model.record import line_of
-from seatrial.rules.names import FileCount
+from seatrial.rules.launch import FileCount
 
 SESSION, CASE, ENTRIES = '20261120T101500-7f3a', 'SharedFile/lab:io/scratch/default/1n', ('data', 'warmup')
 

@@ -13,7 +13,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
 from seatrial.workload.access import data_access
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 UNTIL_SHORT = StoppingRule(0.10, minimum=4, maximum=8, extra=2, budget_s=600.0)
@@ -50,9 +50,7 @@ def blocks_of(ran):
 def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@16KiB', NOISY))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16, 8), stopping=UNTIL_SHORT))
-    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['16KiB', '32KiB', '8KiB']] + 2 * [
-        ['16KiB']
-    ]
+    assert [sorted(block) for block in blocks_of(ran)] == 6 * [['16KiB', '32KiB', '8KiB']] + 2 * [['16KiB']]
     assert all(len(each) == len(set(each)) for each in blocks_of(ran))
 
 

@@ -1,4 +1,4 @@
-"""What the node sees of a launch of metadata: when it counts, when it empties caches, and how warm a look was."""
+"""What the node sees of a launch: when it counts, when it empties caches, and whether a read or a stat was cold."""
 
 import os
 import stat
@@ -6,36 +6,43 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders import FLAT, plan_of
-from seatrial.engine.base import Command, EngineError, NamespaceEngine
+from builders import FLAT, MFWA, SIZES, plan_of
+from seatrial.engine.base import Command, EngineError
+from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.fio import Fio
 from seatrial.engine.ior import Ior
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
-from seatrial.job.sequence import witness as witnessing
-from seatrial.job.sequence.witness import Ground, NamesWitness, witness
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
-from seatrial.model.record import JobTime, Measurement
-from seatrial.model.tree import Entries, Rate, TreeMeasurement
-from seatrial.model.work import Launch
-from seatrial.model.workload import AccessPattern, files_of
+from seatrial.job.sequence import evidence
+from seatrial.job.sequence.evidence import Evidence, Setup
+from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
+from seatrial.workload.access import data_access
+from seatrial.workload.base import Entries, Launch
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.registry import kind_of
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import PHASES
 
-FILES = FLAT._replace(files_per_directory=3, bytes_per_file=5)
-ONE = Trees((('one', FILES),))
+TREE = FLAT._replace(files_per_directory=3, bytes_per_file=5, scales=False)
+LISTING = listing(6)
+OPERATIONS, SEMANTICS = posix_operations(3, 5), posix_semantics()
+ONE = {'access': SIZES, 'listing': Sweep('entries', (6,))}
 NOTHING = Command('node', (('true',),), {}, ())
 
 
-class Engine(NamespaceEngine):
-    """One that leaves what the plan has, and whose clients look at what others have made if they are told so."""
+class Engine(AnyEngine):
+    """One that leaves what the plan has, and whose tasks work on what others have made if a test wants so."""
 
     def __init__(self, away=False, warmed=''):
         self.away, self.warmed = away, warmed
 
-    def elsewhere(self, workload, operation, point):
+    def reads_elsewhere(self, point, phase):
         return self.away
 
-    def warms(self, workload, operation):
+    def warms(self, point, phase):
         return self.warmed
 
 
@@ -55,21 +62,20 @@ class Driver(Posix):
 
 
 class Watched:
-    """A witness of one launch, with all that it is given."""
+    """The evidence of one launch, with all that it is taken from."""
 
-    def __init__(self, run, workload, operation, sweep=ONE, nodes=1, **ground):
-        plan = plan_of(workload, sweep)
-        point = plan.points[0]._replace(nodes=nodes, tasks=2 * nodes, tasks_per_node=2)
-        self.driver = ground.pop('driver', Driver())
-        engine = ground.pop('engine', Engine())
-        named = {'counted': False, 'cold': False, 'kept': '', **ground}
-        self.run, self.point, self.operation = run, point, operation
+    def __init__(self, run, workload, phase, sweep=None, nodes=1, **setup):
+        plan = plan_of(workload, sweep or ONE.get(workload.kind, Sweep('tree', (('one', {}),))))
+        tasks = workload.tasks or 2 * nodes
+        point = plan.points[0]._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+        self.driver = setup.pop('driver', Driver())
+        engine = setup.pop('engine', Engine())
+        named = {'counted': False, 'cold': False, 'kept': '', **setup}
+        self.run, self.point = run, point
         self.counts = []
         counted = SimpleNamespace(path_of=run.path_of, file_count=self._file_count)
-        self.of = witness(
-            Ground(plan=plan, engine=engine, run=counted, driver=self.driver, **named),
-            Launch(workload, operation, point),
-            'data',
+        self.of = Evidence(
+            Setup(plan=plan, engine=engine, run=counted, driver=self.driver, **named), Launch(phase, point), 'data'
         )
 
     def _file_count(self, name, with_sizes):
@@ -79,9 +85,9 @@ class Watched:
     def seen(self, command=NOTHING):
         """What the rules say after the launch, of which everything but the entries is in order."""
         self.of.make_ready(command)
-        rates = (Rate('file_create', 6, 2.0, '3.000'),)
+        made = rate('file_create', 6, 2.0, '3.000')
         hosts = tuple(f'node{number}' for number in range(self.point.nodes))
-        return self.of.seen(TreeMeasurement(rates, self.point.tasks, hosts, 1e-9), 0)
+        return self.of.seen(Measurement((made,), self.point.tasks, hosts, 1e-9), 0)
 
 
 @pytest.fixture
@@ -98,7 +104,7 @@ def watch(run):
 
 
 def fill(run, files=6, size=5):
-    """What two clients have made: one directory with their files."""
+    """What two tasks have made: one directory with their files."""
     run.make('data/tree')
     for number in range(files):
         with open(os.path.join(run.path_of('data'), 'tree', str(number)), 'wb') as stream:
@@ -109,49 +115,49 @@ def rules(seen):
     return [each.rule for each in seen.findings if each.effect != 'label']
 
 
-def test_every_kind_of_metadata_has_this_witness(watch):
-    for workload in (TREE, OPERATIONS, LISTING, SEMANTICS):
-        assert isinstance(watch(workload, workload.operations[0]).of, NamesWitness)
-
-
 def test_nothing_is_written_where_files_are(run):
     plan = plan_of()
-    ground = Ground(plan, Engine(), run, Driver(), False, False, '')
-    launch = Launch(plan.workload, 'write', plan.points[0])
-    witness(ground, launch, 'data').make_ready(NOTHING)
+    setup = Setup(plan, Engine(), run, Driver(), False, False, '')
+    launch = Launch('write', plan.points[0])
+    Evidence(setup, launch, 'data').make_ready(NOTHING)
     for name in ('data.00000001', 'data.00000000'):
         with open(os.path.join(run.path_of('data'), name), 'wb'):
             pass
     with pytest.raises(EngineError, match=r'T17: before the write 2 files are there already \(data.00000000\)'):
-        witness(ground, launch, 'data').make_ready(NOTHING)
+        Evidence(setup, launch, 'data').make_ready(NOTHING)
+
+
+def test_nothing_is_read_that_is_not_there_in_full(run):
+    plan = plan_of()
+    setup = Setup(plan, Engine(), run, Driver(), False, False, '')
+    with pytest.raises(EngineError, match='T17: before the read 2 of 2 files are missing'):
+        Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
 
 
 # What a node of several has in its memory
 
 
-READS = data_access('single', operations=('read',))
-BOTH = data_access('multiple')
+READS = data_access('single', operations=('read',), bytes_per_task='64MiB')
 
 
 @pytest.fixture
 def read(run, monkeypatch):
     """The seen of a read on two nodes without counters; whether they were made to forget, and with what fault."""
 
-    def launched(pattern, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=()):
+    def launched(workload, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=()):
         asked = []
-        monkeypatch.setattr(witnessing, 'evicted', lambda *arguments: (asked.append(arguments), fault)[1])
-        point = plan_of().points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
-        plan = plan_of(pattern)._replace(points=(point,))
-        for file in files_of(pattern, point):
+        monkeypatch.setattr(evidence, 'evicted', lambda *arguments: (asked.append(arguments), fault)[1])
+        plan = plan_of(workload)
+        point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
+        for file in kind_of(point.kind).files(point):
             with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
                 stream.truncate(file.size)
-        of = witness(
-            Ground(plan, engine, run, Driver(), True, False, ''), Launch(pattern, 'read', point), 'data', named
-        )
+        of = Evidence(Setup(plan, engine, run, Driver(), True, False, ''), Launch('read', point), 'data', named)
         of.make_ready(NOTHING)
-        jobs = tuple(JobTime(rank, host, point.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
-        seen = of.seen(Measurement('', point.bytes_moved, 2.0, 4, ('n1', 'n2'), jobs), 0)
-        return seen, asked
+        tasks = tuple(TaskTime(rank, host, point.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
+        metric = bandwidth('read', point.bytes_moved, 2.0, '')
+        measurement = Measurement((metric,), 4, ('n1', 'n2'), bytes_moved=point.bytes_moved, tasks=tasks)
+        return of.seen(measurement, 0), asked
 
     return launched
 
@@ -173,21 +179,21 @@ def test_where_that_cannot_be_done_the_read_is_one_of_memory(read):
 
 
 def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
-    _, asked = read(BOTH, Ior(), nodes=1, named=('n2',), hosts=('n2',) * 4)
+    _, asked = read(MFWA, Ior(), nodes=1, named=('n2',), hosts=('n2',) * 4)
     assert [named for _, _, named in asked] == [('n2',)]
 
 
 @pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
 def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
-    seen, asked = read(BOTH, engine)
+    seen, asked = read(MFWA, engine)
     assert (seen.cache, asked) == ('unknown', [])
 
 
-def test_clients_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
-    seen, _ = read(BOTH, Fio(), hosts=('n1.site', 'n2.site', 'n1.site', 'n2.site'))
+def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
+    seen, _ = read(MFWA, Fio(), hosts=('n1.site', 'n2.site', 'n1.site', 'n2.site'))
     assert seen.cache == 'cached'
     (said,) = [each for each in seen.findings if each.rule == 'P2']
-    assert 'client 0 read on n1 what was written there; have the launcher fill node after node' in said.sentence
+    assert 'task 0 read on n1 what was written there; have the launcher fill node after node' in said.sentence
 
 
 # The entries
@@ -209,56 +215,55 @@ def test_what_an_engine_leaves_beside_the_plan_is_its_own_to_say(run, watch):
     run.make('data/more')
 
     class More(Engine):
-        def left(self, workload, operation, point):
+        def entries(self, point, phase):
             return Entries(2, 6, 0)
 
     assert rules(watch(TREE, 'create').seen()) == ['T17a']
     assert rules(watch(TREE, 'create', engine=More()).seen()) == []
 
 
-def test_after_operations_and_promises_nothing_is_to_be_left(run, watch):
+def test_after_operations_and_guarantees_nothing_is_to_be_left(run, watch):
     for workload in (OPERATIONS, SEMANTICS):
-        assert rules(watch(workload, workload.operations[0]).seen()) == []
+        assert rules(watch(workload, workload.phases[0]).seen()) == []
     fill(run)
     for workload in (OPERATIONS, SEMANTICS):
-        assert rules(watch(workload, workload.operations[0]).seen()) == ['T17a']
+        assert rules(watch(workload, workload.phases[0]).seen()) == ['T17a']
 
 
-@pytest.mark.parametrize('operation', TREE.operations)
-def test_one_node_counts_after_every_phase_and_asks_for_sizes_after_creation(watch, operation):
-    watched = watch(TREE, operation)
+@pytest.mark.parametrize('phase', PHASES)
+def test_one_node_counts_after_every_phase_and_asks_for_sizes_after_creation(watch, phase):
+    watched = watch(TREE, phase)
     watched.seen()
-    assert watched.counts == [operation == 'create']
+    assert watched.counts == [phase == 'create']
 
 
 @pytest.mark.parametrize(
-    ('workload', 'counted'),
+    ('phases', 'counted'),
     [
-        (TREE, ['read', 'remove']),
-        (Namespace('tree', ('create', 'stat', 'remove')), ['stat', 'remove']),
-        (Namespace('tree', ('create', 'remove')), ['create', 'remove']),
+        (PHASES, ['read', 'remove']),
+        (('create', 'stat', 'remove'), ['stat', 'remove']),
+        (('create', 'remove'), ['create', 'remove']),
     ],
 )
-def test_of_several_nodes_none_counts_before_the_last_look_because_counting_puts_names_into_its_cache(
-    watch, workload, counted
+def test_of_several_nodes_none_counts_before_the_last_phase_that_asks_because_counting_fills_its_cache(
+    watch, phases, counted
 ):
-    sweep = Trees((('one', FILES._replace(phases=workload.operations)),))
     found = []
-    for operation in workload.operations:
-        watched = watch(workload, operation, sweep, nodes=2)
+    for phase in phases:
+        watched = watch(TREE._replace(phases=phases), phase, nodes=2)
         watched.seen()
-        found += [operation] * len(watched.counts)
+        found += [phase] * len(watched.counts)
         assert True not in watched.counts, 'sizes are attributes'
     assert found == counted
 
 
 def test_one_directory_to_list_is_counted_when_it_was_made_and_several_are_not(watch):
-    two = Trees((('a', FILES), ('b', FILES)), 'entries', tasks=1)
     counts = {}
-    for sweep, operation in ((ONE, 'create'), (ONE, 'list'), (two, 'create'), (two, 'list')):
-        watched = watch(LISTING, operation, sweep)
-        watched.seen()
-        counts[len(sweep.trees), operation] = len(watched.counts)
+    for entries in ((6,), (6, 12)):
+        for phase in ('create', 'list'):
+            watched = watch(LISTING, phase, Sweep('entries', entries))
+            watched.seen()
+            counts[len(entries), phase] = len(watched.counts)
     assert counts == {(1, 'create'): 1, (1, 'list'): 0, (2, 'create'): 0, (2, 'list'): 0}
 
 
@@ -271,34 +276,31 @@ def test_directories_that_an_engine_wants_are_made_for_the_owner_alone(run, watc
         assert stat.S_IMODE(os.stat(run.path_of(f'data/{name}')).st_mode) == 0o700
 
 
-@pytest.mark.parametrize(
-    ('workload', 'operation'), [(TREE, 'stat'), (TREE, 'read'), (LISTING, 'list')], ids=lambda value: str(value)[:9]
-)
-def test_caches_are_emptied_before_a_look(run, watch, workload, operation):
-    watched = watch(workload, operation, cold=True)
+@pytest.mark.parametrize(('workload', 'phase'), [(TREE, 'stat'), (TREE, 'read'), (LISTING, 'list')])
+def test_caches_are_emptied_before_what_asks(run, watch, workload, phase):
+    watched = watch(workload, phase, cold=True)
     assert watched.seen().cache == 'cold'
     assert watched.driver.emptied == [run.path_of('data')]
 
 
 @pytest.mark.parametrize(
-    ('workload', 'operation'),
+    ('workload', 'phase'),
     [(TREE, 'create'), (TREE, 'remove'), (LISTING, 'create'), (OPERATIONS, 'fileop'), (SEMANTICS, 'probe')],
-    ids=lambda value: str(value)[:9],
 )
-def test_caches_stay_before_what_does_not_look(watch, workload, operation):
-    watched = watch(workload, operation, cold=True)
+def test_caches_stay_before_what_does_not_ask(watch, workload, phase):
+    watched = watch(workload, phase, cold=True)
     assert watched.seen().cache == ''
     assert watched.driver.emptied == []
 
 
-def test_a_site_that_does_not_allow_it_has_its_caches_left_alone_and_its_looks_labelled(watch):
+def test_a_site_that_does_not_allow_it_has_its_caches_left_alone_and_its_stats_labelled(watch):
     watched = watch(TREE, 'stat')
     seen = watched.seen()
     assert (seen.cache, watched.driver.emptied) == ('cached', [])
     assert 'T4' in [each.rule for each in seen.findings]
 
 
-def test_caches_that_could_not_be_emptied_leave_a_look_cached_with_the_reason(watch):
+def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(watch):
     seen = watch(TREE, 'stat', cold=True, driver=Driver('sync did not end in time')).seen()
     assert seen.cache == 'cached'
     (said,) = [each.sentence for each in seen.findings if each.rule == 'T4']
@@ -306,22 +308,22 @@ def test_caches_that_could_not_be_emptied_leave_a_look_cached_with_the_reason(wa
 
 
 @pytest.mark.parametrize('keeper', [{'kept': 'a cache on a disk'}, {'engine': Engine(warmed='it looks names up')}])
-def test_a_look_that_something_answers_all_the_same_is_of_unknown_temperature(watch, keeper):
+def test_a_stat_that_something_answers_all_the_same_is_unknown(watch, keeper):
     seen = watch(TREE, 'stat', cold=True, **keeper).seen()
     assert seen.cache == 'unknown'
     (said,) = [each.sentence for each in seen.findings if each.rule == 'T4']
     assert ('a cache on a disk' in said) == ('kept' in keeper)
 
 
-def test_a_look_at_what_other_nodes_have_made_is_cold(watch):
+def test_a_stat_of_what_other_nodes_have_made_is_cold(watch):
     assert watch(TREE, 'stat', nodes=4, engine=Engine(away=True)).seen().cache == 'cold'
 
 
-def test_emptying_one_node_makes_no_look_of_several_cold(watch):
+def test_emptying_one_node_makes_no_stat_of_several_cold(watch):
     assert watch(TREE, 'stat', nodes=2, cold=True).seen().cache != 'cold'
 
 
-def test_a_launch_that_was_counted_wrong_is_said_beside_its_temperature(run, watch):
+def test_a_launch_that_was_counted_wrong_is_said_beside_its_cache_state(run, watch):
     fill(run, files=5)
     seen = watch(TREE, 'stat').seen()
     assert (rules(seen), seen.cache) == (['T17a'], 'cached')

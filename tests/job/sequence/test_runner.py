@@ -140,7 +140,10 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, s
     ('change', 'said'),
     [
         (lambda plan: {'points': ()}, 'points: there are none'),
-        (lambda plan: {'points': (plan.points[0]._replace(kind='mining'),)}, "points[0].kind: 'mining' is not a kind"),
+        (
+            lambda plan: {'points': (plan.points[0]._replace(kind='mining'),)},
+            "points[0].kind: 'mining' is not a kind",
+        ),
         (lambda plan: {'engines': (EngineChoice('iozone', 'iozone'),)}, "engines[0].name: 'iozone' is not an engine"),
         (lambda plan: {'target': plan.target._replace(type='weka')}, "target.type: 'weka' is not a file-system type"),
     ],

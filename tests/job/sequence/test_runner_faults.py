@@ -1,6 +1,6 @@
 """The runner where something fails: one clear message, the right verdict, nothing touched that is not its own.
 
-A stand-in for fio fails as it is told to (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
+A stand-in for fio fails as a test wants (tests/stubs/fio.py); file systems fail as small mounts in a mount namespace
 of their own.
 """
 
@@ -35,7 +35,7 @@ from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SFWA = data_access('single', operations=('read',))
 WRITES = data_access('multiple', operations=('write',))
@@ -94,7 +94,7 @@ def soon(monkeypatch):
 
 
 def said(ran):
-    """What a person is told first."""
+    """What a person reads first."""
     return ran.result.reasons[0]
 
 
@@ -132,7 +132,7 @@ BAD_LAUNCHES = {
     'error-lines': ('E1: fio exited with 0 after an error.*Input/output error', 'see its raw output'),
     'half-json': ("E1: fio's JSON is cut short or damaged", 'see its raw output'),
     'no-report': ('E1: fio left no JSON', 'see its raw output'),
-    'fewer-bytes': ('T18: client 1 moved 32768 bytes instead of 65536', 'see its raw output'),
+    'fewer-bytes': ('T18: task 1 moved 32768 bytes instead of 65536', 'see its raw output'),
     'delete-file': (r'T17: after the write 1 of 2 files are missing \(data.00000001\)', 'something else works'),
     'cut-file': ('T17: after the write data.00000001 has 65535 B, not 65536 B', 'something else works'),
     'foreign-file': (r'T17: after the write 1 files are there that the plan does not know', 'something else works'),
@@ -157,15 +157,15 @@ def bad(request, tmp_path_factory, laboratory, make_stub_fio, count_short_launch
         return Bad(request.param, laboratory(folder), fio)
 
 
-def test_a_measurement_that_cannot_be_believed_is_invalid_and_says_why(bad):
-    what, mend = BAD_LAUNCHES[bad.fault]
+def test_a_measurement_that_is_not_valid_is_invalid_and_says_why(bad):
+    what, remedy = BAD_LAUNCHES[bad.fault]
     reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@32KiB'))
     assert (bad.ran.end.reason, bad.ran.result.verdict) == ('finished', Verdict.INVALID)
-    assert_matches(f'write@32KiB: INVALID: {what}.*; {mend}', reason)
+    assert_matches(f'write@32KiB: INVALID: {what}.*; {remedy}', reason)
 
 
-def test_a_point_that_cannot_be_believed_is_not_repeated_until_it_can(bad):
-    assert [sample.valid for sample in bad.ran.measured if sample.point == '32KiB'] == [False]
+def test_a_point_that_is_not_valid_is_not_repeated_until_it_is(bad):
+    assert [sample.valid for sample in bad.ran.measured if sample.point.label == '32KiB'] == [False]
     assert bad.ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
 
 
@@ -242,7 +242,9 @@ def test_an_engine_that_is_not_installed_refuses_the_run(lab):
     plan, before = lab.plan(str(lab.base / 'no' / 'fio')), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('E0: no engine can measure MFWA here .*no/fio.*; install one of them or name another', said(ran))
+    assert_matches(
+        'E0: no engine can measure data access here .*no/fio.*; install one of them or name another', said(ran)
+    )
     check_aftermath(lab, plan, before)
 
 
@@ -253,12 +255,12 @@ def test_a_program_that_is_not_what_it_should_be_refuses_the_run(lab, stub_fio, 
     assert_matches(f"fio: '{re.escape(version)}' is not the version of fio", said(ran))
 
 
-def test_a_program_that_does_not_tell_its_version_in_time_is_passed_over(lab, tmp_path, monkeypatch):
+def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
     (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
     (tmp_path / 'fio').chmod(0o755)
     ran = lab.run(lab.plan(str(tmp_path / 'fio')))
-    assert_matches("no engine can measure MFWA here .*fio: '' is not the version of fio", said(ran))
+    assert_matches("no engine can measure data access here .*fio: '' is not the version of fio", said(ran))
 
 
 def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):
@@ -292,7 +294,7 @@ def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypat
 
 @pytest.mark.parametrize('fault', ['hang', 'hang-hard', 'hang-with-client'])
 def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_fio, soon, fault):
-    # Each client of fio is a session of its own, which a signal to fio's process group does not reach (seen).
+    # Each job of fio is a session of its own, which a signal to fio's process group does not reach (seen).
     plan, before = lab.plan(stub_fio(('warmup-read', {'fault': fault})), launch_limit_s=1.0), lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
@@ -306,11 +308,11 @@ def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_f
 def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab, stub_fio, soon):
     ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
     last = ran.records.samples[-1]
-    assert (last.operation, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
+    assert (last.phase, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
 
 
-def test_clients_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
+def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('measured-write@32KiB', {'fault': 'crash-with-client'}))))
     assert_matches('fio died of signal 9', ran.result.reasons[-2])
     assert working_in(lab.target) == []
@@ -570,7 +572,7 @@ def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repo
     first.close()
 
 
-# The job is told to stop
+# The job is asked to stop
 
 
 def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, capsys):
@@ -718,12 +720,12 @@ def stalls(monkeypatch, looks):
     monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
 
 
-def test_a_stall_between_launches_is_waited_for_and_told(lab, stub_fio, monkeypatch):
+def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monkeypatch):
     stalls(monkeypatch, range(5, 9))
     ran = lab.run(lab.plan(stub_fio()))
     labelled = [sample for sample in ran.records.samples if any(each.rule == 'P17b' for each in sample.findings)]
     assert ran.end.reason == 'finished' and len(labelled) == 1
-    assert labelled[0].valid and 'it was waited for' in labelled[0].findings[-1].sentence
+    assert labelled[0].valid and 'it did not answer for' in labelled[0].findings[-1].sentence
 
 
 def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):

@@ -22,7 +22,7 @@ from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 SIZE = 64 * KIB
@@ -62,7 +62,9 @@ def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
-    assert {sample.point.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each} == {7 * SIZE}
+    assert {sample.point.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each} == {
+        7 * SIZE
+    }
 
 
 def test_there_are_at_most_three_sizes(lab, stub_fio):
@@ -162,7 +164,9 @@ def asked(monkeypatch):
 
 def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, asked):
     for bytes_per_task, rules in ((SIZE, []), (2 * SIZE, ['P4b'])):
-        plan = lab.plan(stub_fio(), check=f'Of{bytes_per_task}', sizing=ADAPTED._replace(first=bytes_per_task, pinned=1))
+        plan = lab.plan(
+            stub_fio(), check=f'Of{bytes_per_task}', sizing=ADAPTED._replace(first=bytes_per_task, pinned=1)
+        )
         ran = lab.run(plan)
         assert [each.rule for each in ran.records.sized.findings] == rules
     assert {size for _, size in asked} == {SIZE, 2 * SIZE}

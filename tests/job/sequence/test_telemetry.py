@@ -179,7 +179,7 @@ def test_dear_looks_are_taken_less_often_and_the_file_says_how_often(monkeypatch
     watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
     (pace,) = log.wait_for(Pace, 1)
     watching.stop()
-    assert pace.interval_s >= 10.0 and 'a look takes ' in pace.why
+    assert pace.interval_s >= 10.0 and 'a reading takes ' in pace.why
     assert len(log.of(Look)) == telemetry.COSTS + 1
 
 
@@ -343,5 +343,5 @@ def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
     path = Path(records, 'telemetry.jsonl')
     whole = telemetry_in(records)
     path.write_bytes(path.read_bytes()[:-9] + b'\xff\xfe')
-    torn = telemetry_in(records)
-    assert (torn.truncated, torn.looks, torn.watch) == (1, whole.looks, whole.watch)
+    cut = telemetry_in(records)
+    assert (cut.truncated, cut.looks, cut.watch) == (1, whole.looks, whole.watch)
