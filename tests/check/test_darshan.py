@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import AccessPattern, Point
 
 from builders import moved, plan_of, records_of, sample_of
 from seatrial.check import darshan

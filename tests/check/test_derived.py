@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import AccessPattern
 
 from seatrial.check.declared import load as load_checks
 from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
