@@ -211,8 +211,7 @@ def test_a_launch_that_left_no_log_says_so(case, tmp_path):
 
 def test_a_log_that_cannot_be_read_says_so(case, tmp_path, stand_in):
     stand_in('import os; os.abort()')
-    plan = case(write='sfsa-strided')
-    keep_darshan_run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
+    keep_darshan_run(case(write='sfsa-strided'))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'died of SIGABRT' in seen.why
 
@@ -227,6 +226,7 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures('pydarshan')
 def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
-    keep_darshan_run(case(write='sfsa-strided'))
+    plan = case(write='sfsa-strided')
+    keep_darshan_run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(darshan.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')
