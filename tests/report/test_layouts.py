@@ -20,9 +20,7 @@ WIDE, NARROW = Layout('wide', 'lustre', ('c-1', 'S4M')), Layout('narrow', 'lustr
 GROWS = Layout('pfl', 'lustre', ('e4M', 'c1', 'c-1'))
 LAYOUTS = (Layout(), NARROW, WIDE, GROWS)
 WRONG = Finding('P5a', 'invalid', 'asked is not got: stripe count 3 instead of 4')
-MAP = tuple(
-    Layout(f'{count}-{size}', 'lustre', (count, size)) for count in ('c1', 'c4', 'c-1') for size in ('S64k', 'S1M')
-)
+MAP = tuple(Layout(f'{c}-{s}', 'lustre', (c, s)) for c in ('c1', 'c4', 'c-1') for s in ('S64k', 'S1M'))
 
 
 def samples(mean, noise=0.02):
