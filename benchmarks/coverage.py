@@ -1,10 +1,11 @@
 """How often the interval that verdicts use covers the truth, and how often a relation is judged wrongly.
 
-    python benchmarks/coverage.py --series 100000 --sweeps 2000 --seed 2009
+    python benchmarks/coverage.py --series 100000 --sweeps 2000 --seed 2009 [--quick]
 
 prints the first three tables of docs/statistics.md. The series are stopped by an array version of the stopping rule;
 on a random part of every row it is compared with the real seatrial.rules.stopping.state, asked after each repetition,
 and with the real verdict_interval, and any difference ends the run. The relations are the real ones throughout.
+--quick shows only that it works.
 """
 
 import argparse
@@ -139,7 +140,7 @@ def sweeps(means, noise: float, rule: 'StoppingRule | None', count: int, rng):
     n = np.full(len(values), length)
     if rule is not None:
         ends = stopped(values, rule)
-        check_against_the_rule(values, rule, ends, rng.choice(len(values), CHECKED, replace=False))
+        check_against_the_rule(values, rule, ends, rng.choice(len(values), min(CHECKED, len(values)), replace=False))
         n = ends.n
     points = [row[:end].tolist() for row, end in zip(values, n, strict=True)]
     return [
@@ -174,7 +175,7 @@ def _studentised_range(count: int, df: int) -> float:
 _RANGES: 'dict[tuple[int, int], float]' = {}
 
 
-def print_coverage(count: int, rng) -> None:
+def print_coverage(count: int, rng, noises=NOISES) -> None:
     print(
         f'Coverage of the {CONFIDENCE * 100:g} % interval: of all points, of the converged ones, with n - 1 degrees'
     )
@@ -183,7 +184,7 @@ def print_coverage(count: int, rng) -> None:
     print(f'| series | noise | {" | ".join(headings)} |')
     print('|---' * 12 + '|')
     for name, series in SERIES.items():
-        for noise in NOISES:
+        for noise in noises:
             cells = []
             for rule in RULES:
                 found = coverage(series, noise, rule, count, rng)
@@ -192,7 +193,7 @@ def print_coverage(count: int, rng) -> None:
             print(f'| {name} | {noise * 100:g} % | {" | ".join(cells)} |', flush=True)
 
 
-def print_equal_sweeps(count: int, rng) -> None:
+def print_equal_sweeps(count: int, rng, noises=SWEEP_NOISES) -> None:
     print('\nSweeps of equal points, judged `insensitive`.\n')
     print(
         '| points | noise | samples | naive fails 1.105 | 1.222 | fails 1.105 | 1.222 | holds 1.105 | 1.222 ', end=''
@@ -200,7 +201,7 @@ def print_equal_sweeps(count: int, rng) -> None:
     print('| a difference found: Games-Howell | Seatrial |')
     print('|---|---|---|---|---|---|---|---|---|---|---|')
     for size in (11, 13):
-        for noise in SWEEP_NOISES:
+        for noise in noises:
             for rule in (None, *RULES):
                 found = sweeps(np.ones(size), noise, rule, count, rng)
                 naive = np.array([max(each) / min(each) for each in map(_means, found)])
@@ -212,7 +213,7 @@ def print_equal_sweeps(count: int, rng) -> None:
                 print(f'| {size} | {noise * 100:g} % | {_rule_name(rule)} | {" | ".join(cells)} |', flush=True)
 
 
-def print_unequal_sweeps(count: int, rng) -> None:
+def print_unequal_sweeps(count: int, rng, noises=SWEEP_NOISES) -> None:
     print(
         '\nSweeps of 13 points, margin 1.222: wrong verdicts where the truth lies at the margin itself, and what is'
     )
@@ -224,7 +225,7 @@ def print_unequal_sweeps(count: int, rng) -> None:
     half = np.where(np.arange(13) < 6, 1.0, margin)
     ends = np.concatenate(([1.0, margin], np.full(11, margin**0.5)))
     one_slow = np.concatenate(([1.0], np.full(12, 1.5)))
-    for noise in SWEEP_NOISES:
+    for noise in noises:
         for rule in (None, *RULES):
             found = [
                 shares(insensitive(points, margin) for points in sweeps(means, noise, rule, count, rng))
@@ -257,8 +258,14 @@ def main() -> int:
     parser.add_argument('--series', type=int, default=20000, help='series a row of the first table')
     parser.add_argument('--sweeps', type=int, default=2000, help='sweeps a row of the other two')
     parser.add_argument('--seed', type=int, default=2009)
+    parser.add_argument('--quick', action='store_true', help='a few of each, to see that it works')
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
+    if options.quick:
+        print_coverage(20, rng, NOISES[:1])
+        print_equal_sweeps(2, rng, SWEEP_NOISES[:1])
+        print_unequal_sweeps(2, rng, SWEEP_NOISES[:1])
+        return 0
     print_coverage(options.series, rng)
     print_equal_sweeps(options.sweeps, rng)
     print_unequal_sweeps(options.sweeps, rng)

@@ -1,10 +1,11 @@
 """What a node sweep costs, whom it names wrongly, and which slow nodes it finds.
 
-    python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64
+    python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64 [--quick]
 
 prints the two tables of docs/isolation.md. A night is a whole sweep: writes and reads, all nodes together and in
 groups, and the second measurement of what is suspected then, with the groups that the runner would make. The rules
 are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
+--quick shows only that it works.
 """
 
 import argparse
@@ -156,7 +157,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument('--nights', type=int, default=200)
     parser.add_argument('--seed', type=int, default=2026)
     parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
+    parser.add_argument('--quick', action='store_true', help='two nights of few nodes, to see that it works')
     chosen = parser.parse_args(arguments)
+    if chosen.quick:
+        chosen.nights, chosen.nodes = 2, (4, 31)
     print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
     print('| nodes | groups | launches | again, for a suspect | hours | node hours | jobs if each node had its own |')
     print('|---|---|---|---|---|---|---|')

@@ -1,10 +1,12 @@
 """What the interpreter costs posixops: its rates on a file system in memory beside those of mdtest and fio.
 
     python benchmarks/posixops.py [--mdtest PROGRAM] [--fio PROGRAM] [--on /dev/shm] [--rounds 5]
+                                 [--quick]
 
 prints the tables of docs/benchmarks.md. One client of every program creates, stats and removes the same number of
 empty files in one flat directory, a program after the other, round after round; of each the fastest round counts,
-because other work on the machine only adds. A program that is not installed is left out.
+because other work on the machine only adds. A program that is not installed is left out. --quick shows only that it
+works.
 """
 
 import argparse
@@ -17,37 +19,54 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.engine.barrier import VARIABLE, line_of
+from harness import machine, run, scratch
+from seatrial.engine.meeting import VARIABLE, line_of
+from seatrial.job.meeting import Meeting
+from seatrial.model.namespace import FILEOP, OPERATIONS, TREE, Namespace
+from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
+
 from seatrial.engine.base import NamespaceEngine, Outcome, ProcessTime
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posix_work import Work
 from seatrial.engine.posixops import PosixOps
-from seatrial.job.launch.barrier import Barrier
-from seatrial.model.namespace import FILEOP, OPERATIONS, TREE, Namespace
-from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
 
-FILES = 50_000
 PHASES = ('create', 'stat', 'remove')
-FLAT = TreePoint('flat', 1, 1, 1, MetadataTree(files_per_directory=FILES, phases=PHASES))
-CALLS = TreePoint('calls', 1, 1, 1, MetadataTree(files_per_directory=10_000, bytes_per_file=1, subtrees='private'))
-NOTHING = 1_000_000
-BARRIERS, MANY = 200, 1000
 CLIENT = """
 import sys, time
-from seatrial.engine.barrier import join
-with join(int(sys.argv[1]), 2, 'here') as barrier:
+from seatrial.engine.meeting import join
+with join(int(sys.argv[1]), 2, 'here') as meeting:
     starts = []
     for _ in range(int(sys.argv[2])):
-        barrier.wait('begin')
+        meeting.barrier('begin')
         starts.append(time.monotonic())
-    barrier.leave(starts)
+    meeting.leave(starts)
 """
+
+
+class Scale(NamedTuple):
+    """How much is done: empty files of the flat tree, files of fileop, calls of nothing, barriers, many clients."""
+
+    files: int
+    calls: int
+    nothing: int
+    barriers: int
+    many: int
+
+    def flat(self) -> TreePoint:
+        return TreePoint('flat', 1, 1, 1, MetadataTree(files_per_directory=self.files, phases=PHASES))
+
+    def single_calls(self) -> TreePoint:
+        tree = MetadataTree(files_per_directory=self.calls, bytes_per_file=1, subtrees='private')
+        return TreePoint('calls', 1, 1, 1, tree)
+
+
+FULL = Scale(files=50_000, calls=10_000, nothing=1_000_000, barriers=200, many=1000)
+QUICK = Scale(files=200, calls=20, nothing=1000, barriers=5, many=10)
 
 
 class Program(NamedTuple):
@@ -74,34 +93,28 @@ class Program(NamedTuple):
         return self.engine.measure(workload, operation, point, command, outcome)
 
 
-def seconds_an_operation(program: Program, on: Path) -> 'dict[str, float]':
+def seconds_an_operation(program: Program, point: TreePoint, on: Path) -> 'dict[str, float]':
     """Of each phase of the flat tree, once."""
     workload = TREE._replace(operations=PHASES)
-    with (
-        tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as data,
-        tempfile.TemporaryDirectory() as records,
-    ):
-        rates = [program.launch(workload, phase, FLAT, Path(data), Path(records)).rates[0] for phase in PHASES]
+    with scratch(on) as data, scratch() as records:
+        rates = [program.launch(workload, phase, point, data, records).rates[0] for phase in PHASES]
     return {phase: rate.seconds / rate.operations for phase, rate in zip(PHASES, rates, strict=True)}
 
 
-def seconds_a_call(program: Program, on: Path) -> 'dict[str, tuple[float, ...]]':
+def seconds_a_call(program: Program, point: TreePoint, on: Path) -> 'dict[str, tuple[float, ...]]':
     """The percentiles of each of fileop's operations, once."""
-    with (
-        tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as data,
-        tempfile.TemporaryDirectory() as records,
-    ):
-        rates = program.launch(OPERATIONS, 'fileop', CALLS, Path(data), Path(records)).rates
+    with scratch(on) as data, scratch() as records:
+        rates = program.launch(OPERATIONS, 'fileop', point, data, records).rates
     return {rate.metric: rate.percentiles_s for rate in rates}
 
 
-def seconds_of_nothing() -> 'dict[str, float]':
+def seconds_of_nothing(calls: int) -> 'dict[str, float]':
     """What the loops of posixops take for a call that does nothing: timed as a whole, and every call singly."""
 
     def nothing(item: object) -> None:
         pass
 
-    items = range(NOTHING)
+    items = range(calls)
     began = time.perf_counter()
     for item in items:
         nothing(item)
@@ -114,33 +127,33 @@ def seconds_of_nothing() -> 'dict[str, float]':
     seen = 0
     for nanoseconds, number in ordered:
         seen += number
-        if 2 * seen >= NOTHING:
-            return {'whole': whole / NOTHING, 'singly': singly / NOTHING, 'shown': nanoseconds * 1e-9}
+        if 2 * seen >= calls:
+            return {'whole': whole / calls, 'singly': singly / calls, 'shown': nanoseconds * 1e-9}
     raise AssertionError('half of the calls are not among all of them')
 
 
-def apart_s() -> float:
-    """How far apart two clients start that are told to begin together: the median of BARRIERS times."""
-    with Barrier(2) as barrier:
+def apart_s(barriers: int) -> float:
+    """How far apart two clients start that are told to begin together: the median of so many times."""
+    with Meeting(2) as meeting:
         clients = [
             subprocess.Popen(
-                [sys.executable, '-c', CLIENT, str(client), str(BARRIERS)], env={**os.environ, **barrier.environment}
+                [sys.executable, '-c', CLIENT, str(client), str(barriers)], env={**os.environ, **meeting.environment}
             )
             for client in range(2)
         ]
         for client in clients:
             client.wait()
-    return statistics.median(abs(one - other) for one, other in zip(*barrier.reports.values(), strict=True))
+    return statistics.median(abs(one - other) for one, other in zip(*meeting.reports.values(), strict=True))
 
 
-def barrier_of_many() -> 'tuple[float, float]':
-    """Seconds that a barrier of MANY takes, and how long before the moment they are told it, at the latest."""
-    with Barrier(MANY) as barrier, contextlib.ExitStack() as stack:
-        address, port, token = barrier.environment[VARIABLE].rsplit(':', 2)
-        connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(MANY)]
+def meeting_of_many(many: int) -> 'tuple[float, float]':
+    """Seconds that a meeting of so many takes, and how long before the moment they are told it, at the latest."""
+    with Meeting(many) as meeting, contextlib.ExitStack() as stack:
+        address, port, token = meeting.environment[VARIABLE].rsplit(':', 2)
+        connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(many)]
         answers = [stack.enter_context(connection.makefile('rb')) for connection in connections]
         for client, connection in enumerate(connections):
-            connection.sendall(line_of({'token': token, 'client': client, 'clients': MANY, 'host': 'here'}))
+            connection.sendall(line_of({'token': token, 'client': client, 'clients': many, 'host': 'here'}))
         for answer in answers:
             answer.readline()
         began = time.monotonic()
@@ -170,19 +183,18 @@ def main() -> int:
     parser.add_argument('--fio', default='fio')
     parser.add_argument('--on', type=Path, default=Path('/dev/shm'))
     parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--quick', action='store_true', help='one round of a few files, to see that it works')
     options = parser.parse_args()
+    scale, number = (QUICK, 1) if options.quick else (FULL, options.rounds)
     found = programs(options)
     rounds = [
-        {name: seconds_an_operation(each, options.on) for name, each in found.items()} for _ in range(options.rounds)
+        {name: seconds_an_operation(each, scale.flat(), options.on) for name, each in found.items()}
+        for _ in range(number)
     ]
     best = {name: {phase: min(each[name][phase] for each in rounds) for phase in PHASES} for name in found}
-    calls = [seconds_a_call(found['posixops'], options.on) for _ in range(options.rounds)]
-    nothing = [seconds_of_nothing() for _ in range(options.rounds)]
-    print(
-        f'{time.strftime("%Y-%m-%d")}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, Python ',
-        end='',
-    )
-    print(f'{platform.python_version()}, {FILES} empty files on {options.on}, fastest of {options.rounds} rounds\n')
+    calls = [seconds_a_call(found['posixops'], scale.single_calls(), options.on) for _ in range(number)]
+    nothing = [seconds_of_nothing(scale.nothing) for _ in range(number)]
+    print(f'{machine()}, {scale.files} empty files on {options.on}, fastest of {number} rounds\n')
     others = [name for name in found if name != 'posixops']
     head = ''.join(f' {name} | {name} / posixops | posixops takes longer by |' for name in others)
     print(f'| operations a second | posixops |{head}\n|---|---|{"---|" * (3 * len(others))}')
@@ -200,14 +212,14 @@ def main() -> int:
     for index, part in enumerate(('p50', 'p95', 'p99')):
         row = [f'{1e6 * min(each[name][index] for each in calls):.2f}' for name in FILEOP]
         print(f'| {part} in µs | ' + ' | '.join(row) + ' |')
-    apart = min(apart_s() for _ in range(options.rounds))
-    took, ahead = min(barrier_of_many() for _ in range(options.rounds))
+    apart = min(apart_s(scale.barriers) for _ in range(number))
+    took, ahead = min(meeting_of_many(scale.many) for _ in range(number))
     print(
-        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A barrier of {MANY} takes {1e3 * took:.0f} ms, and all of '
-        f'them are told {1e3 * ahead:.0f} ms ahead.'
+        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A meeting of {scale.many} takes {1e3 * took:.0f} ms, and '
+        f'all of them are told {1e3 * ahead:.0f} ms ahead.'
     )
     return 0
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run(main)

@@ -2,7 +2,9 @@
 
 Series are stopped by the runner's own rule and judged by the judge's own references, so both are those of a session.
 
-    python benchmarks/rare.py --series 4000 --seed 2009
+    python benchmarks/rare.py --series 4000 --seed 2009 [--quick]
+
+--quick shows only that it works.
 """
 
 import argparse
@@ -135,8 +137,9 @@ if __name__ == '__main__':
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--series', type=int, default=4000)
     parser.add_argument('--seed', type=int, default=2009)
+    parser.add_argument('--quick', action='store_true', help='a few series, to see that it works')
     options = parser.parse_args()
     random.seed(options.seed)
     for table in (rare, undone, baselines, drifts):
-        table(options.series)
+        table(20 if options.quick else options.series)
         print()

@@ -186,7 +186,8 @@ def stopped(plan: TrialPlan, records: Records, point: Point) -> str:
     columns = {each.name: by_metric.get(metric(each.name, point.label), []) for each in metrics_at(point)}
     if not all(sample.valid for column in columns.values() for sample in column):
         return 'invalid'
-    values = {name: [sample.figures.get(name) for sample in column] for name, column in columns.items()}
+    steering = [each.name for each in metrics_at(point) if each.steers]
+    values = {name: [sample.figures.get(name) for sample in columns[name]] for name in steering}
     progress = state(values, plan.stopping)
     return progress.reason if progress.action == 'done' else 'budget'
 

@@ -1,31 +1,90 @@
-"""What all tests share: programs that may be missing, and long runs that are asked for."""
+"""What all tests share: programs that may be missing, and which tests a fast or a full run has."""
 
 import functools
+import gc
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+LAB_PROGRAMS, LAB_FIXTURES = {'glusterd', 'slurmctld', 'srun'}, {'lab_gluster', 'plain_slurm', 'accounting_slurm'}
+NOT_FAST = 'lab', 'browser', 'slow'
+SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
+SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption('--fast', action='store_true', help='leave out what needs a lab, a browser or minutes')
     parser.addoption('--long', action='store_true', help='also run the fuzz and fault runs of many minutes')
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # thousands of tests that all live to the end would be searched again and again
+    # How long an example takes is nobody's fact: several runs may share this machine.
+    hypothesis.settings.register_profile(
+        'seatrial',
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        max_examples=25 if config.getoption('--fast') else 100,
+    )
+    hypothesis.settings.load_profile('seatrial')
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
+        needed = {program for marker in item.iter_markers('needs') for program in marker.args}
+        fixtures = set(getattr(item, 'fixturenames', ()))
+        if needed & LAB_PROGRAMS or fixtures & LAB_FIXTURES:
+            item.add_marker('lab')
+        if 'chromium' in needed:
+            item.add_marker('browser')
+        slow = SLOW_FOLDERS.intersection(item.path.parents) or fixtures & SLOW_FIXTURES
+        if slow or item.get_closest_marker('long'):
+            item.add_marker('slow')
         if item.get_closest_marker('long') and not config.getoption('--long'):
             item.add_marker(pytest.mark.skip(reason='long: runs with ci/test --full'))
-        for marker in item.iter_markers('needs'):
-            for program in marker.args:
-                if shutil.which(program) is None:
-                    item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
+        for program in sorted(needed):
+            if shutil.which(program) is None:
+                item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
+    if config.getoption('--fast'):
+        leave_out(config, items)
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take from the items what a fast run has no time for, and count it."""
+    kinds = [next((kind for kind in NOT_FAST if item.get_closest_marker(kind)), '') for item in items]
+    items[:] = [item for item, kind in zip(items, kinds, strict=True) if not kind]
+    config.stash[LEFT_OUT] = counts = dict(Counter(filter(None, kinds)))
+    if hasattr(config, 'workeroutput'):
+        config.workeroutput['left_out'] = counts
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Each worker of pytest-xdist leaves out the same."""
+    node.config.stash[LEFT_OUT] = getattr(node, 'workeroutput', {}).get('left_out', {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    counts = config.stash.get(LEFT_OUT, {})
+    if counts:
+        words = ', '.join(f'{number} {kind}' for kind, number in sorted(counts.items()))
+        terminalreporter.write_line(f'--fast leaves out {sum(counts.values())} tests: {words}')
 
 
 @pytest.fixture(scope='session')

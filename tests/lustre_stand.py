@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.filesystem import lustre
+from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.mounts import Mount
 from transcript import lustre_step
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / 'spack-env'
 EXTERNALS = sorted((FOLDER / 'externals').glob('*.yaml'))

@@ -1,7 +1,7 @@
 """A transcript is read as it was written, whatever a tool may have printed."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from transcript import sections, write
@@ -34,7 +34,6 @@ def again(tmp_path_factory):
     return write_and_read
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.sampled_from([*AWKWARD, TORN, f'{TORN}\n', f'\n{TORN}\n']) | st.text()).map(''.join), max_size=3

@@ -3,15 +3,14 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
-from seatrial.model.layout import Component, Layout
-from seatrial.model.units import KIB
+from seatrial.filesystem.lustre.layout import progressive, striped
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
 LAYOUTS = (
-    Layout(),
-    Layout('c1', 1),
-    Layout('dom-64KiB', components=(Component(64 * KIB, on_mdt=True), Component(stripe_count=1))),
+    striped(),
+    striped('c1', 1),
+    progressive('dom-64KiB', {'end': '64KiB', 'on_mdt': True}, {'stripe_count': 1}),
 )
 
 

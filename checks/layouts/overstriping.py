@@ -3,14 +3,14 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
-from seatrial.model.layout import ALL, Layout
+from seatrial.filesystem.lustre.layout import ALL, striped
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
 LAYOUTS = (
-    Layout(),
-    Layout('all', ALL),
-    *(Layout(f'over-{count}', overstripe_count=count) for count in (16, 32, 64, 128)),
+    striped(),
+    striped('all', ALL),
+    *(striped(f'over-{count}', overstripe_count=count) for count in (16, 32, 64, 128)),
 )
 
 

@@ -3,20 +3,17 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
-from seatrial.model.layout import ALL, Component, Layout
-from seatrial.model.units import MIB
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
-GROWING = Layout(
+GROWING = progressive(
     'pfl',
-    components=(
-        Component(4 * MIB, stripe_count=1, stripe_size=MIB),
-        Component(256 * MIB, stripe_count=4),
-        Component(stripe_count=ALL, stripe_size=4 * MIB),
-    ),
+    {'end': '4MiB', 'stripe_count': 1, 'stripe_size': '1MiB'},
+    {'end': '256MiB', 'stripe_count': 4},
+    {'stripe_count': ALL, 'stripe_size': '4MiB'},
 )
-LAYOUTS = (Layout(), Layout('c1', 1), Layout('c4', 4), Layout('all', ALL), GROWING)
+LAYOUTS = (striped(), striped('c1', 1), striped('c4', 4), striped('all', ALL), GROWING)
 
 
 @trial

@@ -3,20 +3,15 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
-from seatrial.model.layout import ALL, Layout
-from seatrial.model.units import KIB, MIB, format_size
+from seatrial.filesystem.lustre.layout import ALL, striped
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
 COUNTS = (1, 2, 4, 8, ALL)
-SIZES = (64 * KIB, MIB, 4 * MIB, 16 * MIB)
+SIZES = ('64KiB', '1MiB', '4MiB', '16MiB')
 MAP = (
-    Layout(),
-    *(
-        Layout(f'{"all" if count == ALL else f"c{count}"}-{format_size(size)}', count, size)
-        for count in COUNTS
-        for size in SIZES
-    ),
+    striped(),
+    *(striped(f'{"all" if count == ALL else f"c{count}"}-{size}', count, size) for count in COUNTS for size in SIZES),
 )
 
 

@@ -4,19 +4,18 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import FERMILAB_2011
+from seatrial.filesystem.lustre.layout import ALL, striped
 from seatrial.judge.expectations import MARGIN_5, Insensitive, PointBetween
-from seatrial.model.layout import ALL, Layout
-from seatrial.model.units import KIB, MIB
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
 SOURCES = (
-    Layout(),
-    Layout('c1', 1),
-    Layout('c4-64KiB', 4, 64 * KIB),  # Boito et al. 2009, from a random target
-    Layout('c3-4MiB', 3, 4 * MIB),  # Fermilab 2011
-    Layout('c2-1MiB', 2, MIB),  # Fermilab 2011
-    Layout('all-1MiB', ALL, MIB),  # Dai, Gatla and Zheng (LFSCK)
+    striped(),
+    striped('c1', 1),
+    striped('c4-64KiB', 4, '64KiB'),  # Boito et al. 2009, from a random target
+    striped('c3-4MiB', 3, '4MiB'),  # Fermilab 2011
+    striped('c2-1MiB', 2, '1MiB'),  # Fermilab 2011
+    striped('all-1MiB', ALL, '1MiB'),  # Dai, Gatla and Zheng (LFSCK)
 )
 NO_EFFECT = (
     Insensitive(

@@ -1,48 +1,70 @@
 """What check files declare, and what is wrong with a check file."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from seatrial.check.declared import CheckError, load
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import AXES, Sweep
 
 CHECK = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.judge.expectations import AtLeast, Guarantee, Insensitive, PointAtLeast
+from seatrial.model.layout import Layout
+from seatrial.model.point import Point
+from seatrial.workload.access import data_access
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.tree import metadata_tree
+
+FILES = metadata_tree(files_per_directory=10)
+SIZES = Sweep('transfer_size', (1024, 2048))
+TREES = Sweep('tree', (('shared', {{}}), ('private', {{'subtrees': 'private'}})))
+SOURCE = {{'id': 'X', 'words': 'w', 'source': 's'}}
 
 
 @trial
-class {name}(AccessPatternCheck):
+class {name}(Check):
     {doc}
-    pattern = AccessPattern({pattern})
-    sweep = Sweep('objects', (2, 4), bytes_per_client=1024)
+    workload = {workload}
+    sweep = {sweep}
+    {more}
 """
+TITLE = '"""A title.\n\n    More."""'
 
 
 @pytest.fixture
 def write(tmp_path):
-    def write(path, name='Objects', doc='"""A title.\n\n    More."""', pattern="'multiple', 'whole'"):
+    """Write a check file; returns the folder."""
+
+    def write(
+        path='access/files.py', workload="data_access('multiple')", sweep='SIZES', more='', name='Sizes', doc=TITLE
+    ):
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(CHECK.format(name=name, doc=doc, pattern=pattern))
+        file.write_text(CHECK.format(name=name, doc=doc, workload=workload, sweep=sweep, more=more))
         return tmp_path
 
     return write
 
 
 def test_a_check_has_the_name_of_its_class_and_the_family_of_its_folder(write):
-    (declared,) = load(write('access/files.py')).values()
-    assert (declared.name, declared.family) == ('Objects', 'access')
-
-
-def test_its_title_is_the_first_line_of_its_docstring(write):
-    assert load(write('access/files.py'))['Objects'].title == 'A title.'
+    (declared,) = load(write()).values()
+    assert (declared.name, declared.family, declared.title) == ('Sizes', 'access', 'A title.')
+    assert (declared.workload, declared.sweep) == (data_access('multiple'), Sweep('transfer_size', (1024, 2048)))
+    assert declared.axis == AXES['transfer_size']
 
 
 def test_its_error_is_ten_per_cent_unless_it_says_otherwise(write):
-    assert load(write('access/files.py'))['Objects'].max_relative_error == 0.10
-    later = load(write('later/files.py', name='Later', doc='max_relative_error = 0.05'))
+    assert load(write())['Sizes'].max_relative_error == 0.10
+    later = load(write('later/files.py', name='Later', more='max_relative_error = 0.05'))
     assert later['Later'].max_relative_error == 0.05
 
 
@@ -53,28 +75,176 @@ def test_every_check_file_below_the_folder_is_read_in_the_order_of_their_paths(w
 
 def test_a_file_whose_name_begins_with_an_underscore_is_no_check_file(write):
     write('access/_base.py', name='Base')
-    assert list(load(write('access/files.py'))) == ['Objects']
+    assert list(load(write())) == ['Sizes']
 
 
 def test_loading_a_folder_twice_gives_the_same(write):
-    folder = write('access/files.py')
+    folder = write()
     assert load(folder) == load(folder)
 
 
-def test_a_pattern_that_contradicts_itself_is_an_error_of_its_class(write):
-    with pytest.raises(CheckError, match='files.py: Objects.pattern: a file a client has no segments'):
-        load(write('access/files.py', pattern="'multiple', 'segment'"))
+@pytest.mark.parametrize(
+    ('workload', 'sweep'),
+    [
+        ("data_access('single', operations=('read',))", "Sweep('tasks', (1, 2))"),
+        ("data_access('multiple', operations=('read',))", 'SIZES'),
+        ("data_access('multiple')", "Sweep('layout', (Layout(), Layout('wide')))"),
+        ("data_access('multiple')", "Sweep('node')"),
+        ('FILES', 'TREES'),
+        ('metadata_tree()', "Sweep('tree', (('ten', {'files_per_directory': 10}),))"),
+        ("metadata_tree(('create', 'stat', 'remove'), files_per_directory=10)", "Sweep('mdt')"),
+        ('listing(1)', "Sweep('entries', (10, 20))"),
+        ("posix_operations(10, '4KiB')", 'TREES'),
+        ('posix_semantics()', "Sweep('tree', (('two', {}),))"),
+    ],
+)
+def test_a_workload_of_any_kind_is_declared_with_a_sweep_over_what_it_has(write, workload, sweep):
+    assert len(load(write(workload=workload, sweep=sweep))) == 1
+
+
+# What is impossible
+
+
+@pytest.mark.parametrize(
+    ('workload', 'sweep', 'fault'),
+    [
+        # the workload
+        ('None', 'SIZES', 'workload: it is missing, or something else; see CONTRIBUTING.md for a check'),
+        ("('access', 'multiple')", 'SIZES', 'workload: it is missing, or something else'),
+        (
+            "Point('random', ('read',))",
+            'SIZES',
+            "workload.kind: 'random' is not a kind of workload; it can be access",
+        ),
+        ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: a file a task has no segments (1KiB)'),
+        ("data_access('multiple', tasks='4')", 'SIZES', 'workload.tasks: int is expected, not str'),
+        ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 cannot be; write 1 to 1000000, or 0'),
+        ("data_access('multiple', transfer_size=None)", 'SIZES', 'workload.transfer_size: int is expected, not null'),
+        ("data_access('multiple')._replace(queue_depth=4)", 'SIZES', 'workload.queue_depth: data access has no such'),
+        ('posix_operations(0, 0)', 'TREES', 'workload.files_per_directory: POSIX operations needs at least one file'),
+        ('metadata_tree()', 'TREES', 'workload.phases: there is nothing to create (shared)'),
+        # the sweep
+        ("data_access('multiple')", 'None', 'sweep: it is missing, or something else'),
+        (
+            "data_access('multiple')",
+            "Sweep('objects', (2, 4))",
+            "sweep: 'objects' cannot be swept; it can be transfer_",
+        ),
+        (
+            "data_access('multiple')",
+            "Sweep('tasks', (0,))",
+            'sweep: 0 is not one of the numbers of tasks; write whole',
+        ),
+        ("data_access('multiple')", "Sweep('tasks', 4)", 'sweep: the values are 4; write them in parentheses'),
+        (
+            "data_access('multiple')",
+            "Sweep('transfer_size', powers_of_two(0, 4))",
+            'sweep: a sweep over transfer sizes needs values',
+        ),
+        (
+            "data_access('multiple')",
+            "Sweep('tree', (('a', {'size': 1}),))",
+            "sweep: 'size' is nothing in which trees",
+        ),
+        # one with the other
+        (
+            "data_access('multiple')",
+            "Sweep('transfer_size', (3,))",
+            'workload.bytes_per_task: 2147483648 B do not divide',
+        ),
+        (
+            "data_access('multiple')",
+            "Sweep('entries', (10,))",
+            'workload.files_per_directory: data access has no such',
+        ),
+        ("data_access('multiple')", "Sweep('queue_depth', (1, 8))", 'workload.queue_depth: data access has no such'),
+        (
+            "data_access('multiple')",
+            "Sweep('tree', (('a', {'depth': 2}),))",
+            'workload.depth: data access has no such',
+        ),
+        ('FILES', 'SIZES', 'workload.transfer_size: a metadata tree has no such parameter (1KiB)'),
+        (
+            'FILES',
+            "Sweep('tree', (('a', {'branching': 0}),))",
+            'workload.branching: 0 is too few; it is 1 or more (a)',
+        ),
+        ('FILES', "Sweep('tree', (('a', {'depth': '2'}),))", 'workload.depth: int is expected, not str (a)'),
+        ('listing(10)', "Sweep('tasks', (1, 2))", 'workload.tasks: one task lists, not 2 (2tasks)'),
+        (
+            'listing(10)',
+            "Sweep('node')",
+            'workload.tasks: a sweep over nodes has as many as the nodes hold; leave it out',
+        ),
+        (
+            "data_access('multiple', operations=('read',))",
+            "Sweep('tasks', (1, 2))",
+            'workload.operations: in a sweep over numbers of tasks each point reads files of its own; write them',
+        ),
+        (
+            "data_access('single', operations=('read',))",
+            "Sweep('layout', (Layout(), Layout('wide')))",
+            'workload.operations: in a sweep over layouts each point reads files of its own; write them first',
+        ),
+        (
+            "data_access('multiple', operations=('read',))",
+            "Sweep('ost')",
+            'workload.operations: in a sweep over OSTs each',
+        ),
+    ],
+)
+def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workload, sweep, fault):
+    folder = write(workload=workload, sweep=sweep)
+    with pytest.raises(CheckError) as caught:
+        load(folder)
+    assert str(caught.value).startswith(f'{folder}/access/files.py: Sizes.{fault}')
+
+
+@pytest.mark.parametrize(
+    ('more', 'fault'),
+    [
+        ('max_relative_error = 5', 'max_relative_error: 5 is no share of the mean; write 0.1 for 10 %'),
+        ('max_relative_error = 1.5', 'max_relative_error: 1.5 is no share of the mean'),
+        (
+            "expectations = AtLeast(than='read', **SOURCE)",
+            'expectations: a single one stands where several are expected',
+        ),
+        ("expectations = ('L09-02',)", "expectations: 'L09-02' is none; see docs/expectations.md"),
+    ],
+)
+def test_what_decides_it_is_of_the_right_form(write, more, fault):
+    with pytest.raises(CheckError) as caught:
+        load(write(more=more))
+    assert f'files.py: Sizes.{fault}' in str(caught.value)
 
 
 def test_a_check_that_is_declared_twice_is_an_error_of_the_second_file(write):
     write('a/files.py')
-    with pytest.raises(CheckError, match='b/files.py: Objects is declared in another file too'):
+    with pytest.raises(CheckError, match='b/files.py: Sizes is declared in another file too'):
         load(write('b/files.py'))
 
 
-def test_a_file_that_does_not_import_is_an_error_that_names_it(tmp_path):
+def test_a_file_that_does_not_import_is_an_error_that_names_the_line(tmp_path):
     (tmp_path / 'broken.py').write_text('import no_such_module\n')
-    with pytest.raises(CheckError, match="broken.py: ModuleNotFoundError: No module named 'no_such_module'"):
+    with pytest.raises(CheckError, match="broken.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ('sweep', 'fault'),
+    [
+        ("Sweep('tasks', (1, 2), transfer_size=4096)", 'in Sizes: TypeError: .*transfer_size'),
+        ("Sweep('transfer_size', powers_of_two('1KB', '1MiB'))", "in Sizes: ValueError: '1KB' is not a size; write"),
+    ],
+)
+def test_what_cannot_even_be_written_is_an_error_that_names_line_and_class(write, sweep, fault):
+    with pytest.raises(CheckError, match=rf'files.py: line \d+, {fault}'):
+        load(write(sweep=sweep))
+
+
+def test_a_file_that_is_no_python_is_an_error_that_names_it(tmp_path):
+    (tmp_path / 'broken.py').write_text('class:\n')
+    with pytest.raises(CheckError, match=r'broken.py: SyntaxError: invalid syntax \(broken.py, line 1\)'):
         load(tmp_path)
 
 
@@ -83,102 +253,60 @@ def test_a_folder_without_check_files_is_an_error(tmp_path):
         load(tmp_path)
 
 
-# Metadata
-
-METADATA = """
-import reframe
-
-from seatrial.check.base import MetadataCheck, trial
-from seatrial.judge.expectations import AtLeast, Insensitive, PointAtLeast, Promise
-from seatrial.model.namespace import LISTING, OPERATIONS, SEMANTICS, TREE, Namespace, Trees
-from seatrial.model.tree import MetadataTree
-
-FILES = MetadataTree(files_per_directory=10)
+# Under plain ReFrame, to which an exception is a file to skip, and then "PASSED Ran 0/0"
 
 
-@trial
-class Names(MetadataCheck):
-    workload = {workload}
-    sweep = Trees({sweep})
-    expectations = ({expectations})
-"""
+def test_plain_reframe_ends_with_the_sentence(write, repository, tmp_path):
+    folder = write(sweep="Sweep('tasks', (0,))")
+    settings = tmp_path / 'site'
+    settings.mkdir()
+    for name in ('settings.py', 'trial.yaml'):
+        text = (repository / 'site-config' / 'local' / name).read_text()
+        (settings / name).write_text(text.replace('../../.seatrial', str(tmp_path / 'state')))
+    argv = ['-C', str(settings / 'settings.py'), '-c', str(folder / 'access'), '-l']
+    reframe = str(Path(sys.executable).parent / 'reframe')
+    done = subprocess.run([reframe, *argv], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 64, done.stdout + done.stderr
+    assert 'files.py: Sizes.sweep: 0 is not one of the numbers of tasks' in done.stderr
 
 
-@pytest.fixture
-def declare(tmp_path):
-    """What a check of metadata declares with these words."""
-
-    def declare(workload='TREE', sweep="(('shared', FILES),)", *expectations):
-        said = ''.join(f'{each}, ' for each in expectations)
-        (tmp_path / 'metadata').mkdir()
-        (tmp_path / 'metadata' / 'names.py').write_text(
-            METADATA.format(workload=workload, sweep=sweep, expectations=said)
-        )
-        return load(tmp_path)['Names']
-
-    return declare
+# Expectations
 
 
 @pytest.mark.parametrize(
-    ('workload', 'sweep', 'expected'),
+    ('workload', 'sweep', 'expectation', 'fault'),
     [
-        ('TREE', "(('shared', FILES),)", TREE),
-        ('LISTING', "(('10', FILES),), tasks=1", LISTING),
-        ('SEMANTICS', "(('two', MetadataTree()),), tasks=2", SEMANTICS),
+        ('FILES', 'TREES', "PointAtLeast(at='privat', than='shared', **SOURCE)", "there is no point 'privat' in"),
+        (
+            'FILES',
+            'TREES',
+            "PointAtLeast(at='shared', than='private', metric='create', **SOURCE)",
+            "there is no metric 'create' in",
+        ),
+        (
+            'FILES',
+            'TREES',
+            "AtLeast(metric='file_stat', than='tree_create', **SOURCE)",
+            "there is no metric 'tree_create'",
+        ),
+        ('FILES', 'TREES', "Insensitive(to='tasks', **SOURCE)", "'tasks' is not the axis of its sweep"),
     ],
 )
-def test_a_check_of_metadata_declares_its_kind_and_its_trees(declare, workload, sweep, expected):
-    declared = declare(workload, sweep)
-    assert (declared.workload, declared.family, declared.max_relative_error) == (expected, 'metadata', 0.10)
-    assert len(declared.sweep.trees) == 1
-
-
-@pytest.mark.parametrize(
-    ('workload', 'sweep', 'fault'),
-    [
-        ('TREE', "(('t', FILES._replace(phases=('create',))),)", r"its phases are \['create'\], not"),
-        ('TREE', "(('t', FILES._replace(depth=-1)),)", 'depth is -1'),
-        ("Namespace('tree', ('create', 'remove'))", "(('t', FILES),)", 'its phases are'),
-        ('OPERATIONS', "(('t', FILES._replace(empties_per_directory=1)),)", 'wants files in one directory'),
-        ('LISTING', "(('t', FILES),), tasks=2", 'one client lists, not 2'),
-        ('TREE', "(('good', FILES), ('bad', FILES._replace(branching=0))), tasks=6", 'branching is 0'),
-    ],
-)
-def test_trees_that_contradict_themselves_or_their_kind_are_an_error_of_the_class(declare, workload, sweep, fault):
-    with pytest.raises(CheckError, match=f'names.py: Names.sweep: .*{fault}'):
-        declare(workload, sweep)
-
-
-SOURCE = "id='X', words='w', source='s'"
-
-
-@pytest.mark.parametrize(
-    ('expectation', 'fault'),
-    [
-        (f"PointAtLeast(at='privat', than='shared', {SOURCE})", "there is no point 'privat' in"),
-        (f"PointAtLeast(at='shared', than='shared', metric='create', {SOURCE})", "there is no operation 'create' in"),
-        (f"AtLeast(metric='file_stat', than='tree_create', {SOURCE})", "there is no operation 'tree_create' in"),
-        (f"Insensitive(to='clients', {SOURCE})", "'clients' is not the axis of its sweep, which is 'tree'"),
-    ],
-)
-def test_an_expectation_of_what_a_check_of_metadata_does_not_measure_is_an_error(declare, expectation, fault):
-    with pytest.raises(CheckError, match=f'Names.expectations: X: {fault}'):
-        declare('TREE', "(('shared', FILES),)", expectation)
+def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write, workload, sweep, expectation, fault):
+    with pytest.raises(CheckError, match=f'Sizes.expectations: X: {fault}'):
+        load(write(workload=workload, sweep=sweep, more=f'expectations = ({expectation},)'))
 
 
 @pytest.mark.parametrize(
     ('workload', 'sweep', 'expectation'),
     [
-        ('TREE', "(('a', FILES), ('b', FILES))", f"PointAtLeast(at='a', than='b', metric='file_stat', {SOURCE})"),
-        ('LISTING', "(('a', FILES),), tasks=1", f"AtLeast(metric='stat_second', than='stat_first', {SOURCE})"),
-        (
-            'LISTING',
-            "(('a', FILES),), tasks=1, pauses_s=(10.0,)",
-            f"AtLeast(metric='ls_fourth', than='ls_after_10s', {SOURCE})",
-        ),
-        ('SEMANTICS', "(('a', FILES),), tasks=2", f"Promise(fact='rename_over', {SOURCE})"),
-        ('SEMANTICS', "(('a', FILES),), tasks=2", f"AtLeast(metric='holding', than='holding', {SOURCE})"),
+        ("data_access('multiple')", 'SIZES', "AtLeast(metric='read', than='write', **SOURCE)"),
+        ('FILES', 'TREES', "PointAtLeast(at='private', than='shared', metric='file_stat', **SOURCE)"),
+        ('listing(10)', 'TREES', "AtLeast(metric='stat_second', than='stat_first', **SOURCE)"),
+        ('listing(10, (10.0,))', 'TREES', "AtLeast(metric='ls_fourth', than='ls_after_10s', **SOURCE)"),
+        ('posix_semantics()', "Sweep('tree', (('a', {}),))", "Guarantee(fact='rename_over', **SOURCE)"),
     ],
 )
-def test_an_expectation_of_what_a_check_of_metadata_measures_is_declared(declare, workload, sweep, expectation):
-    assert len(declare(workload, sweep, expectation).expectations) == 1
+def test_an_expectation_of_what_a_check_measures_is_declared(write, workload, sweep, expectation):
+    folder = write(workload=workload, sweep=sweep, more=f'expectations = ({expectation},)')
+    assert len(load(folder)['Sizes'].expectations) == 1

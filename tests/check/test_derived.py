@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from seatrial.model.workload import AccessPattern
 
 from seatrial.check.declared import load as load_checks
 from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
@@ -15,7 +16,6 @@ from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.judge.issued import ALL, Log, Record
 from seatrial.model.units import KIB, MIB
-from seatrial.model.workload import AccessPattern
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 

@@ -7,17 +7,20 @@ import pytest
 
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
-from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, points_of, records_of
+from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, records_of, resolved
 from seatrial.check.session import Session
+from seatrial.filesystem.lustre.layout import ALL, asked, striped
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.layout import Layout
-from seatrial.model.namespace import LISTING, SEMANTICS, TREE, Trees
 from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.tree import MetadataTree
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import AccessPattern, Sweep, over_layouts, over_nodes, over_osts
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
+from seatrial.workload.access import data_access
+from seatrial.workload.listing import listing
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.tree import metadata_tree
 
 TRIAL = """
 version: 1
@@ -33,35 +36,33 @@ trials:
   - {checks: [Osts, Mdts, Layouts], partitions: [lab:io], file_systems: [scratch],
      layouts: [default, wide], nodes: [1]}
   - {checks: [Osts], partitions: [lab:io], file_systems: [home], nodes: [1]}
-  - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_client: 4MiB, budget: 90s}
+  - {checks: [Fixed], partitions: [lab:io], file_systems: [scratch], nodes: [2], bytes_per_task: 4MiB, budget: 90s}
   - {checks: [files], partitions: [lab:io], file_systems: [scratch], layouts: [default, wide], nodes: [1, 2]}
-  - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_client: 77}
+  - {checks: [Pinned], partitions: [lab:io], file_systems: [scratch], nodes: [2], files_per_task: 77}
   - {checks: [metadata], partitions: [lab:io], file_systems: [scratch], nodes: [2]}
-  - {checks: [Clients], partitions: [lab:login], file_systems: [home], nodes: [1], max_clients: 2}
+  - {checks: [Tasks], partitions: [lab:login], file_systems: [home], nodes: [1], max_tasks: 2}
 """
-MFWA = AccessPattern('multiple', 'whole')
-OBJECTS = Declared('Objects', 'files', '', MFWA, Sweep('objects', (2, 4, 8, 16, 32), 2 * GIB), 0.10)
-FIXED = replace(OBJECTS, name='Fixed', family='other')
-CLIENTS = Declared('Clients', 'other', '', MFWA, Sweep('clients', (1, 2, 4, 8, 16), 2 * GIB, 32), 0.05)
-NODES = Declared('Nodes', 'files', '', MFWA, over_nodes(2 * GIB, MIB), 0.10)
-OSTS = Declared('Osts', 'targets', '', MFWA, over_osts(GIB, MIB), 0.10)
-MDTS = Declared('Mdts', 'targets', '', TREE, Trees((('one', MetadataTree(files_per_directory=500)),), 'mdt'), 0.10)
-STRIPES = tuple(Layout(f'stripes{count}', count) for count in (1, 4, 8))
-LAYOUTS = Declared('Layouts', 'targets', '', MFWA, over_layouts(STRIPES, GIB, MIB), 0.10)
-HERE = Case('Objects', 'lab:io', 'scratch', 'default', 2)
-FIXED_CASE = ('Fixed', 'lab:io', 'scratch', 'default', 2)
+MFWA = data_access('multiple')
+SIZES = Declared('Sizes', 'files', '', MFWA, Sweep('transfer_size', powers_of_two('64KiB', '1MiB')), 0.10)
+FIXED = replace(SIZES, name='Fixed', family='other')
+TASKS = Declared('Tasks', 'other', '', MFWA, Sweep('tasks', (1, 2, 4, 8, 16)), 0.05)
+NODES = Declared('Nodes', 'files', '', MFWA, Sweep('node'), 0.10)
+OSTS = Declared('Osts', 'targets', '', MFWA, Sweep('ost'), 0.10)
+FLAT = metadata_tree(files_per_directory=500)
+MDTS = Declared('Mdts', 'targets', '', FLAT, Sweep('mdt'), 0.10)
+STRIPES = tuple(striped(f'stripes{count}', count) for count in (1, 4, 8))
+LAYOUTS = Declared('Layouts', 'targets', '', MFWA, Sweep('layout', STRIPES), 0.10)
+HERE = Case('Sizes', 'lab:io', 'scratch', 'default', 2)
+FIXED_CASE = Case('Fixed', 'lab:io', 'scratch', 'default', 2)
+TASKS_CASE = Case('Tasks', 'lab:login', 'home', 'default', 1)
 
-FLAT = MetadataTree(files_per_directory=500)
-FILES = Declared('Files', 'metadata', '', TREE, Trees((('shared', FLAT), ('few', FLAT)), scales=True), 0.10)
-SCENARIO = replace(FILES, name='Scenario', sweep=FILES.sweep._replace(scales=False))
-PAIR = Declared('Pair', 'metadata', '', SEMANTICS, Trees((('two', MetadataTree()),), tasks=2), 0.10)
-LARGE = Trees(
-    tuple((str(n), FLAT._replace(files_per_directory=n)) for n in (10_000, 100_000, 1_000_000)),
-    'entries',
-    tasks=1,
-    pauses_s=(0.5, 10.0),
-)
-LISTED = Declared('Listed', 'metadata', '', LISTING, LARGE, 0.10)
+TWO = Sweep('tree', (('shared', {}), ('few', {'subtrees': 'private'})))
+FILES = Declared('Files', 'metadata', '', FLAT._replace(scales=True), TWO, 0.10)
+SCENARIO = replace(FILES, name='Scenario', workload=FLAT)
+PAIR = Declared('Pair', 'metadata', '', posix_semantics(2), Sweep('tree', (('two', {}),)), 0.10)
+LARGE = Sweep('entries', (10_000, 100_000, 1_000_000))
+LISTED = Declared('Listed', 'metadata', '', listing(1_000_000), LARGE, 0.10)
+PAUSED = Declared('Paused', 'metadata', '', listing(891, (0.5, 10.0)), Sweep('tree', (('891', {}),)), 0.10)
 
 
 @pytest.fixture(scope='module')
@@ -78,9 +79,14 @@ def session(tmp_path_factory, repository):
     return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['nightly'], site.engine_choices())
 
 
+def points_in(session, declared, case):
+    """The points of a case as this session would launch them first."""
+    return resolved(session, declared, case).points
+
+
 @pytest.fixture
 def plan(session):
-    return plan_of(session, OBJECTS, HERE)
+    return plan_of(session, SIZES, HERE)
 
 
 def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
@@ -91,7 +97,7 @@ def test_a_plan_says_which_seatrial_and_reframe_made_it(plan):
 
 
 def test_a_family_has_every_combination_that_its_trial_names(session):
-    assert [(case.layout, case.nodes) for case in cases_of(session, OBJECTS)] == [
+    assert [(case.layout, case.nodes) for case in cases_of(session, SIZES)] == [
         ('default', 1),
         ('default', 2),
         ('wide', 1),
@@ -100,17 +106,17 @@ def test_a_family_has_every_combination_that_its_trial_names(session):
 
 
 def test_a_session_can_be_restricted_to_a_check_or_a_family(session):
-    assert cases_of(replace(session, only=('Objects',)), OBJECTS) == cases_of(session, OBJECTS)
-    assert cases_of(replace(session, only=('files',)), OBJECTS) == cases_of(session, OBJECTS)
-    assert cases_of(replace(session, only=('Clients',)), OBJECTS) == []
+    assert cases_of(replace(session, only=('Sizes',)), SIZES) == cases_of(session, SIZES)
+    assert cases_of(replace(session, only=('files',)), SIZES) == cases_of(session, SIZES)
+    assert cases_of(replace(session, only=('Tasks',)), SIZES) == []
 
 
 def test_a_session_of_another_system_has_no_cases(session):
-    assert cases_of(replace(session, system='other'), OBJECTS) == []
+    assert cases_of(replace(session, system='other'), SIZES) == []
 
 
 def test_a_check_that_no_trial_names_has_no_cases(session):
-    assert cases_of(session, replace(OBJECTS, name='Other', family='elsewhere')) == []
+    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []
 
 
 def test_a_node_sweep_needs_a_second_node(session):
@@ -125,7 +131,7 @@ def test_a_node_sweep_needs_a_second_node(session):
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
 def test_a_node_sweep_keeps_all_its_points_in_every_profile(session, profile):
-    points = points_of(replace(session, profile=PROFILES[profile]), NODES, HERE._replace(check='Nodes'))
+    points = points_in(replace(session, profile=PROFILES[profile]), NODES, HERE._replace(check='Nodes'))
     assert [(point.label, point.nodes, point.first_node) for point in points] == [
         ('all', 2, 0),
         ('group01', 1, 0),
@@ -137,54 +143,124 @@ def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how
     plan = plan_of(session, NODES, HERE._replace(check='Nodes', nodes=64))
     launches = 9 * 2 * 6
     assert plan.stopping.budget_s >= 1.5 * launches * plan.sizing.target_s
-    assert plan_of(session, replace(NODES, name='Fixed', family='other'), Case(*FIXED_CASE)).stopping.budget_s == 90.0
+    assert plan_of(session, replace(NODES, name='Fixed', family='other'), FIXED_CASE).stopping.budget_s == 90.0
     smoke = replace(session, profile=PROFILES['smoke'])
     assert plan_of(smoke, NODES, HERE._replace(check='Nodes')).stopping.budget_s == PROFILES['smoke'].budget_s
 
 
 def test_the_points_fill_the_allocation_of_the_case(session):
-    assert {(point.nodes, point.tasks) for point in points_of(session, OBJECTS, HERE)} == {(2, 16)}
+    assert {(point.nodes, point.tasks) for point in points_in(session, SIZES, HERE)} == {(2, 16)}
 
 
-def test_a_sweep_over_clients_uses_parts_of_the_allocation(session):
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
-    assert [point.tasks for point in points_of(session, CLIENTS, case)] == [1, 2]
+def test_a_sweep_over_tasks_uses_parts_of_the_allocation_and_says_what_has_no_room(session):
+    found = resolved(session, TASKS, TASKS_CASE)
+    assert [point.tasks for point in found.points] == [1, 2]
+    assert found.left_out == ('4tasks', '8tasks', '16tasks')
+    assert plan_of(session, TASKS, TASKS_CASE).left_out == found.left_out
+
+
+def test_what_a_profile_has_no_time_for_is_not_said_to_have_no_room(session):
+    assert resolved(session, SIZES, HERE).left_out == ()
+    large = replace(SIZES, sweep=Sweep('transfer_size', powers_of_two('64MiB', '1GiB')))
+    found = resolved(session, large, HERE)
+    assert [point.label for point in found.points] == ['64MiB', '128MiB']
+    assert found.left_out == ()
 
 
 def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
     smoke = replace(session, profile=PROFILES['smoke'])
-    assert [point.label for point in points_of(smoke, OBJECTS, HERE)] == ['2objects', '8objects', '32objects']
+    assert [point.label for point in points_in(smoke, SIZES, HERE)] == ['64KiB', '256KiB', '1MiB']
 
 
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
-    wide = CLIENTS.sweep._replace(values=(64,))
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
-    with pytest.raises(Unplannable, match=r'none of clients \[64\] fits 1 nodes'):
-        points_of(session, replace(CLIENTS, sweep=wide), case)
+    wide = TASKS.sweep._replace(values=(64,))
+    with pytest.raises(Unplannable, match='none of 64tasks fits 1 node with 2 tasks each; raise nodes, tasks_per'):
+        points_in(session, replace(TASKS, sweep=wide), TASKS_CASE)
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
-    odd = replace(FIXED, sweep=Sweep('objects', (3, 7), 2 * GIB))
-    with pytest.raises(Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_client: 4MiB a client is not'):
-        plan_of(session, odd, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+    odd = replace(FIXED, sweep=Sweep('transfer_size', (3 * KIB, 7 * KIB)))
+    with pytest.raises(
+        Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_task: 4 MiB a task is not a multiple of 21 KiB'
+    ):
+        plan_of(session, odd, FIXED_CASE)
+
+
+FIXING = """trials:
+  - {{checks: [files], partitions: [lab:io], file_systems: [scratch], nodes: [1], {fixed}}}
+"""
+
+
+@pytest.fixture
+def fixing(session, tmp_path):
+    """The case of a check where the only trial fixes this for the family."""
+
+    def make(fixed, declared=SIZES, profile='nightly'):
+        (tmp_path / 'trial.yaml').write_text(TRIAL[: TRIAL.index('trials:')] + FIXING.format(fixed=fixed))
+        (tmp_path / 'settings.py').write_text((session.site.folder / 'settings.py').read_text())
+        other = replace(session, site=load(tmp_path), profile=PROFILES[profile])
+        (case,) = cases_of(other, declared)
+        return resolved(other, declared, case)
+
+    return make
+
+
+def test_a_transfer_size_of_the_site_is_the_only_point_of_a_sweep_over_it(fixing):
+    found = fixing('transfer_size: 3MiB')
+    assert [(point.label, point.transfer_size) for point in found.points] == [('3MiB', 3 * MIB)]
+    assert found.left_out == ()
+    assert found.points[0].bytes_per_task % (3 * MIB) == 0
+
+
+def test_a_transfer_size_of_the_site_holds_at_every_point_of_another_sweep(fixing):
+    found = fixing('transfer_size: 64KiB', replace(TASKS, family='files'))
+    assert {point.transfer_size for point in found.points} == {64 * KIB}
+    assert [point.tasks for point in found.points] == [1, 2, 4, 8]
+
+
+def test_the_site_fixes_direct_interface_and_tasks_of_a_node(fixing):
+    assert {point.direct for point in fixing('direct: true').points} == {True}
+    assert {point.interface for point in fixing('interface: mpiio').points} == {'mpiio'}
+    assert {point.tasks_per_node for point in fixing('tasks_per_node: 3').points} == {3}
+    assert {point.tasks for point in fixing('tasks_per_node: 4, max_tasks: 2').points} == {2}
+
+
+@pytest.mark.parametrize(
+    'fixed', ['transfer_size: 64KiB', 'direct: true', 'interface: mpiio', 'bytes_per_task: 1MiB']
+)
+def test_what_the_site_fixes_of_data_leaves_metadata_alone(fixing, fixed):
+    metadata = replace(FILES, family='files')
+    assert fixing(fixed, metadata).points == fixing('budget: 90s', metadata).points
+
+
+def test_what_contradicts_itself_with_what_the_site_fixes_is_refused_with_the_field(fixing):
+    with pytest.raises(
+        Unplannable, match=r'direct: O_DIRECT is not passed on by MPI-IO.*; correct what its trial fixes'
+    ):
+        fixing('direct: true, interface: mpiio')
+
+
+def test_a_size_of_the_source_that_does_not_divide_is_refused(fixing):
+    with pytest.raises(Unplannable, match="the source's size: 2 GiB a task is not a multiple of 3 MiB, which the"):
+        fixing('transfer_size: 3MiB', profile='paper')
 
 
 # What the plan says
 
 
 def test_the_same_session_and_case_give_the_same_plan(session, plan):
-    assert plan_of(session, OBJECTS, HERE) == plan
+    assert plan_of(session, SIZES, HERE) == plan
 
 
 def test_another_session_has_another_seed_and_records_of_its_own(session, plan):
-    other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), OBJECTS, HERE)
+    other = plan_of(replace(session, id='s2', folder=session.folder.parent / 's2'), SIZES, HERE)
     assert other.seed != plan.seed
     assert other.records != plan.records
 
 
 def test_two_cases_never_share_their_records(session):
-    records = {records_of(session, case) for case in cases_of(session, OBJECTS)}
-    assert len(records) == len(cases_of(session, OBJECTS))
+    records = {records_of(session, case) for case in cases_of(session, SIZES)}
+    assert len(records) == len(cases_of(session, SIZES))
 
 
 def test_a_plan_survives_its_journey_as_json(plan):
@@ -192,9 +268,9 @@ def test_a_plan_survives_its_journey_as_json(plan):
 
 
 def test_what_a_trial_fixes_is_in_the_plan(session):
-    fixed = plan_of(session, FIXED, Case('Fixed', 'lab:io', 'scratch', 'default', 2))
+    fixed = plan_of(session, FIXED, FIXED_CASE)
     assert (fixed.sizing.pinned, fixed.stopping.budget_s) == (4 * MIB, 90.0)
-    assert {point.bytes_per_client for point in fixed.points} == {4 * MIB}
+    assert {point.bytes_per_task for point in fixed.points} == {4 * MIB}
 
 
 def test_a_launch_is_never_ended_inside_the_recovery_of_its_file_system(session, plan):
@@ -202,13 +278,12 @@ def test_a_launch_is_never_ended_inside_the_recovery_of_its_file_system(session,
 
 
 def test_the_error_of_a_check_is_the_one_at_which_its_repetitions_stop(session):
-    case = Case('Clients', 'lab:login', 'home', 'default', 1)
-    assert plan_of(session, CLIENTS, case).stopping.max_relative_error == 0.05
+    assert plan_of(session, TASKS, TASKS_CASE).stopping.max_relative_error == 0.05
 
 
 def test_layout_limits_and_launcher_are_those_of_the_site(session):
-    plan = plan_of(session, OBJECTS, HERE._replace(layout='wide'))
-    assert plan.target.layout.stripe_count == -1
+    plan = plan_of(session, SIZES, HERE._replace(layout='wide'))
+    assert plan.target.layout == striped('wide', ALL)
     assert plan.target.limits.bytes == 4 * GIB
     assert plan.launcher.kind == 'srun'
 
@@ -219,13 +294,13 @@ def test_records_and_state_lie_in_the_state_directory_of_the_site(session, plan)
 
 
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
-    stopping = plan_of(replace(session, profile=PROFILES['smoke']), OBJECTS, HERE).stopping
-    assert (stopping.fixed, stopping.least, stopping.most, stopping.extra) == (True, 4, 4, 0)
+    stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
+    assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 4, 4, 0)
 
 
-def test_sizes_are_whole_objects_at_every_point(session, plan):
-    assert all(point.objects * point.transfer_size == point.bytes_per_client for point in plan.points)
-    assert plan.sizing.first % (32 * 4 * KIB) == 0
+def test_a_task_moves_whole_transfers_at_every_point(plan):
+    assert all(point.transfers * point.transfer_size == point.bytes_per_task for point in plan.points)
+    assert plan.sizing.first % MIB == 0
 
 
 # Metadata
@@ -235,30 +310,32 @@ def case_of(declared):
     return Case(declared.name, 'lab:io', 'scratch', 'default', 2)
 
 
-def test_every_tree_is_a_point_with_all_clients_of_the_case(session):
-    points = points_of(session, FILES, case_of(FILES))
+def test_every_tree_is_a_point_with_all_tasks_of_the_case(session):
+    points = points_in(session, FILES, case_of(FILES))
     assert [(point.label, point.nodes, point.tasks) for point in points] == [('shared', 2, 16), ('few', 2, 16)]
 
 
 def test_the_tasks_of_a_check_are_spread_over_the_nodes(session):
-    (point,) = points_of(session, PAIR, case_of(PAIR))
+    (point,) = points_in(session, PAIR, case_of(PAIR))
     assert (point.nodes, point.tasks, point.tasks_per_node) == (2, 2, 1)
 
 
-def test_clients_that_do_not_fit_evenly_are_refused_with_their_number(session):
-    odd = replace(PAIR, sweep=PAIR.sweep._replace(tasks=17))
-    with pytest.raises(Unplannable, match='Pair/lab:io/scratch/default/2n: 17 clients do not fit 2 nodes evenly'):
+def test_tasks_that_do_not_fit_evenly_are_refused(session):
+    odd = replace(PAIR, workload=posix_semantics(17))
+    with pytest.raises(
+        Unplannable, match='Pair/lab:io/scratch/default/2n: none of two fits 2 nodes with 8 tasks each'
+    ):
         plan_of(session, odd, case_of(PAIR))
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_phases(session):
-    assert plan_of(session, FILES, case_of(FILES)).metrics == [
+    assert planned_metrics(plan_of(session, FILES, case_of(FILES))) == [
         f'file_{phase}@{label}' for label in ('shared', 'few') for phase in ('create', 'stat', 'read', 'remove')
     ]
 
 
 def test_a_plan_of_metadata_survives_its_journey_as_json(session):
-    for declared in (FILES, PAIR, LISTED):
+    for declared in (FILES, PAIR, LISTED, PAUSED):
         plan = plan_of(session, declared, case_of(declared))
         assert from_json(TrialPlan, to_json(plan)) == plan
 
@@ -279,7 +356,7 @@ def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
     scenario = replace(SCENARIO, name=name)
     plan = plan_of(session, scenario, case_of(scenario))
     assert plan.sizing.first == 0
-    assert {point.tree for point in plan.points} == {FLAT}
+    assert {point.files_per_directory for point in plan.points} == {500}
 
 
 @pytest.mark.parametrize(
@@ -291,13 +368,9 @@ def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
     ],
 )
 def test_a_profile_takes_the_directories_and_pauses_that_it_has_time_for(session, profile, labels, pauses):
-    points = points_of(replace(session, profile=PROFILES[profile]), LISTED, case_of(LISTED))
-    assert [point.label for point in points] == labels
-    assert {point.pauses_s for point in points} == {pauses}
-
-
-def test_nothing_of_a_sweep_over_trees_is_left_out(session):
-    assert plan_of(session, FILES, case_of(FILES)).left_out == ()
+    own = replace(session, profile=PROFILES[profile])
+    assert [point.label for point in points_in(own, LISTED, case_of(LISTED))] == labels
+    assert [point.pauses_s for point in points_in(own, PAUSED, case_of(PAUSED))] == [pauses]
 
 
 def on(check, layout='default', file_system='scratch'):
@@ -306,8 +379,8 @@ def on(check, layout='default', file_system='scratch'):
 
 def test_a_sweep_over_targets_has_a_point_for_each_that_the_site_has(session):
     assert cases_of(session, OSTS) == [on('Osts')]
-    points = points_of(session, OSTS, on('Osts'))
-    assert [(point.label, point.layout.osts) for point in points] == [(f'ost000{n}', (n,)) for n in range(4)]
+    points = points_in(session, OSTS, on('Osts'))
+    assert [(point.label, asked(point.layout).osts) for point in points] == [(f'ost000{n}', (n,)) for n in range(4)]
 
 
 def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
@@ -315,18 +388,18 @@ def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
     entries = {**session.site.trial_file.file_systems, 'scratch': entry}
     site = replace(session.site, trial_file=session.site.trial_file.model_copy(update={'file_systems': entries}))
     listed = replace(session, site=site)
-    points = points_of(listed, OSTS, on('Osts'))
-    assert [(point.label, point.layout.osts) for point in points] == [('ost0000', (0,)), ('ost0007', (7,))]
-    assert plan_of(listed, OSTS, on('Osts')).target.listed == ('ost', 'mdt')
+    points = points_in(listed, OSTS, on('Osts'))
+    assert [(point.label, asked(point.layout).osts) for point in points] == [('ost0000', (0,)), ('ost0007', (7,))]
+    assert plan_of(listed, OSTS, on('Osts')).target.listed == ('OST', 'MDT')
     assert not_applicable(listed, MDTS)[on('Mdts')] == 'a single MDT has none to be compared with'
 
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
 def test_no_profile_leaves_a_target_out(session, profile):
-    assert len(points_of(replace(session, profile=PROFILES[profile]), OSTS, on('Osts'))) == 4
+    assert len(points_in(replace(session, profile=PROFILES[profile]), OSTS, on('Osts'))) == 4
 
 
-def test_what_cannot_be_there_is_told_with_the_reason_and_the_mend(session):
+def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
     assert not_applicable(session, OSTS) == {
         on('Osts', 'wide'): "it sets layouts of its own; it is measured once, under 'default'",
         on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
@@ -334,7 +407,7 @@ def test_what_cannot_be_there_is_told_with_the_reason_and_the_mend(session):
     assert not_applicable(session, MDTS)[on('Mdts')] == (
         'how many MDTs there are is not declared; write mdts: under file_systems.scratch'
     )
-    assert not_applicable(session, OBJECTS) == {}
+    assert not_applicable(session, SIZES) == {}
 
 
 @pytest.mark.parametrize(
@@ -342,18 +415,18 @@ def test_what_cannot_be_there_is_told_with_the_reason_and_the_mend(session):
     [
         (
             'tasks_per_node: 1}',
-            'its 2 clients cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
+            '2 tasks cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
             'partitions.lab:login, or nodes of its trial',
         ),
         (
-            'tasks_per_node: 2}; max_clients: 1',
-            'its 2 clients cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
-            'partitions.lab:login, or nodes of its trial, or max_clients of its trial',
+            'tasks_per_node: 2}; max_tasks: 1',
+            '2 tasks cannot be placed evenly, 1 at most on a node: raise tasks_per_node under '
+            'partitions.lab:login, or nodes of its trial, or max_tasks of its trial',
         ),
         ('tasks_per_node: 2}', None),
     ],
 )
-def test_what_has_too_few_clients_is_told_with_the_mend_and_keeps_nothing_else_from_running(
+def test_what_has_too_few_tasks_is_said_with_the_remedy_and_keeps_nothing_else_from_running(
     session, tmp_path, trial, expected
 ):
     partition, _, cap = trial.partition('; ')
@@ -368,13 +441,13 @@ def test_what_has_too_few_clients_is_told_with_the_mend_and_keeps_nothing_else_f
     case = Case('Pair', 'lab:login', 'home', 'default', 1)
     assert not_applicable(narrow, PAIR).get(case) == expected
     assert (case in cases_of(narrow, PAIR)) == (expected is None)
-    assert points_of(narrow, FILES, case._replace(check='Files'))
+    assert points_in(narrow, FILES, case._replace(check='Files'))
 
 
 def test_a_layout_that_needs_more_targets_than_there_are_is_left_out(session):
     plan = plan_of(session, LAYOUTS, on('Layouts'))
     assert [point.layout.name for point in plan.points] == ['stripes1', 'stripes4']
-    assert plan.left_out == (2,)
+    assert plan.left_out == ('stripes8',)
 
 
 def test_a_plan_over_layouts_survives_its_journey_as_json(session):
@@ -383,6 +456,6 @@ def test_a_plan_over_layouts_survives_its_journey_as_json(session):
 
 
 def test_a_partition_has_binaries_of_its_own(session):
-    login = plan_of(session, CLIENTS, Case('Clients', 'lab:login', 'home', 'default', 1))
+    login = plan_of(session, TASKS, TASKS_CASE)
     assert {choice.name: choice.program for choice in login.engines}['fio'] == '/arm/bin/fio'
-    assert {choice.name: choice.program for choice in plan_of(session, OBJECTS, HERE).engines}['fio'] == 'fio'
+    assert {choice.name: choice.program for choice in plan_of(session, SIZES, HERE).engines}['fio'] == 'fio'

@@ -6,15 +6,18 @@ from dataclasses import replace
 import pytest
 
 from seatrial.check.declared import load
-from seatrial.check.planning import cases_of, not_applicable, plan_of, points_of
+from seatrial.check.planning import cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
-from seatrial.filesystem.lustre_layout import Inventory, form_fault, impossible
+from seatrial.filesystem.lustre.layout import asked
+from seatrial.filesystem.lustre.striping import Inventory, impossible
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.namespace import Trees
+from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.units import MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import Reference
+from seatrial.workload.sweep import layouts_in
 
 TRIAL = """
 version: 1
@@ -69,35 +72,30 @@ def test_where_no_layout_can_be_set_they_are_shown_as_not_applicable(session, ch
 
 def test_every_layout_has_a_name_that_a_metric_can_carry_and_is_in_its_check_once(checks):
     for declared in checks.values():
-        names = [layout.name for layout in declared.sweep.layouts]
+        names = [layout.name for layout in layouts_in(declared.sweep)]
         assert len(names) == len(set(names))
         assert all(re.fullmatch(r'[A-Za-z0-9_.-]+', name) for name in names)
 
 
-def test_every_layout_is_one_that_lustre_can_have(checks):
-    for declared in checks.values():
-        assert [form_fault(layout) for layout in declared.sweep.layouts if form_fault(layout)] == []
-
-
 def test_what_is_planned_is_possible_on_as_many_targets_as_the_site_has(session, checks):
     for name, declared in checks.items():
-        layouts = [point.layout for point in points_of(session, declared, on(name))]
+        layouts = [asked(point.layout) for point in resolved(session, declared, on(name)).points]
         assert layouts and [impossible(layout, THERE) for layout in layouts if impossible(layout, THERE)] == []
 
 
 def test_every_layout_check_measures_the_default_in_every_profile(session, checks):
     for name, declared in checks.items():
         for profile in PROFILES.values() if declared.family == 'layouts' else ():
-            points = points_of(replace(session, profile=profile), declared, on(name))
+            points = resolved(replace(session, profile=profile), declared, on(name)).points
             assert points[0].layout.is_default and len(points) >= 3
 
 
 def test_the_map_has_every_count_by_every_size(session, checks):
-    points = points_of(session, checks['StripeMapSharedFile'], on('StripeMapSharedFile'))
-    asked = {(point.layout.stripe_count, point.layout.stripe_size) for point in points[1:]}
-    counts, sizes = {count for count, _ in asked}, {size for _, size in asked}
-    assert counts == {1, 2, 4, -1}  # 8 are more than there are
-    assert len(asked) == len(counts) * len(sizes) == 16
+    points = resolved(session, checks['StripeMapSharedFile'], on('StripeMapSharedFile')).points
+    asks = {point.layout.asks for point in points[1:]}
+    counts, sizes = {count for count, _ in asks}, {size for _, size in asks}
+    assert counts == {'c1', 'c2', 'c4', 'c-1'}  # 8 are more than there are
+    assert len(asks) == len(counts) * len(sizes) == 16
     assert len(plan_of(session, checks['StripeMapSharedFile'], on('StripeMapSharedFile')).left_out) == 4
 
 
@@ -116,10 +114,8 @@ def test_a_plan_with_layouts_comes_back_from_its_json(session, checks):
 
 def test_small_files_fit_on_the_metadata_target(checks):
     for name in ('DataOnMdtSmallFiles', 'DataOnMdtFullFiles'):
-        sweep = checks[name].sweep
-        assert isinstance(sweep, Trees)
-        dom = next(layout for layout in sweep.layouts if layout.components)
-        assert all(tree.bytes_per_file <= dom.components[0].end for _, tree in sweep.trees)
+        dom = next(own for own in map(asked, layouts_in(checks[name].sweep)) if own.components)
+        assert checks[name].workload.bytes_per_file <= dom.components[0].end
 
 
 # What a plan says of the references
@@ -127,7 +123,8 @@ def test_small_files_fit_on_the_metadata_target(checks):
 
 def reference(metric, low, profile='nightly', case=None):
     case = case or on('StripingSharedFile')
-    return Reference(profile, case, metric, 1000.0, low, None, 'MiB/s', 'baseline', '2026-11-01', '')
+    base = 1000.0 * MIB
+    return Reference(profile, case, metric, 1000.0, low, None, 'MiB/s', base, HIGHER, 'baseline', '2026-11-01', '')
 
 
 def test_a_plan_carries_the_lower_bounds_of_its_own_references(session, checks):
@@ -139,7 +136,7 @@ def test_a_plan_carries_the_lower_bounds_of_its_own_references(session, checks):
     )
     nightly = replace(session, profile=PROFILES['nightly'], references=references)
     plan = plan_of(nightly, checks['StripingSharedFile'], on('StripingSharedFile'))
-    assert plan.floors == {'write@c1': pytest.approx(900.0)}
+    assert plan.floors == {'write@c1': pytest.approx(900.0 * MIB)}
 
 
 def test_a_smoke_test_has_no_bounds(session, checks):

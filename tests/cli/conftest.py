@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from seatrial.model.workload import Point
 
 from builders import moved, sample_of, start_of
 from seatrial.check.declared import load as load_checks
@@ -16,7 +17,6 @@ from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
-from seatrial.model.workload import Point
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 

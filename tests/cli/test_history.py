@@ -4,6 +4,7 @@ from datetime import datetime, timezone
 
 import polars as pl
 import pytest
+from seatrial.model.namespace import TREE
 
 from builders import FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
@@ -11,7 +12,6 @@ from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
 from seatrial.history.rows import Kept, table
 from seatrial.history.store import write
-from seatrial.model.namespace import TREE
 from seatrial.rules.case import measured
 from seatrial.site.load import load
 

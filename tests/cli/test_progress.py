@@ -1,11 +1,11 @@
 """The line of a running case: point, repetition, the interval so far, and the time it will take."""
 
 import pytest
+from seatrial.model.namespace import SEMANTICS, TREE, Trees
+from seatrial.model.tree import MetadataTree
 
 from builders import FLAT, plan_of, records_of
 from seatrial.cli.progress import expected_s, running_line
-from seatrial.model.namespace import SEMANTICS, TREE, Trees
-from seatrial.model.tree import MetadataTree
 
 BOTH = plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
 

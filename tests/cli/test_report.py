@@ -292,6 +292,7 @@ def test_a_fault_of_the_report_itself_is_said_and_raised_nowhere(left, monkeypat
     assert "no report was written; try seatrial report 20261121T020638-9f3a1c: ZeroDivisionError('oh')" in left()
 
 
+@pytest.mark.slow
 def test_a_run_leaves_its_report_and_its_rows(on_site, site):
     said = on_site('run', '--profile=smoke', 'Reads')
     (folder,) = site.sessions()

@@ -6,15 +6,15 @@ import re
 
 import pytest
 from rich.console import Console
+from seatrial.model.namespace import SEMANTICS, TREE, Trees
+from seatrial.model.tree import MetadataTree
 
 from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
 from seatrial.check.session import Session
 from seatrial.cli.results import FIGURES_SHOWN, show, write_results
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import judge_case
-from seatrial.model.namespace import SEMANTICS, TREE, Trees
 from seatrial.model.record import Finding
-from seatrial.model.tree import MetadataTree
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 

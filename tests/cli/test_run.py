@@ -15,6 +15,8 @@ from seatrial.cli import afterwards, run
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.site.load import load
 
+pytestmark = pytest.mark.slow
+
 SOON_S = 300.0  # what must happen has happened by then, or the test fails
 SAID = b'Session '
 

@@ -525,6 +525,7 @@ def session(site, tmp_path, repository, monkeypatch):
     program.write_text(f'#!{sys.executable}\n{SESSION.format(path=path)}')
     program.chmod(0o755)
     monkeypatch.setattr(schedule_module, '_seatrial', lambda: str(program))
+    monkeypatch.setattr(night_module, 'POLL_S', 0.01)
 
     def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_told=True, later=0):
         orders = {

@@ -133,17 +133,14 @@ class TestWhatEndsABarrier:
         assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
     def test_a_task_that_has_left_while_others_wait(self, meet):
-        left = threading.Event()
-
-        def leaves(met):
-            met.leave()
-            left.set()
+        barrier = Barrier(2)
 
         def waits(met):
-            left.wait(SOON_S)
+            until(lambda: barrier.reports)
             met.wait('begin')
 
-        assert str(meet(waits, leaves)[0]) == 'task 1 has left, and task 0 on n0 waits for it'
+        found = meet(waits, lambda met: met.leave(), barrier=barrier)[0]
+        assert str(found) == 'task 1 has left, and task 0 on n0 waits for it'
 
     def test_a_task_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)

@@ -504,6 +504,7 @@ def runs(request, tmp_path_factory, make_stub_fio):
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', BIG)
 class TestOnDisk:
     def test_there_are_exactly_the_planned_entries_after_every_phase(self, runs, name):
@@ -524,6 +525,7 @@ class TestOnDisk:
             ]
 
 
+@pytest.mark.slow
 def test_no_two_files_have_the_same_data(runs):
     assert len(set(runs['private'].data)) == len(runs['private'].data) == 600
 

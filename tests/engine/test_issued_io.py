@@ -16,6 +16,8 @@ from seatrial.engine.fio import Fio
 from seatrial.workload.access import data_access, file_name, name_of, writers
 from seatrial.workload.registry import kind_of
 
+pytestmark = pytest.mark.slow
+
 TRANSFER, TRANSFERS = 12288, 5  # neither a power of two, so that a wrong rule shows
 
 MFWA = data_access('multiple')

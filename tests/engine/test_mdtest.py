@@ -15,7 +15,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
@@ -762,7 +762,6 @@ def spread(nodemap, ranks):
     return measure('one-shared-stat', ('stat', SPREAD), stdout=stdout)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
 def test_an_output_with_a_hole_is_refused_or_says_the_same(name, rng: random.Random):
     whole = text(name)

@@ -27,6 +27,8 @@ from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.tree import PHASES, metadata_tree, operations
 
+pytestmark = pytest.mark.slow
+
 SHARED = metadata_tree(PHASES, 2, 3, files_per_directory=3, empties_per_directory=2, bytes_per_file=3901)
 PRIVATE = SHARED._replace(subtrees='private')
 WIDE = metadata_tree(PHASES, 1, 100, files_per_directory=1, subtrees='private')

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from seatrial.filesystem import nfs, posix
 from seatrial.filesystem.base import FileSystem
-from seatrial.filesystem.catalogue import TYPES, by_type
 from seatrial.filesystem.glusterfs import connections_of, parse_files, traffic_of
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import traffic
 from seatrial.filesystem.posix import parse_device_counters
+from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.telemetry import BEFORE, READ, WRITTEN
 
 TRANSCRIPTS = Path(__file__).resolve().parent.parent / 'transcripts'
@@ -133,13 +133,15 @@ def test_a_type_without_sizes_of_requests_says_so(type, tmp_path):
 
 
 def test_a_type_that_nobody_has_taught_to_count_says_so():
-    meter = FileSystem('newfs').meter('/newfs')
+    driver = FileSystem()
+    driver.name = 'newfs'
+    meter = driver.meter('/mnt')
     assert 'newfs' in meter.why_not and meter.look(1.0) == {}
 
 
 @pytest.mark.parametrize('type', TYPES)
 def test_where_the_file_system_does_not_answer_nothing_is_counted(type, monkeypatch, tmp_path):
-    for module in ('posix', 'nfs', 'glusterfs', 'lustre'):
+    for module in ('posix', 'nfs', 'glusterfs', 'lustre.driver'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (None, 'it does not answer'))
     meter = by_type(type).meter(str(tmp_path))
     assert meter.why_not == 'it does not answer' and meter.look(1.0) == {}

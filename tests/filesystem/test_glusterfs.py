@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import glusterfs
-from seatrial.filesystem.catalogue import by_type
 from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of
+from seatrial.filesystem.registry import by_type
 from seatrial.model.state import Change, changes
 
 GLUSTER = by_type('glusterfs')
@@ -178,7 +178,7 @@ def look_at_all(directory: Path) -> int:
 AS_NOBODY = """
 import os, sys
 sys.path.insert(0, {source!r})
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.registry import by_type
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 driver = by_type('glusterfs')
 print(driver.fetched_bytes({mount!r}) > 0)

@@ -1,4 +1,4 @@
-"""What is mounted where, in the form of proc(5), and what the site says of it."""
+"""What is mounted where, in the form of proc(5)."""
 
 import os
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mounts, same_storage, type_fault
+from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mounts
 
 TEXT = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
 40 22 0:35 / /lustre/scratch rw,noatime - lustre 10.0.0.1@tcp:/scratch rw,flock
@@ -48,50 +48,6 @@ def test_of_mounts_over_each_other_the_last_is_seen():
 def test_the_mounts_of_this_process_agree_with_the_device_of_the_root():
     root = mount_of('/', read_mounts())
     assert root is not None and root.point == '/' and os.path.ismount('/')
-
-
-def test_an_empty_mount_point_is_not_the_file_system_that_the_site_says():
-    assert type_fault('lustre', LUSTRE) is None
-    assert type_fault('nfs', HOME) is None and type_fault('glusterfs', GLUSTER) is None
-    assert 'it lies on /dev/vda on / type ext4' in (type_fault('lustre', ROOT) or '')
-    assert type_fault('lustre', None) is not None
-
-
-def test_any_file_system_can_be_called_posix():
-    assert type_fault('posix', ROOT) is None and type_fault('posix', None) is None
-
-
-def test_two_exports_of_one_nfs_server_are_one_storage():
-    assert same_storage(HOME, PROJECTS)
-    assert not same_storage(HOME, PROJECTS._replace(source='other:/export/projects'))
-
-
-@pytest.mark.parametrize(
-    ('one', 'other', 'same'),
-    [
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
-        ('10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
-        ('10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
-        ('10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),
-        ('fe80::1@tcp:fe80::2@tcp:/lustre', 'fe80::2@tcp:/lustre', True),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/scratch', False),
-        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp1:/lustre', False),
-        ('10.0.2.15@tcp10:/lustre', '10.0.2.15@tcp1:/lustre', False),
-        ('10.0.2.15@tcp:/lustre', '10.0.9.1@tcp:/lustre', False),
-        ('0@lo:/lustre', '0@lo:/lustre', True),
-        ('', '', False),
-    ],
-)
-def test_one_lustre_has_many_sources(one, other, same):
-    assert same_storage(LUSTRE._replace(source=one), LUSTRE._replace(source=other, point='/other')) is same
-
-
-def test_two_mounts_of_one_device_are_one_storage_and_two_tmpfs_are_not():
-    assert same_storage(ROOT, ROOT._replace(point='/var'))
-    tmpfs = Mount('/tmp', 'tmpfs', 'tmpfs', 'rw')
-    assert not same_storage(tmpfs, tmpfs._replace(point='/run'))
-    assert not same_storage(ROOT, LUSTRE) and not same_storage(None, ROOT)
 
 
 @given(st.text())

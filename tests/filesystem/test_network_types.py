@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import beegfs, gpfs, nfs
-from seatrial.filesystem.catalogue import by_type
-from seatrial.filesystem.mounts import Mount, type_of
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import read_bytes, section_of
+from seatrial.filesystem.registry import by_type
 from seatrial.model.ask import Answer
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
@@ -36,24 +36,6 @@ def mountstats(monkeypatch, tmp_path):
     monkeypatch.setattr(nfs, 'MOUNTSTATS', str(file))
     for module in ('posix', 'nfs'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (HOME, ''))
-
-
-@pytest.mark.parametrize(
-    ('kernel_type', 'type_'),
-    [
-        ('nfs', 'nfs'),
-        ('nfs4', 'nfs'),
-        ('gpfs', 'gpfs'),
-        ('beegfs', 'beegfs'),
-        ('beegfs_nodev', 'beegfs'),
-        ('fuse.glusterfs', 'glusterfs'),
-        ('lustre', 'lustre'),
-        ('ext4', None),
-        ('fuse.sshfs', None),
-    ],
-)
-def test_the_kernels_type_names_the_driver_that_knows_it(kernel_type, type_):
-    assert type_of(Mount('/mnt', kernel_type, 'source', 'rw')) == type_
 
 
 def test_what_an_nfs_client_read_from_its_server_is_counted(mountstats, tmp_path):

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import posix
-from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Capacity, parse_quota
+from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import Layout
 
 POSIX = by_type('posix')
@@ -53,32 +54,21 @@ def test_any_text_is_a_quota_or_unknown(text):
 
 @pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
 def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_reason(type, tmp_path):
-    driver, wide = by_type(type), Layout('wide', stripe_count=-1)
-    for said in (driver.layout_fault(wide), driver.set_layout(str(tmp_path), wide), driver.layout_differs('', wide)):
+    driver, wide = by_type(type), striped('wide', stripe_count=-1)
+    for said in (
+        driver.layout_fault(wide, str(tmp_path)),
+        driver.set_layout(str(tmp_path), wide),
+        driver.layout_differs('', wide),
+    ):
         assert said is not None and 'wide' in said and type in said and driver.no_layout in said
 
 
 @pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])
 def test_the_default_layout_is_possible_everywhere(type, tmp_path):
     driver = by_type(type)
-    assert driver.layout_fault(Layout()) is None
+    assert driver.layout_fault(Layout(), str(tmp_path)) is None
     assert driver.set_layout(str(tmp_path), Layout()) is None
     assert driver.layout_differs(str(tmp_path), Layout()) is None
-
-
-def test_that_there_is_no_layout_is_said_in_words_that_a_list_can_show():
-    assert {name for name in TYPES if not by_type(name).no_layout} == {'lustre'}
-    assert all(by_type(name).no_layout.startswith('no layout') for name in TYPES if name != 'lustre')
-
-
-def test_untried_types_say_so():
-    assert {name for name in TYPES if not by_type(name).tried} == {'lustre', 'gpfs', 'beegfs', 'nfs'}
-
-
-def test_an_unknown_type_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match='posix, lustre'):
-        by_type('ext5')
-    assert all(by_type(name).type == name for name in TYPES)
 
 
 def test_reads_are_counted_on_block_devices_only(tmp_path):

@@ -6,8 +6,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.catalogue import TYPES, by_type
 from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.filesystem.settings import read_settings
 from seatrial.model.state import Change, changes
 

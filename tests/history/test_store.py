@@ -86,7 +86,7 @@ def test_readers_never_see_half_a_session(tmp_path, rows, sample):
     assert all(each.skipped == () and each.rows.height == frame.height for each in found)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(share=st.floats(0.0, 0.999))
 def test_a_file_that_is_cut_short_is_skipped_with_its_reason(tmp_path, frame, share):
     file = write(tmp_path, SESSION, frame)

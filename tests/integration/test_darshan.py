@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from seatrial.model.workload import AccessPattern
 
 from seatrial.check.darshan import read_logs
 from seatrial.check.derived import shape_of
 from seatrial.cli.darshan_library import Program, told
 from seatrial.model.units import KIB, MIB
-from seatrial.model.workload import AccessPattern
 
 TRIAL = """
 version: 1

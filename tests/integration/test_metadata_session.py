@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from seatrial.model.tree import TreeMeasurement
 
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
-from seatrial.model.tree import TreeMeasurement
 from seatrial.rules.case import measured
 
 LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'

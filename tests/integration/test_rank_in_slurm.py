@@ -3,11 +3,11 @@
 import sys
 
 import pytest
+from seatrial.model.workload import Point
 
 from seatrial.engine.base import Command
 from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
-from seatrial.model.workload import Point
 from slurm_lab import WAIT_S, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from builders import SIZE, moved, plan_of, records_of, sample_of
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import measured_again
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Column, isolation
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
-from seatrial.model.layout import Layout
 from seatrial.model.plan import StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import Finding, NotTested, TargetRow
@@ -37,7 +37,7 @@ def judged(plan, *args, **more):
 
 def ost_plan(count, workload=BOTH, **changes):
     """A sweep over so many OSTs, with two tasks on each."""
-    site = Site(tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(count)))
+    site = Site(tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count)))
     points = tuple(expand(Sweep('ost'), workload, Allocation(1, 2), site))
     return plan_of(workload, **{'axis': AXES['ost'], 'points': points, **changes})
 

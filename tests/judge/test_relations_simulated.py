@@ -28,13 +28,14 @@ def share(relations, verdict):
     return benchmark.shares(relations)[verdict]
 
 
-@pytest.mark.parametrize('margin', [1.105, 1.222])
+@pytest.mark.slow
 @pytest.mark.parametrize('rule', [None, TEN], ids=['six samples', 'stopped at 10 %'])
 @pytest.mark.parametrize('size', [11, 13])
-def test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty(size, rule, margin):
+def test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty(size, rule):
+    """At the smaller of the two margins of the sources: what fails the larger one fails it too."""
     for seed, noise in enumerate(NOISES):
         found = simulated([100.0] * size, noise, rule, 2000, seed)
-        assert share((insensitive(points, margin) for points in found), 'fails') <= 0.05
+        assert share((insensitive(points, 1.105) for points in found), 'fails') <= 0.05
 
 
 def test_the_naive_ratio_fails_most_sweeps_of_equal_noisy_points():

@@ -3,12 +3,12 @@
 import pytest
 
 from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, Degrades, Guarantee, PointAtLeast
 from seatrial.judge.outliers import USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
-from seatrial.model.layout import Layout
 from seatrial.model.metric import LOWER, Fact, MetricType
 from seatrial.model.plan import Sizing, StoppingRule
 from seatrial.model.point import Allocation
@@ -368,7 +368,7 @@ def test_a_latency_that_is_too_long_misses_its_reference(timed, seconds, verdict
 
 
 def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
-    pinned = Site(tuple(Layout(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
+    pinned = Site(tuple(striped(f'mdt{n:04d}', mdt_index=n) for n in range(4)))
     points = tuple(expand(Sweep('mdt'), FLAT._replace(kind='timed', phases=('create',)), Allocation(1, 2), pinned))
     plan = timed._replace(axis=AXES['mdt'], points=points)
     records = with_latencies(plan, {f'mdt{n:04d}': 0.0001 if n == 2 else 0.001 for n in range(4)})

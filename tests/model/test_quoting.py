@@ -14,7 +14,7 @@ HOSTILE = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(WORDS | HOSTILE, min_size=1, max_size=6))
 def test_a_shell_passes_every_word_on_unchanged(words):
     line = shell_line(['printf', '%s\\0', *words])

@@ -12,8 +12,10 @@ from seatrial.judge.expectations import AtLeast, FallsWith, Guarantee, Insensiti
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import Criteria
+from seatrial.model.layout import Layout
 from seatrial.model.metric import Fact
 from seatrial.model.plan import EngineChoice, Sizing, StoppingRule
+from seatrial.model.point import Allocation
 from seatrial.model.record import End, Finding, Records, Removal
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
@@ -23,7 +25,7 @@ from seatrial.workload.listing import listing, pause_of
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.registry import kind_of, planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.sweep import AXES, Site, Sweep, expand, powers_of_two
 from seatrial.workload.tree import metadata_tree
 
 RECORDS = '/state/sessions/s/cases/c'
@@ -156,9 +158,8 @@ def case_of(plan, records, criteria=NO_CRITERIA):
     first = {}
     for sample in records.samples:
         if sample.stage == 'measured' and sample.measurement is not None:
-            first.setdefault(
-                (sample.point.label, sample.phase), Step(sample, {sample.inputs[0]: '[global]\nbs=4096\n'})
-            )
+            step = Step(sample, dict.fromkeys(sample.inputs, '[global]\nbs=4096\n'))
+            first.setdefault((sample.point.label, sample.phase), step)
     steps = {
         point.label: [first[point.label, phase] for phase in plan.phases]
         for point in plan.points
@@ -405,6 +406,14 @@ def metadata_on(name, fixed, scatter):
     ]
 
 
+def on_targets(check, number):
+    """The plan of a sweep over so many OSTs."""
+    pinned = tuple(Layout(f'ost{target:04d}', osts=(target,)) for target in range(number))
+    plan = plan_of(check)
+    points = expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))
+    return plan._replace(axis=AXES['ost'], points=tuple(points))
+
+
 @pytest.fixture(scope='session')
 def make():
     """The builders: plan, records, sample, case, session, even_rates, varied, and those of metadata."""
@@ -420,4 +429,5 @@ def make():
         listing_rates=listing_rates,
         call_rates=call_rates,
         metadata=metadata,
+        on_targets=on_targets,
     )

@@ -9,10 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from seatrial.model.layout import Component, Layout
-from seatrial.model.namespace import TREE, Trees
-from seatrial.model.tree import MetadataTree
-from seatrial.model.workload import on_targets, over_layouts, over_osts
 from seatrial.report.page import page
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 pytestmark = pytest.mark.needs('chromium')
 
@@ -97,12 +96,10 @@ def in_layouts(make):
         for size in (64, 1024, 16384)
     )
     dom = Layout('dom-64KiB', components=(Component(64 << 10, True), Component(stripe_count=1)))
-    tree = MetadataTree(files_per_directory=1000, bytes_per_file=3901)
-    small = make.plan(
-        'Dom', TREE, Trees((('small', tree),), 'layout', scales=True, layouts=(Layout(), dom)), clients=8
-    )
-    many = make.plan('Map', sweep=over_layouts((Layout(), *plain), 1 << 26, 1 << 20))
-    each = make.plan('Osts', sweep=on_targets(over_osts(1 << 26, 1 << 20), range(2)))
+    tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
+    small = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)), tasks=8)
+    many = make.plan('Map', sweep=Sweep('layout', (Layout(), *plain)))
+    each = make.on_targets('Osts', 2)
     rates = {
         name: [rate * (1 + n / 9) for rate in own] for n, (name, own) in enumerate(make.even_rates(many).items())
     }
@@ -113,11 +110,11 @@ def in_layouts(make):
     )
 
 
-@pytest.fixture(scope='module', params=['bytes', 'names', 'layouts'])
+@pytest.fixture(scope='module', params=['data', 'metadata', 'layouts'])
 def session(request, make):
     if request.param == 'layouts':
         return in_layouts(make)
-    return make.varied() if request.param == 'bytes' else make.metadata(noise=0.4)
+    return make.varied() if request.param == 'data' else make.metadata(noise=0.4)
 
 
 @pytest.fixture(scope='module')

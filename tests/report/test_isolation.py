@@ -5,32 +5,34 @@ import re
 
 import pytest
 
+from builders import SIZE
 from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import NotTested
-from seatrial.model.workload import AccessPattern
-from seatrial.report.isolation import EACH_MOST, NARROW, ROWS_MOST, SLOWEST, WIDE, found, summary
+from seatrial.model.units import BINARY, MIB
+from seatrial.report.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
 from seatrial.report.junit import junit
 from seatrial.report.marks import FULL, OPEN
 from seatrial.report.page import page
+from seatrial.workload.access import data_access
 from sweeps import night, node_plan
 
-BOTH = AccessPattern('multiple', 'whole')
+BOTH = data_access('multiple', bytes_per_task=SIZE)
 
 
 def rates(factors=None, seed=1):
-    dice, own = random.Random(seed), factors or {}
-    return lambda node, operation: dice.gauss(100.0, 1.0) * own.get(node, 1.0)
+    rng, own = random.Random(seed), factors or {}
+    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * own.get(node, 1.0)
 
 
 def shown(nodes=4, factors=None, again=True, **plan):
     swept = node_plan(nodes, **plan)
     records = night(swept, rates(factors), rates(factors, 2) if again else None)
-    return found(isolation(swept, records))
+    return view(isolation(swept, records), BINARY)
 
 
 def test_another_sweep_shows_nothing():
-    assert found(None) is None
+    assert view(None, BINARY) is None
 
 
 @pytest.mark.parametrize(
@@ -52,15 +54,15 @@ def test_the_summary_says_that_the_places_fall_into_groups():
 
 
 def test_a_smoke_test_says_why_it_names_nobody():
-    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, least=4, most=4, extra=0, fixed=True))
+    plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True))
     isolated = isolation(plan, night(plan, rates()), 'smoke: 4 repetitions, not judged')
     assert summary(isolated) == '4 nodes compared, none named: smoke: 4 repetitions, not judged'
-    assert {row.said for row in found(isolated).rows} == {''}
+    assert {row.said for row in view(isolated, BINARY).rows} == {''}
 
 
 def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():
     table = shown(factors={'n3': 0.6}, workload=BOTH)
-    assert [column.label for column, _ in table.columns] == [
+    assert [column.label for column in table.columns] == [
         'write, all together',
         'write, in groups',
         'read, all together',
@@ -73,31 +75,33 @@ def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurem
     }
     assert re.fullmatch(r'write (59|60|61) %, read (59|60|61) %', first.again)
     assert not any(row.named or row.again for row in table.rows[1:])
+    assert {column.unit.name for column in table.columns} == {'MiB/s'}
+    assert 58.0 < float(first.cells[0].figure) < 62.0
 
 
 def test_many_places_have_rows_only_as_far_as_they_matter():
-    table = shown(EACH_MOST + 50, {'n17': 0.6})
-    assert len(table.rows) == ROWS_MOST
-    assert table.more == EACH_MOST + 50 - ROWS_MOST
+    table = shown(MAX_DOTS + 50, {'n17': 0.6})
+    assert len(table.rows) == MAX_ROWS
+    assert table.more == MAX_DOTS + 50 - MAX_ROWS
     assert table.rows[0].name == 'n17'
     assert float(table.rows[0].cells[0].z) < -3.5
 
 
 def test_all_that_is_named_has_a_row_however_many():
-    slow = {f'n{number}': 0.5 for number in range(1, 2 * ROWS_MOST)}
+    slow = {f'n{number}': 0.5 for number in range(1, 2 * MAX_ROWS)}
     table = shown(300, slow)
     assert {row.name for row in table.rows if row.said == 'slow'} == set(slow)
     assert table.more == 300 - len(slow)
 
 
-@pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (EACH_MOST, EACH_MOST), (EACH_MOST + 1, SLOWEST)])
+@pytest.mark.parametrize(('nodes', 'dots'), [(10, 10), (MAX_DOTS, MAX_DOTS), (MAX_DOTS + 1, SLOWEST)])
 def test_of_many_places_only_quantiles_and_the_slowest_are_drawn(nodes, dots):
     for line in shown(nodes, {'n3': 0.6}).drawings['wide'].lines:
         assert len(line.dots) == dots
-        assert len(line.strokes) == (nodes if nodes <= EACH_MOST else 9)
+        assert len(line.strokes) == (nodes if nodes <= MAX_DOTS else 9)
 
 
-@pytest.mark.parametrize(('name', 'paper'), [('wide', WIDE), ('narrow', NARROW)])
+@pytest.mark.parametrize(('name', 'paper'), list(PAPERS.items()))
 def test_all_of_it_lies_inside_the_paper_and_rises_from_left_to_right(name, paper):
     drawing = shown(30, {'n3': 0.6}).drawings[name]
     for line in drawing.lines:
@@ -115,7 +119,7 @@ def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again,
     drawing = shown(factors={'n3': 0.6}, again=again).drawings['wide']
     marked = [dot for line in drawing.lines for dot in line.dots if dot.form]
     assert {dot.form for dot in marked} == {form}
-    assert all(dot.y > drawing.least and dot.words.startswith('n3, write') for dot in marked)
+    assert all(dot.y > drawing.minimum and dot.words.startswith('n3, write') for dot in marked)
     assert 'n3' in drawing.words
 
 

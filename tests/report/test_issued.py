@@ -4,21 +4,25 @@ import re
 
 import pytest
 
-from seatrial.model.issued import Done, Issued, Share, Witnessed
+from seatrial.model.issued import DarshanLaunch, Done, Issued, Share
+from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.report.page import page
 
 HEAD = 'What was issued'
+POINT = Point('access', ('write',))  # in whose place the case's own is put
 
 
 @pytest.fixture
 def told(make):
-    """The page of a session with one case, witnessed like this, as its text without tags."""
+    """The page of a session with one case and these launches under Darshan, as its text without tags."""
 
     def tell(*launches):
         plan = make.plan()
-        rates = {name: [100.0, 101.0, 100.5, 99.5, 100.2, 100.1] for name in plan.metrics}
-        records = make.records(plan, rates)._replace(issued=launches)
+        records = make.records(plan, make.even_rates(plan))
+        point = next(each.point for each in records.samples if each.point.label == '32MiB')
+        issued = tuple(each._replace(point=point) for each in launches)
+        records = records._replace(issued=issued)
         html = page(make.session(make.case(plan, records)))
         return ' '.join(re.sub('<[^>]*>', ' ', html).split())
 
@@ -26,20 +30,20 @@ def told(make):
 
 
 def launch(order):
-    done = Done('write', 128 * MIB, 64, order, 62, 0.0, 1.0)
+    done = Done('write', 128 * MIB, 4, order, 2, 0.0, 1.0)
     size = 128 * MIB
     seen = Issued(
-        2, 2, 2, 2, 'multiple', 'whole', 'posix', False, size, (done,), (Share(2 * MIB, 1.0),), 0, 0.0, False
+        2, 2, 2, 2, 'multiple', 'whole', 'posix', False, size, (done,), (Share(32 * MIB, 1.0),), 0, 0.0, False
     )
-    return Witnessed('32objects', 'write', 64 * MIB, seen)
+    return DarshanLaunch('write', POINT, seen)
 
 
 def test_every_aspect_stands_beside_what_was_meant(told):
     text = told(launch('contiguous'))
-    assert HEAD in text and 'write@32objects clients 2 2 yes' in text
+    assert HEAD in text and 'write@32MiB tasks 2 2 yes' in text
     assert (
-        'transfer size 2MiB 2MiB (100 %) yes' in text
-        and ' no ' not in text.partition('write@32objects clients')[2].partition('calls')[0]
+        'transfer size 32MiB 32MiB (100 %) yes' in text
+        and ' no ' not in text.partition('write@32MiB tasks')[2].partition('calls')[0]
     )
 
 
@@ -50,10 +54,10 @@ def test_a_difference_is_marked(told):
 
 
 def test_what_could_not_be_seen_says_why(told):
-    assert 'write@32objects not witnessed: no log <was> left'.replace('<', '&lt;').replace('>', '&gt;') in told(
-        Witnessed('32objects', 'write', 64 * MIB, None, 'no log <was> left')
+    assert 'write@32MiB no Darshan log: no log <was> left'.replace('<', '&lt;').replace('>', '&gt;') in told(
+        DarshanLaunch('write', POINT, None, 'no log <was> left')
     )
 
 
-def test_a_case_without_a_witness_has_no_such_table(told):
+def test_a_case_without_a_darshan_run_has_no_such_table(told):
     assert HEAD not in told()

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.judge.expectations import AtLeast, Promise
+from seatrial.judge.expectations import AtLeast, Guarantee
 from seatrial.judge.verdict import Criteria, Verdict
+from seatrial.model.units import DECIMAL
 from seatrial.report.junit import junit
 
 
@@ -72,7 +73,7 @@ def test_the_totals_are_those_of_the_test_cases(varied):
 def test_every_metric_is_a_property_with_its_verdict_and_mean(make):
     suite = suite_of(make.session(*passing(make, 'A')))
     properties = {each.get('name'): each.get('value') for each in suite.find('testcase').iter('property')}
-    assert properties['read@8objects'] == 'PASS: mean 1000 MiB/s, n = 6'
+    assert properties['read@8MiB'] == 'PASS: mean 1000 MiB/s, n = 6'
 
 
 @pytest.mark.parametrize(('times', 'kind', 'verdict'), [(2.0, 'failure', 'FAIL'), (1.0, 'failure', 'INCONCLUSIVE')])
@@ -107,7 +108,8 @@ def test_all_is_green_if_and_only_if_the_session_is_a_pass(make, verdict):
 def test_no_text_breaks_the_xml(make, text):
     session = make.session(*passing(make, f'A{text}'), notices=(text,), label=text)
     result = replace(session.result.cases[0], reasons=(text,), labels=(text,), verdict=Verdict.FAIL)
-    suite = suite_of(replace(session, site=text, result=replace(session.result, cases=(result,))))
+    case = replace(session.cases[0], result=result)
+    suite = suite_of(replace(session, site=text, cases=[case]))
     assert len(list(suite.iter('failure'))) == 1
     junit(session).encode('utf-8')
 
@@ -126,15 +128,15 @@ def properties(make):
 @pytest.mark.parametrize(
     ('case', 'name', 'value'),
     [
-        ('FileMetadata', 'file_create@shared', 'PASS: mean 9000 ops/s, n = 6'),
+        ('FileMetadata', 'file_create@shared', 'PASS: mean 9000 op/s, n = 6'),
         ('FileMetadata', 'file_create, private / shared', '1.50 (1.49 - 1.51)'),
         (
             'PosixOperations',
             'mkdir@shared',
-            'PASS: mean 3000 ops/s, n = 6, p50 333 \u00b5s, p95 667 \u00b5s, p99 3.00 ms',
+            'PASS: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms',
         ),
-        ('AttributeCache', 'ls_first@891', 'PASS: mean 1913 entries/s, n = 6'),
-        ('PosixSemantics', 'read_after_close', 'holds: the other client read 4096 bytes of 4096'),
+        ('AttributeCache', 'ls_first@891', 'PASS: mean 1913 op/s, n = 6'),
+        ('PosixSemantics', 'read_after_close', 'holds: the other task read 4096 bytes of 4096'),
         ('PosixSemantics', 'direct_io', 'not tried: open(2) with O_DIRECT: Invalid argument'),
     ],
 )
@@ -142,13 +144,19 @@ def test_what_metadata_checks_found_are_properties(properties, case, name, value
     assert properties[f'{case}/cluster:compute/scratch/default/1n'][name] == value
 
 
-def test_a_promise_that_the_site_enforces_is_a_failure(make):
+def test_a_guarantee_that_the_site_enforces_is_a_failure(make):
     case = next(
         case
         for case in make.metadata().cases
         if case.plan.case.name.startswith('PosixSemantics/cluster:compute/vol0')
     )
-    criteria = Criteria((Promise(id='F', words='w', source='s', fact='flock'),), frozenset({'F'}))
+    criteria = Criteria((Guarantee(id='F', words='w', source='s', fact='flock'),), frozenset({'F'}))
     session = make.session(make.case(case.plan, case.records, criteria))
     (failure,) = suite_of(session).iter('failure')
-    assert failure.get('message') == 'F: FAIL: flock: the other client took the lock while it was held'
+    assert failure.get('message') == 'F: FAIL: flock: the other task took the lock while it was held'
+
+
+def test_a_site_that_shows_decimal_units_has_them_here_too(make):
+    suite = suite_of(replace(make.session(*passing(make, 'A')), units=DECIMAL))
+    properties = {each.get('name'): each.get('value') for each in suite.find('testcase').iter('property')}
+    assert properties['read@8MiB'] == 'PASS: mean 1.05 GB/s, n = 6'

@@ -1,17 +1,20 @@
-"""Which layout to take: the best one, all that cannot be told from it, and what the default loses."""
+"""Which layout to take: the best one, all that are not told apart from it, and what the default loses."""
+
+from dataclasses import replace
 
 import pytest
 
 from seatrial.judge.verdict import Verdict
 from seatrial.model.layout import ALL, Component, Layout
-from seatrial.model.namespace import TREE, Trees
+from seatrial.model.metric import LOWER
 from seatrial.model.record import Finding
-from seatrial.model.tree import MetadataTree
-from seatrial.model.units import KIB, MIB
-from seatrial.model.workload import over_layouts
+from seatrial.model.units import BINARY, KIB, MIB
 from seatrial.report.layouts import choices, recommendations
 from seatrial.report.markdown import markdown
 from seatrial.report.page import page
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 WIDE, NARROW = Layout('wide', ALL, 4 * MIB), Layout('narrow', 1, MIB)
 GROWS = Layout('pfl', components=(Component(4 * MIB, stripe_count=1), Component(stripe_count=ALL)))
@@ -25,20 +28,20 @@ def samples(mean, noise=0.02):
 
 
 def case(make, means, layouts=LAYOUTS, check='Layouts', findings=None, **changes):
-    """means: of writes by layout; reads are twice as fast in any of them."""
-    plan = make.plan(check, sweep=over_layouts(layouts, 64 * MIB, MIB), **changes)
-    rates = {f'write@{name}': samples(mean) for name, mean in means.items()}
-    rates.update({f'read@{name}': samples(2 * mean) for name, mean in means.items()})
+    """means: of writes by layout, MiB/s; reads are twice as fast in any of them."""
+    plan = make.plan(check, sweep=Sweep('layout', layouts), **changes)
+    rates = {f'write@{name}': samples(mean * MIB) for name, mean in means.items()}
+    rates.update({f'read@{name}': samples(2 * mean * MIB) for name, mean in means.items()})
     return make.case(plan, make.records(plan, rates, findings))
 
 
-def chosen(one, operation='write'):
-    return next(each for each in choices(one.plan, one.result) if each.operation == operation)
+def chosen(one):
+    return choices(one.plan, one.result, BINARY)[0]
 
 
 def test_the_best_layout_is_named_with_its_figure_and_what_the_default_loses(make):
     found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
-    assert (found.best.label, found.best.asks, found.alike) == ('wide', 'c-1.S4M', ())
+    assert (found.best.label, found.best.words, found.alike) == ('wide', 'wide (c-1.S4M)', ())
     assert found.sentence.startswith('write: wide (c-1.S4M) is the best with 1000 MiB/s; the default has 40 % less (')
     assert found.default_words.startswith('40 % less (')
 
@@ -46,7 +49,7 @@ def test_the_best_layout_is_named_with_its_figure_and_what_the_default_loses(mak
 def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
     found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
     assert [option.label for option in found.alike] == ['pfl']
-    assert 'wide (c-1.S4M) has the highest mean with 1000 MiB/s; pfl cannot be told from it' in found.sentence
+    assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in found.sentence
 
 
 def test_where_the_default_is_the_best_nothing_is_recommended_in_its_place(make):
@@ -61,12 +64,12 @@ def test_where_the_default_is_not_told_apart_no_layout_is_called_better(make):
     assert (found.default_words, found.kept is not None) == ('not told apart', True)
 
 
-def test_every_operation_has_a_choice_of_its_own(make):
+def test_every_metric_has_a_choice_of_its_own(make):
     one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
-    assert [each.operation for each in choices(one.plan, one.result)] == ['write', 'read']
+    assert [each.name for each in choices(one.plan, one.result, BINARY)] == ['write', 'read']
 
 
-def test_a_layout_that_cannot_be_believed_is_not_chosen(make):
+def test_a_layout_that_is_invalid_is_not_chosen(make):
     means = {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}
     found = chosen(case(make, means, findings={'write@wide': [WRONG]}))
     assert found.best.label == 'pfl' and found.best.metric.verdict is not Verdict.INVALID
@@ -81,17 +84,17 @@ def test_without_the_default_nothing_is_said_of_it(make):
 @pytest.mark.parametrize('means', [{}, {'wide': 1000.0}])
 def test_one_layout_alone_is_no_choice(make, means):
     one = case(make, means)
-    assert choices(one.plan, one.result) == [] and recommendations([one]) == []
+    assert choices(one.plan, one.result, BINARY) == [] and recommendations([one], BINARY) == []
 
 
 def test_a_case_of_another_sweep_recommends_nothing(make):
     plan = make.plan()
-    assert recommendations([make.case(plan, make.records(plan, make.even_rates(plan)))]) == []
+    assert recommendations([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY) == []
 
 
 def test_a_smoke_test_recommends_nothing(make):
     one = case(make, {'default': 600.0, 'wide': 1000.0}, fixed=True)
-    (found,) = recommendations([one])
+    (found,) = recommendations([one], BINARY)
     assert found.unjudged
     assert 'is the best' not in markdown(make.session(one))
     assert 'No layout is recommended' in page(make.session(one))
@@ -99,29 +102,31 @@ def test_a_smoke_test_recommends_nothing(make):
 
 def test_stripe_counts_and_sizes_make_a_map(make):
     means = {layout.name: 100.0 * (place + 1) for place, layout in enumerate(MAP)}
-    (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))])
+    (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
     (writes, _) = found.maps
-    assert (writes.operation, writes.sizes) == ('write', ('64KiB', '1MiB'))
+    assert (writes.choice.name, writes.sizes) == ('write', ('64KiB', '1MiB'))
     assert [count for count, _ in writes.rows] == ['1', '4', 'all']
     fields = [field for _, row in writes.rows for field in row]
-    assert [round(field.option.summary.mean) for field in fields] == [100, 200, 300, 400, 500, 600]
+    assert [round(field.option.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
     assert [field.best for field in fields] == [False] * 5 + [True]
 
 
 def test_layouts_of_other_kinds_make_no_map(make):
-    (found,) = recommendations([case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})])
+    (found,) = recommendations(
+        [case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})], BINARY
+    )
     assert found.maps == ()
 
 
 def test_metadata_in_layouts_is_recommended_by_rates(make):
-    tree = MetadataTree(files_per_directory=1000, bytes_per_file=3901)
+    tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
     dom = Layout('dom', components=(Component(64 * KIB, on_mdt=True), Component(stripe_count=1)))
-    plan = make.plan('Dom', TREE, Trees((('small', tree),), 'layout', scales=True, layouts=(Layout(), dom)))
-    rates = {name: samples(3000.0 if name.endswith('@dom') else 1000.0) for name in plan.metrics}
+    plan = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)))
+    rates = {name: samples(3000.0 if name.endswith('@dom') else 1000.0) for name in planned_metrics(plan)}
     one = make.case(plan, make.records(plan, rates))
-    (found,) = recommendations([one])
+    (found,) = recommendations([one], BINARY)
     assert {each.best.label for each in found.choices} == {'dom'}
-    assert 'in each layout' in found.sentence and found.unit == 'ops/s'
+    assert 'in each layout' in found.sentence and {each.unit.name for each in found.choices} == {'op/s'}
 
 
 def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
@@ -129,5 +134,12 @@ def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
     session = make.session(one)
     html, text = page(session), markdown(session)
     assert 'Which layout' in html and 'wide (c-1.S4M) is the best with 1000 MiB/s' in html
-    assert 'layout wide (c-1.S4M)' in html  # in the commands that repeat a point
+    assert '<summary>wide (c-1.S4M)</summary>' in html  # in the commands that repeat a point
     assert 'the default has 40 % less' in text
+
+
+def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
+    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
+    lower = tuple(replace(metric, better=LOWER) for metric in one.result.metrics)
+    found = choices(one.plan, replace(one.result, metrics=lower), BINARY)[0]
+    assert found.best.label == 'narrow' and found.default_words.startswith('100 % more (')

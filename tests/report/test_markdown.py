@@ -27,13 +27,13 @@ def test_every_planned_case_is_a_row(text):
     'said',
     [
         '**Note:** results.json of this session says PASS',
-        '- Measured with fio 3.33 (5 cases), no engine (1 case); passed over: ior: not installed (ior)',
+        '- Measured with fio 3.33 (5 cases), no engine (1 case); skipped: ior: not installed (ior)',
         '- On node1, Linux 6.1.0',
-        'cluster:compute/scratch/default/1n | 1050 to 2050 | 500 to 1000 |',
-        '- MultipleFilesClients: T15: the job never started',
+        'cluster:compute/scratch/default/1n | 500 \u2013 1000 | 1050 \u2013 2050 |',
+        '- MultipleFilesTasks: T15: the job never started',
         '- criterion L09-03: ',
         '- references: 4 inside, 2 outside',
-        '- context, which decides nothing: of what the literature found, 0 hold here, 2 do not, 1 cannot be told',
+        '- context, which decides no verdict: what the literature found, here: holds 0, fails 2, undecided 1',
     ],
 )
 def test_the_summary_says(text, said):
@@ -52,7 +52,12 @@ def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
     plain = make.session(case, notices=('x',), label='x')
     hostile = make.session(case, notices=(f'x{text}',), label=f'x{text}')
     result = replace(hostile.result.cases[0], reasons=(f'x{text}',), verdict=Verdict.FAIL)
-    hostile = replace(hostile, site=f'x{text}', result=replace(hostile.result, cases=(result,)))
+    hostile = replace(
+        hostile,
+        site=f'x{text}',
+        result=replace(hostile.result, cases=(result,)),
+        cases=[replace(hostile.cases[0], result=result)],
+    )
     found = markdown(hostile)
     assert len(found.splitlines()) == len(markdown(plain).splitlines()) + 2
     assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', found)
@@ -68,13 +73,13 @@ def metadata(make):
 @pytest.mark.parametrize(
     'said',
     [
-        '| verdict | case | create ops/s | stat ops/s | read ops/s | remove ops/s |\n|---|---|---:|---:|---:|---:|',
-        '| PASS | FileMetadata/cluster:compute/vol0/default/1n | 270 to 405 | 2400 to 3600 | 1200 to 1800 |',
+        '| verdict | case | create op/s | stat op/s | read op/s | remove op/s |\n|---|---|---:|---:|---:|---:|',
+        '| PASS | FileMetadata/cluster:compute/vol0/default/1n | 270 \u2013 405 | 2400 \u2013 3600 | ',
         '| PASS | AttributeCache/cluster:compute/scratch/default/1n | 1913 | 27\u202f000 |',
         '| PASS | PosixSemantics/cluster:compute/vol0/default/1n | 1 of 3 |',
         '- FileMetadata/cluster:compute/scratch/default/1n: private / shared: file\\_create 1.50 (1.49 - 1.51), ',
         'listing again, 33.0 ms: 14.1 (14.0 - 14.2) times as fast. Still cached after 2 s without a call, and lost',
-        '1 of 3 promises hold; flock does not; direct\\_io was not tried',
+        '1 of 3 guarantees hold; flock does not; direct\\_io was not tried',
     ],
 )
 def test_the_summary_of_metadata_says(metadata, said):
@@ -83,4 +88,4 @@ def test_the_summary_of_metadata_says(metadata, said):
 
 def test_no_table_has_two_units(metadata):
     heads = [line for line in metadata.splitlines() if line.startswith('| verdict')]
-    assert [sum(unit in head for unit in ('MiB/s', 'ops/s', 'entries/s', 'promises')) for head in heads] == [1] * 4
+    assert [sum(unit in head for unit in ('MiB/s', 'op/s', 'guarantees')) for head in heads] == [1] * 4

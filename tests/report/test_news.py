@@ -8,13 +8,13 @@ import pytest
 
 from nights import WHERE, plain, rows, session
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import SHOWN, Told, Watch, aligned, news, screen
-from seatrial.report.nights import AWAITED, DONE, MISSED, RUNNING, Run, nights
+from seatrial.report.news import SHOWN, Notified, TrialWatch, aligned, news, screen
+from seatrial.report.nights import AWAITED, DONE, MISSED, RUNNING, DueRun, nights
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 PATIENCE = 3
-NOTHING = Told()
+NOTHING = Notified()
 
 
 @pytest.fixture(autouse=True)
@@ -33,13 +33,13 @@ def watched(*verdicts, runs=(), **others):
     """A watch over nights of one metric, a day apart; runs: what became of those that were due, a day apart."""
     tables = [plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)]
     past = nights(pl.concat(tables), 'site', 'nightly') if tables else []
-    due = [Run(FIRST + number * DAY, state) for number, state in enumerate(runs)]
-    return Watch('site', 'nightly', FIRST + 10 * DAY, past, due, **others)
+    due = [DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)]
+    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, past, due, **others)
 
 
 def told(night, missed=None):
     """That people know all up to this night, the first being 1."""
-    return Told(session(FIRST + (night - 1) * DAY), missed)
+    return Notified(session(FIRST + (night - 1) * DAY), missed)
 
 
 def events(watch, known=NOTHING, **others):
@@ -61,7 +61,7 @@ def test_a_first_night_that_passes_is_no_news():
 
 
 def test_a_first_night_that_fails_is_news():
-    found = news(watched('FAIL'), Told(), PATIENCE)
+    found = news(watched('FAIL'), Notified(), PATIENCE)
     assert found.events == ('changed',)
     assert found.subject == 'Seatrial site nightly: FAIL: 1 new FAIL'
 
@@ -86,7 +86,7 @@ def test_what_people_were_not_told_in_time_is_told_later():
 
 
 def test_a_session_that_the_history_has_lost_is_as_if_nothing_was_told():
-    assert events(watched('FAIL'), Told('20200101T000000-000000')) == ('changed',)
+    assert events(watched('FAIL'), Notified('20200101T000000-000000')) == ('changed',)
 
 
 def test_without_a_new_session_there_is_nothing_new_of_its_criteria():
@@ -99,7 +99,7 @@ def test_inconclusive_nights_are_news_once_there_are_enough_of_them():
     assert found == [(), (), ('undecided',), (), (), ('undecided',), ()]
 
 
-def test_nights_that_decided_nothing_are_counted_together():
+def test_nights_without_a_valid_result_are_counted_together():
     watch = watched('INCONCLUSIVE', 'INCOMPLETE', 'INCONCLUSIVE')
     assert 'undecided' in events(watch, told(2))
 
@@ -130,13 +130,13 @@ def test_a_run_that_died_is_told_first():
 
 
 def test_the_subject_is_one_line_whatever_is_in_it():
-    subject = news(watched(), Told(), PATIENCE, ['first\nsecond\x1b[31m']).subject
+    subject = news(watched(), Notified(), PATIENCE, ['first\nsecond\x1b[31m']).subject
     assert subject == r'Seatrial site nightly: INCOMPLETE: first second\x1b[31m'
 
 
 def test_the_text_ends_with_the_screen():
     watch = watched('FAIL', report='/r/index.html')
-    text = news(watch, Told(), PATIENCE).text
+    text = news(watch, Notified(), PATIENCE).text
     assert text.splitlines()[-1].split() == ['report', '/r/index.html']
 
 
@@ -178,13 +178,13 @@ def test_the_screen_says_what_changed_since_the_night_before():
 
 def test_a_criterion_that_is_not_tested_any_more_is_not_said_to_pass():
     tables = [plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})]
-    watch = Watch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
     assert said(watch, 'changed') == [f'not tested any more: Check/{WHERE} write@1']
 
 
 def test_what_stands_alike_in_a_case_is_one_line():
     table = rows(FIRST, 'INCOMPLETE', {'Check': ('INCOMPLETE', {f'write@{n}': 'INCOMPLETE' for n in range(9)})})
-    watch = Watch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
     (line,) = said(watch, 'stands')
     what = f'INCOMPLETE Check/{WHERE} write@0, write@1, write@2 and 6 more, since 2026-11-20 01:00'
     assert line == f'{what}: write@0: because'
@@ -195,7 +195,7 @@ def test_what_fails_since_another_night_is_a_line_of_its_own():
         rows(FIRST + number * DAY, 'FAIL', {'Check': ('FAIL', {'write@1': 'FAIL', 'write@2': second})})
         for number, second in enumerate(['PASS', 'FAIL'])
     ]
-    watch = Watch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(pl.concat(tables), 'site', 'nightly'))
     assert said(watch, 'stands') == [
         f'FAIL Check/{WHERE} write@1, since 2026-11-20 01:00: because',
         f'FAIL Check/{WHERE} write@2, since 2026-11-21 01:00: because',
@@ -204,7 +204,7 @@ def test_what_fails_since_another_night_is_a_line_of_its_own():
 
 def test_a_long_list_is_cut_and_says_so():
     table = rows(FIRST, 'FAIL', {f'Check{n}': ('FAIL', {'write@1': 'FAIL'}) for n in range(SHOWN + 5)})
-    watch = Watch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
+    watch = TrialWatch('site', 'nightly', FIRST, nights(table, 'site', 'nightly'))
     assert (len(said(watch, 'stands')), said(watch, 'stands')[-1]) == (SHOWN + 1, 'and 5 more')
 
 
@@ -213,7 +213,7 @@ def test_a_long_list_is_cut_and_says_so():
     [
         (['FAIL', 'PASS', 'PASS'], '2 nights PASS'),
         (['PASS', 'PASS', 'FAIL'], '1 night FAIL, after 2 nights PASS'),
-        (['PASS', 'INVALID'], '1 night decided nothing'),
+        (['PASS', 'INVALID'], '1 night without a valid result'),
     ],
 )
 def test_the_screen_counts_nights_in_a_row(verdicts, streak):
@@ -266,7 +266,7 @@ def unlike(*verdicts):
         )
         for number, verdict in enumerate(verdicts)
     ]
-    return Watch('site', 'nightly', FIRST + 10 * DAY, nights(pl.concat(tables), 'site', 'nightly'))
+    return TrialWatch('site', 'nightly', FIRST + 10 * DAY, nights(pl.concat(tables), 'site', 'nightly'))
 
 
 def test_a_night_that_measured_with_other_things_says_so_first():
@@ -288,6 +288,6 @@ def test_another_kernel_alone_is_no_news():
     assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
 
 
-@pytest.mark.parametrize(('held', 'lines'), [(0, 1), (7, 0), (None, 0)])
-def test_nights_that_are_held_against_nothing_are_said_to_be_so(held, lines):
-    assert len(said(watched('PASS', held=held), 'held against')) == lines
+@pytest.mark.parametrize(('criteria', 'lines'), [(0, 1), (7, 0), (None, 0)])
+def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
+    assert len(said(watched('PASS', criteria=criteria), 'criteria')) == lines

@@ -17,20 +17,20 @@ from seatrial.report.nights import (
     MISSED,
     RUNNING,
     START_GRACE,
-    Change,
     Criterion,
+    Difference,
     Judged,
     Night,
     Unfinished,
-    change,
-    decided_nothing,
+    criteria_in,
+    difference,
     enforced_in,
-    held_in,
     in_a_row,
     nights,
     passed,
     runs,
     standings,
+    without_result,
 )
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
@@ -118,9 +118,9 @@ def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
-    known = {Criterion(f'Check/{WHERE}', 'L09-02 write over objects'): Judged(Verdict.FAIL, 'it falls')}
+    known = {Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
     past = nights(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), 'site', 'nightly', lambda _: known)
-    assert list(standings(past)[-1]) == [Criterion(f'Check/{WHERE}', 'L09-02 write over objects')]
+    assert list(standings(past)[-1]) == [Criterion(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
 
 
 def test_only_enforced_expectations_of_the_results_are_criteria():
@@ -153,7 +153,7 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
 
 
 @pytest.mark.parametrize('undecided', ['INCONCLUSIVE', 'INVALID', 'INCOMPLETE'])
-def test_a_night_that_cannot_decide_mends_nothing(undecided):
+def test_a_night_that_cannot_decide_fixes_nothing(undecided):
     found = standing('FAIL', undecided, undecided)
     assert (found.verdict, found.since, found.seen) == (Verdict.FAIL, FIRST, False)
 
@@ -202,18 +202,18 @@ def test_a_failing_criterion_fails_until_it_passes(verdicts):
 
 def test_no_change_is_no_change():
     past = standings(judged('FAIL', 'INCONCLUSIVE', 'FAIL'))
-    assert [change(before, after) for before, after in pairwise(past)] == [Change((), ())] * 2
+    assert [difference(before, after) for before, after in pairwise(past)] == [Difference((), ())] * 2
 
 
 def test_a_change_is_what_is_new_and_what_has_ended():
     first, second = standings(judged('FAIL', 'PASS'))
-    assert change(first, second) == Change((), (WRITE,))
-    assert change(second, first) == Change((WRITE,), ())
+    assert difference(first, second) == Difference((), (WRITE,))
+    assert difference(second, first) == Difference((WRITE,), ())
 
 
 def test_the_same_criterion_with_another_verdict_is_new():
     first, second = standings(judged('INVALID', 'FAIL'))
-    assert change(first, second) == Change((WRITE,), ())
+    assert difference(first, second) == Difference((WRITE,), ())
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_the_same_criterion_with_another_verdict_is_new():
 )
 def test_nights_in_a_row_are_counted_from_the_last(verdicts, well, nothing):
     past = judged(*verdicts)
-    assert (in_a_row(past, passed), in_a_row(past, decided_nothing)) == (well, nothing)
+    assert (in_a_row(past, passed), in_a_row(past, without_result)) == (well, nothing)
 
 
 DUE = [FIRST + number * DAY for number in range(3)]
@@ -283,7 +283,7 @@ def swept(began, **verdicts):
     worst = next((each for each in ('FAIL', 'INVALID') if each in verdicts.values()), 'PASS')
     points = pl.col('metric').str.split('@').list.get(1)
     return rows(began, worst, {'Nodes': (worst, metrics)}).with_columns(
-        axis=pl.lit('group'), operation=pl.lit('write'), point=points
+        axis=pl.lit('node'), operation=pl.lit('write'), point=points
     )
 
 
@@ -310,7 +310,7 @@ def test_the_worst_group_is_told_whichever_comes_first():
         assert told == Judged(Verdict.FAIL, f'{failed}: because')
 
 
-def test_what_a_session_was_held_against_is_counted():
+def test_the_criteria_of_a_session_are_counted():
     criterion = {'id': 'L', 'subject': 's', 'relation': {'verdict': HOLDS, 'sentence': ''}}
     cases = [
         {'case': {'name': 'A'}, 'references': [{}, {}], 'isolation': None, 'expectations': []},
@@ -322,7 +322,7 @@ def test_what_a_session_was_held_against_is_counted():
             'expectations': [{**criterion, 'enforced': False}],
         },
     ]
-    assert held_in({'cases': cases, 'relations': []}) == 4
-    assert held_in({'cases': cases[2:], 'relations': []}) == 0
+    assert criteria_in({'cases': cases, 'relations': []}) == 4
+    assert criteria_in({'cases': cases[2:], 'relations': []}) == 0
     with pytest.raises(KeyError):
-        held_in({'verdict': 'PASS'})
+        criteria_in({'verdict': 'PASS'})

@@ -9,8 +9,8 @@ import pytest
 
 from nights import plain, rows
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import Watch
-from seatrial.report.nights import DONE, MISSED, Run, nights
+from seatrial.report.news import TrialWatch
+from seatrial.report.nights import DONE, MISSED, DueRun, nights
 from seatrial.report.openmetrics import openmetrics
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
@@ -23,7 +23,7 @@ SAMPLE = re.compile(
 
 
 def watched(*tables, **others):
-    return Watch('site', 'nightly', FIRST + DAY, nights(pl.concat(tables), 'site', 'nightly'), **others)
+    return TrialWatch('site', 'nightly', FIRST + DAY, nights(pl.concat(tables), 'site', 'nightly'), **others)
 
 
 def samples(watch):
@@ -51,7 +51,7 @@ def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported():
 
 
 def test_what_never_was_has_no_time():
-    found = samples(Watch('site', 'nightly', FIRST, []))
+    found = samples(TrialWatch('site', 'nightly', FIRST, []))
     assert not any('timestamp' in name for name, _ in found)
     assert found['seatrial_last_verdict', 'INCOMPLETE'] == 1
 
@@ -65,7 +65,7 @@ def test_exactly_one_verdict_is_the_last(verdict):
 
 
 def test_a_missed_run_is_the_last_verdict():
-    found = samples(watched(plain(FIRST, 'PASS'), runs=[Run(FIRST, DONE), Run(FIRST + DAY, MISSED)]))
+    found = samples(watched(plain(FIRST, 'PASS'), runs=[DueRun(FIRST, DONE), DueRun(FIRST + DAY, MISSED)]))
     assert (found['seatrial_last_verdict', 'PASS'], found['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
     assert found['seatrial_missed_runs', ''] == 1
 
@@ -100,7 +100,7 @@ def test_every_figure_is_documented(repository):
     assert [name for name, _ in found if not re.search(rf'^\| `{name}[`{{]', documentation, re.MULTILINE)] == []
 
 
-def test_what_the_last_session_was_held_against_is_counted_where_it_is_known():
-    assert samples(watched(plain(FIRST, 'PASS'), held=0))['seatrial_judged_criteria', ''] == 0
-    assert samples(watched(plain(FIRST, 'PASS'), held=7))['seatrial_judged_criteria', ''] == 7
+def test_the_criteria_of_the_last_session_are_counted_where_they_are_known():
+    assert samples(watched(plain(FIRST, 'PASS'), criteria=0))['seatrial_judged_criteria', ''] == 0
+    assert samples(watched(plain(FIRST, 'PASS'), criteria=7))['seatrial_judged_criteria', ''] == 7
     assert ('seatrial_judged_criteria', '') not in samples(watched(plain(FIRST, 'PASS')))

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.model.units import MIB
+from seatrial.report.figures import Unit
 from seatrial.report.scale import LOG_BEYOND, Scale, Tick, apart, log_ticks, nice_ticks, round_values, scale_of
 
 rates = st.floats(1e-3, 1e8)
@@ -88,3 +90,14 @@ def test_labels_stand_clear_of_each_other_and_inside(given):
 
 def test_ticks_are_labelled_as_asked():
     assert [tick.label for tick in Scale(0.0, 10.0, False, 0.0, 100.0).ticks(4, str)] == ['0.0', '5.0', '10.0']
+
+
+@pytest.mark.parametrize(
+    ('means', 'labels'),
+    [([300.0], ['0', '100', '200', '300']), ([1.0, 1000.0], ['1.00', '10.0', '100', '1000'])],
+    ids=['linear', 'logarithmic'],
+)
+def test_ticks_are_round_in_the_unit_and_lie_where_their_values_do(means, labels):
+    scale = scale_of([mean * MIB for mean in means], [], 0.0, 100.0, Unit('MiB/s'))
+    assert [tick.label for tick in scale.ticks()] == labels
+    assert [tick.at for tick in scale.ticks()] == [scale(float(label) * MIB) for label in labels]

@@ -16,7 +16,7 @@ GONE = TargetRow('OST', 2, 'scratch-OST0002', False, fault='does not answer')
 
 @pytest.fixture
 def case(make):
-    """A case with these looks at its file system."""
+    """A case that has seen its file system so."""
 
     def made(before, after, targets=(), started=1000.0, **target):
         plan = make.plan(**target)
@@ -85,7 +85,7 @@ def test_the_page_shows_them(make, case):
     session = make.session(one)
     html = page(session)
     assert '1 setting changed while the session ran' in html and '&lt;ro&gt;' in html and '<ro>' not in html
-    assert '3 targets, 2 to be looked at' in html and 'the site has 4 OSTs, and 3 are seen' in html
+    assert '3 targets, 2 with remarks' in html and 'the site has 4 OSTs, and 3 are seen' in html
 
 
 def test_the_page_names_what_could_not_be_there(make):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.model.namespace import TREE, Trees
+from builders import SIZE
 from seatrial.model.telemetry import (
     AFTER,
     BEFORE,
@@ -24,12 +24,14 @@ from seatrial.model.telemetry import (
     Telemetry,
     Watch,
 )
-from seatrial.model.tree import MetadataTree
-from seatrial.model.units import MIB
+from seatrial.model.units import BINARY, DECIMAL, MIB
 from seatrial.report.page import page
-from seatrial.report.timeline import STEPS_MOST, WIDE, timeline, why_none
+from seatrial.report.timeline import MAX_STEPS, PAPERS, timeline, why_none
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 BEGIN = 1795230450.0
+WIDE = PAPERS['wide']
 WATCH = Watch(BEGIN, 'node1', 'block device sda of the whole machine', '', 1.0)
 
 
@@ -49,10 +51,9 @@ def case(make):
     plan = make.plan()
     records = make.records(plan, make.even_rates(plan))
     samples = []
-    for i, (operation, stage) in enumerate([('write', 'warmup'), ('write', 'measured'), ('read', 'measured')]):
-        sample = make.sample(plan, plan.points[0].label, operation, 0, 10.0, stage)
-        measurement = sample.measurement._replace(seconds=10.0)
-        samples.append(sample._replace(started=BEGIN + 10 * i, elapsed_s=10.0, measurement=measurement))
+    for i, (phase, stage) in enumerate([('write', 'warmup'), ('write', 'measured'), ('read', 'measured')]):
+        sample = make.sample(plan, plan.points[0].label, phase, 0, {phase: 2 * SIZE / 10.0}, stage)
+        samples.append(sample._replace(started=BEGIN + 10 * i, elapsed_s=10.0))
     return make.case(plan, records._replace(samples=samples))
 
 
@@ -62,12 +63,12 @@ def page_of(make):
     return lambda case, telemetry: page(make.session(replace(case, telemetry=telemetry)))
 
 
-def drawn(case, telemetry):
-    return timeline(replace(case, telemetry=telemetry))
+def drawn(case, telemetry, system=BINARY):
+    return timeline(replace(case, telemetry=telemetry), system)
 
 
 def test_a_case_without_telemetry_has_none_and_says_so(case):
-    assert timeline(case) is None and 'kept no telemetry' in why_none(case)
+    assert timeline(case, BINARY) is None and 'kept no telemetry' in why_none(case)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_a_line_is_broken_where_nothing_is_known(case):
     assert len(drawn(case, telemetry).drawings['wide'].lines['read']) == 2
 
 
-def test_every_launch_has_a_band_on_the_lane_of_its_operation(case):
+def test_every_launch_has_a_band_on_the_lane_of_its_phase(case):
     drawing = drawn(case, counted([100.0] * 30)).drawings['wide']
     write, read = drawing.lanes
     assert (write.label, read.label) == ('write', 'read') and write.at < read.at
@@ -119,8 +120,7 @@ def test_a_stall_is_marked_and_named_in_words(case):
     found = drawn(case, counted([100.0] * 23 + [0.0] * 3 + [100.0] * 4))
     (sentence,) = found.pauses
     assert sentence == (
-        'Stall of 3.00 s, 23 s after the beginning, in read@2objects, repetition 1: '
-        '0 MiB/s moved, where it was 100 MiB/s as a rule.'
+        'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved; usual is 100 MiB/s.'
     )
     (block,) = found.drawings['wide'].blocks
     assert (block.kind, block.number) == ('stall', '1')
@@ -129,12 +129,21 @@ def test_a_stall_is_marked_and_named_in_words(case):
     assert '1 stall and 0 gaps' in found.words
 
 
+def test_a_site_that_shows_decimal_units_has_them_on_the_axis(case):
+    found = drawn(case, counted([100.0] * 30), DECIMAL)
+    assert (found.unit.name, found.drawings['wide'].y_label, found.drawings['wide'].y_ticks[-1].label) == (
+        'MB/s',
+        'MB/s',
+        '100',
+    )
+
+
 def test_a_gap_is_told_from_a_stall(case):
     telemetry = counted([100.0] * 30)
     found = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
     assert [block.kind for block in found.drawings['wide'].blocks] == ['gap']
     assert found.pauses == [
-        'Gap of 5.00 s, 22 s after the beginning, in read@2objects, repetition 1: the counters did not answer.'
+        'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters did not answer.'
     ]
 
 
@@ -142,22 +151,22 @@ def test_a_launch_that_failed_says_so(case):
     failed = [sample._replace(measurement=None) for sample in case.records.samples]
     case = replace(case, records=case.records._replace(samples=failed))
     (sentence,) = drawn(case, counted([100.0] * 23 + [0.0] * 3 + [100.0] * 4)).pauses
-    assert 'in read@2objects, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
+    assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.integers(STEPS_MOST + 1, 5 * STEPS_MOST), st.integers(1, 997))
+@settings(max_examples=20)
+@given(st.integers(MAX_STEPS + 1, 5 * MAX_STEPS), st.integers(1, 997))
 def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
     plan = make.plan()
     rates = [float(i * factor % 211) for i in range(number)]
     evidence = replace(make.case(plan, make.records(plan, make.even_rates(plan))), telemetry=counted(rates))
-    found = timeline(evidence)
+    found = timeline(evidence, BINARY)
     (stroke,) = found.drawings['wide'].lines['read']
-    assert len(stroke) == 2 * STEPS_MOST and found.step_s == pytest.approx(number / STEPS_MOST)
+    assert len(stroke) == 2 * MAX_STEPS and found.step_s == pytest.approx(number / MAX_STEPS)
     bottom = WIDE.height - WIDE.bottom
     areas = [(other[0] - one[0]) * (bottom - one[1]) for one, other in zip(stroke[::2], stroke[1::2], strict=True)]
     means = [bottom - y for _, y in stroke[::2]]
-    assert sum(areas) / (stroke[-1][0] - stroke[0][0]) == pytest.approx(sum(means) / STEPS_MOST)
+    assert sum(areas) / (stroke[-1][0] - stroke[0][0]) == pytest.approx(sum(means) / MAX_STEPS)
 
 
 @pytest.mark.parametrize(
@@ -167,16 +176,16 @@ def test_the_axis_of_time_has_a_unit_that_fits(make, seconds, unit, last):
     plan = make.plan()
     records = make.records(plan, make.even_rates(plan))._replace(samples=[])
     evidence = replace(make.case(plan, records), telemetry=counted([1.0] * seconds))
-    drawing = timeline(evidence).drawings['wide']
+    drawing = timeline(evidence, BINARY).drawings['wide']
     assert drawing.x_label.startswith(unit)
     assert 0 < float([tick.label for tick in drawing.x_ticks if tick.label][-1]) <= last
 
 
-def test_names_share_one_lane_and_have_no_stalls(make):
-    plan = make.plan(pattern=TREE, sweep=Trees((('shared', MetadataTree(files_per_directory=1000)),), scales=True))
+def test_launches_of_metadata_share_one_lane_and_have_no_stalls(make):
+    plan = make.plan('Check', metadata_tree(files_per_directory=1000, scales=True), Sweep('tree', (('shared', {}),)))
     records = make.records(plan, make.tree_rates(plan))
     evidence = replace(make.case(plan, records), telemetry=counted([0.0, 50.0] * 10))
-    found = timeline(evidence)
+    found = timeline(evidence, BINARY)
     assert [lane.label for lane in found.drawings['wide'].lanes] == ['launches']
     assert not found.flows and not found.pauses
 
@@ -200,11 +209,11 @@ def test_the_caption_says_whose_traffic_it_is_and_the_table_says_it_without_the_
     html = page_of(case, counted([100.0] * 30))
     assert 'Counted on node1 alone: block device sda of the whole machine; whatever else' in html
     table = html.partition('<table class="counted">')[2].partition('</table>')[0]
-    assert re.search(r'read@2objects</th><td class="n">1</td><td class="n">1</td><td class="n">100</td>', table)
+    assert re.search(r'read@2MiB</th><td class="n">1</td><td class="n">1</td><td class="n">100</td>', table)
 
 
-def test_torn_lines_are_said(case, page_of):
-    assert '2 lines of the telemetry cut short or foreign' in page_of(case, counted([1.0] * 5, torn=2))
+def test_truncated_lines_are_said(case, page_of):
+    assert '2 lines of the telemetry cut short or foreign' in page_of(case, counted([1.0] * 5, truncated=2))
 
 
 def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(case, page_of):

@@ -3,8 +3,8 @@
 import random
 
 from builders import MFWA, moved, plan_of, records_of
-from seatrial.filesystem.lustre_targets import FLAGS
-from seatrial.model.layout import Layout
+from seatrial.filesystem.lustre.layout import striped
+from seatrial.filesystem.lustre.targets import FLAGS
 from seatrial.model.metric import NodeTime, TaskTime
 from seatrial.model.point import Allocation
 from seatrial.model.record import FLASH, Finding, TargetRow
@@ -65,7 +65,7 @@ def test_a_node_sweep_compares_each_phase_together_and_in_groups():
 
 
 def of_osts(count=4, figures=6 * [100.0], **start):
-    pinned = tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(count))
+    pinned = tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count))
     points = tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned)))
     plan = plan_of(axis=AXES['ost'], points=points)
     return plan, records_of(plan, figures, **start)

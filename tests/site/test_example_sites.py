@@ -14,12 +14,12 @@ import pytest
 import yaml
 
 from module_systems import login
+from seatrial.filesystem.lustre.layout import Component, LustreLayout
 from seatrial.site.load import load
 from seatrial.site.model import (
     EngineEntry,
     FileSystem,
     LauncherEntry,
-    LayoutEntry,
     LimitsEntry,
     Partition,
     ScheduleEntry,
@@ -39,13 +39,12 @@ ENTRIES = (
     EngineEntry,
     FileSystem,
     LimitsEntry,
-    LayoutEntry,
     Partition,
     LauncherEntry,
     Trial,
     ScheduleEntry,
 )
-KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields})
+KEYS = sorted({key for entry in ENTRIES for key in entry.model_fields} | {*LustreLayout._fields, *Component._fields})
 
 
 def keys_in(value: Any) -> set[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.references import CONTRACT
@@ -326,7 +326,6 @@ def below(value, depth):
                 yield (key, *path), leaf
 
 
-@settings(max_examples=300, deadline=None)
 @given(changed_documents())
 def test_whatever_is_done_to_the_file_every_reference_in_it_is_judged_or_a_problem_is_said(
     tmp_path_factory, document
@@ -346,7 +345,6 @@ def test_whatever_is_done_to_the_file_every_reference_in_it_is_judged_or_a_probl
     assert seen == leaves(yaml.safe_load(file.read_text()))
 
 
-@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_whatever_is_done_to_the_text_there_are_references_or_problems(tmp_path_factory, data):
     start = data.draw(st.integers(0, len(FILE)))

@@ -1,6 +1,7 @@
 import pytest
 
-from seatrial.site.error import SHOWN_PROBLEMS, SiteError, choice, key_path, printable, problem, show
+from seatrial.model.shown import choice, key_path, printable, show
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 
 
 def test_a_problem_names_file_key_what_and_mend() -> None:
@@ -32,7 +33,8 @@ def test_a_key_path_quotes_odd_keys(keys: list[str | int], path: str) -> None:
         (None, 'nothing'),
         (True, 'true'),
         (-2, '-2'),
-        ([], 'a list'),
+        ([], 'an empty list'),
+        ([1], 'a list'),
         ({}, 'a mapping'),
         ('two\nlines', r"'two\nlines'"),
         ('x' * 1000, "'" + 'x' * 60 + "...'"),
@@ -68,7 +70,7 @@ def test_without_any_known_word_it_says_so() -> None:
 def test_a_flood_of_problems_is_cut() -> None:
     error = SiteError([str(number) for number in range(1000)])
     assert len(error.problems) == SHOWN_PROBLEMS
-    assert error.problems[-1] == 'there are more problems; mend these first'
+    assert error.problems[-1] == 'there are more problems; correct these first'
 
 
 def test_as_many_problems_as_are_shown_are_not_cut() -> None:

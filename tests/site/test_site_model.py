@@ -2,15 +2,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from seatrial.model.workload import Geometry
 
-from seatrial.filesystem.catalogue import TYPES
-from seatrial.model.layout import Component, Layout
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.model.workload import Geometry
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import RECOVERY_LIMIT_S, Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Overrides, Site, lies_in, parse_duration
 
 Build = Callable[..., Site]
 
@@ -147,7 +147,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'path': '/scratch/trials',
         'storage_system': 'tide',
         'limits': Limits(4 * GIB, 1000),
-        'layout': Layout('wide', -1, MIB, None),
+        'layout': striped('wide', ALL, MIB),
         'mount': '/scratch',
         'records_on_target': False,
         'drop_caches': True,
@@ -207,10 +207,6 @@ def test_the_recovery_limit_comes_from_the_type(site_with: Build, name: str, sec
 def test_a_recovery_limit_of_zero_is_taken_as_it_is(site_with: Build) -> None:
     target = site_with('limits:', 'recovery_limit: 0\n    limits:').target('scratch', 'default')
     assert target.recovery_limit_s == 0.0
-
-
-def test_every_type_that_has_a_driver_has_a_recovery_limit() -> None:
-    assert set(RECOVERY_LIMIT_S) == set(TYPES)
 
 
 def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:
@@ -336,13 +332,11 @@ def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> Non
         mirrors: 2
         mdt_index: 0"""
     layout = site_with('{stripe_count: -1, stripe_size: 1MiB}', f'\n        {keys}').target('scratch', 'wide').layout
-    assert layout == Layout(
+    assert layout == progressive(
         'wide',
-        components=(
-            Component(64 * KIB, on_mdt=True),
-            Component(GIB, stripe_count=1, pool='flash'),
-            Component(None, stripe_count=-1, stripe_size=4 * MIB),
-        ),
+        {'end': 64 * KIB, 'on_mdt': True},
+        {'end': GIB, 'stripe_count': 1, 'pool': 'flash'},
+        {'stripe_count': ALL, 'stripe_size': 4 * MIB},
         mirrors=2,
         mdt_index=0,
     )

@@ -1,14 +1,14 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-
 from seatrial.model.namespace import Trees, expand_trees
-from seatrial.model.plan import Sizing
 from seatrial.model.tree import MetadataTree, entries
-from seatrial.model.units import GIB, KIB, MIB
 from seatrial.model.workload import Geometry, Sweep, expand, left_out, powers_of_two, resized
+
+from seatrial.model.plan import Sizing
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.profile import PROFILES, Profile
 
 TRANSFER_SIZES = Sweep('transfer_size', powers_of_two(KIB, 4 * MIB), 2 * GIB)
@@ -125,14 +125,12 @@ def test_pinned_bytes_that_do_not_divide_are_an_error() -> None:
         PROFILES['smoke'].sizing(TRANSFER_SIZES, MIB)
 
 
-@settings(deadline=None)
 @given(sweeps, st.sampled_from(list(PROFILES.values())))
 def test_no_value_of_a_sweep_is_lost_to_the_size(sweep: Sweep, profile: Profile) -> None:
     sizing = profile.sizing(sweep)
     assert left_out(sweep, ALONE, sizing.first) == []
 
 
-@settings(deadline=None)
 @given(sweeps, st.sampled_from(['smoke', 'nightly', 'acceptance']), st.integers(1, 50))
 def test_every_multiple_of_the_granule_fits_every_point(sweep: Sweep, name: str, times: int) -> None:
     sizing = PROFILES[name].sizing(sweep)
@@ -141,7 +139,6 @@ def test_every_multiple_of_the_granule_fits_every_point(sweep: Sweep, name: str,
         assert other.objects * other.transfer_size == times * sizing.granule
 
 
-@settings(deadline=None)
 @given(sweeps, st.sampled_from(list(PROFILES.values())))
 def test_the_first_bytes_are_a_multiple_of_the_granule(sweep: Sweep, profile: Profile) -> None:
     sizing = profile.sizing(sweep)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
@@ -49,7 +49,7 @@ def check_outcome(folder: Path, raw: bytes) -> None:
         assert 1 <= len(error.problems) <= SHOWN_PROBLEMS
         for line in error.problems:
             assert line.isprintable()
-            assert line.startswith('trial.yaml: ') or line == 'there are more problems; mend these first'
+            assert line.startswith('trial.yaml: ') or line == 'there are more problems; correct these first'
         return
     for profile in PROFILES:
         cases = site.cases('SharedFile', 'access', profile)
@@ -105,25 +105,21 @@ def changed_texts(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(deadline=None)
 @given(document=changed_documents())
 def test_any_change_of_the_values_gives_a_site_or_problems(example: Path, document: Any) -> None:
     check_outcome(example, yaml.dump(document, allow_unicode=True).encode('utf-8', 'surrogatepass'))
 
 
-@settings(deadline=None)
 @given(text=changed_texts())
 def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: str) -> None:
     check_outcome(example, text.encode('utf-8', 'surrogatepass'))
 
 
-@settings(deadline=None)
 @given(text=st.text(st.characters(codec='utf-8')))
 def test_any_text_gives_problems(example: Path, text: str) -> None:
     check_outcome(example, text.encode())
 
 
-@settings(deadline=None)
 @given(raw=st.binary())
 def test_any_bytes_give_problems(example: Path, raw: bytes) -> None:
     check_outcome(example, raw)

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.site.error import SiteError
@@ -164,7 +164,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         read(tmp_path / 'f.yaml')
 
 
-@settings(deadline=None)
 @given(st.text() | st.text('[]{}:,-?!&*|>\'"%@#\\ \n\tab01x'))
 def test_any_text_is_a_value_or_problems(text: str) -> None:
     try:

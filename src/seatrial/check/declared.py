@@ -3,14 +3,14 @@
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from seatrial.judge.expectations import Expectation, OfPair, Shape
 from seatrial.model.point import Axis, Point
-from seatrial.workload.registry import fault_of, form_fault, metrics_at
+from seatrial.workload.registry import fault_of, form_fault, kind_of, metrics_at
 from seatrial.workload.sweep import AXES, Sweep, examples, sweep_fault
 
 
@@ -122,8 +122,24 @@ def _fault(workload: Point, sweep: Sweep) -> str | None:
         return f'sweep: {impossible}'
     if AXES[sweep.axis].equals == 'node' and workload.tasks:
         return 'workload.tasks: a sweep over nodes has as many as the nodes hold; leave it out'
-    faults = ((point.label, fault_of(point)) for point in examples(sweep, workload))
-    return next((f'workload.{fault}{f" ({label})" if label else ""}' for label, fault in faults if fault), None)
+    points = examples(sweep, workload)
+    for point in points:
+        fault = fault_of(point)
+        if fault:
+            return f'workload.{fault}{f" ({point.label})" if point.label else ""}'
+    return _prepared_fault(points, AXES[sweep.axis])
+
+
+def _prepared_fault(points: Sequence[Point], axis: Axis) -> str | None:
+    """Why what is only read cannot be prepared once for all points; None where it can, or nothing is prepared."""
+    kind = kind_of(points[0].kind)
+    if not kind.moves_data or not kind.preparations(points):
+        return None
+    if axis.equals or len({(kind.files(point), point.layout) for point in points}) > 1:
+        return (
+            f'workload.operations: in a sweep over {axis.plural} each point reads files of its own; write them first'
+        )
+    return None
 
 
 def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:

@@ -9,7 +9,7 @@ from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
 from seatrial.engine.registry import by_name
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.registry import by_type
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
@@ -51,7 +51,7 @@ class ResolvedCase:
     """A case with all that site, profile and check give it, resolved once.
 
     points:   as they are launched first, thinned out by the profile, with everything in full
-    left_out: labels of the values of the sweep that give no point here
+    left_out: labels of the values of the sweep that have no room in the allocation, or too few targets
     """
 
     case: Case
@@ -66,28 +66,31 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     """The case as this session would measure it. Raises Unplannable."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
-    share, where = overrides.share(declared.workload), _where(session, declared, case)
+    share = overrides.share(declared.workload)
+    asked = labels(
+        narrowed(declared.sweep, overrides.applied(declared.workload), None), _where(session, declared, case)
+    )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
     fitting = [point for point in placed if kind.fits(point, effort, share)]
     if not fitting:
         largest = session.site.allocation(case, overrides)
-        values = ', '.join(labels(declared.sweep, where)) or declared.axis.plural
+        values = ', '.join(asked) or declared.axis.plural
         raise Unplannable(
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
     wanted = subsample(fitting, 0 if declared.axis.equals else session.profile.points)
-    fault = next((fault for point in wanted if (fault := fault_of(point))), None)
-    if fault:
-        raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:
         key = 'bytes_per_task' if share else "the source's size"
         raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
-    fit = {point.label for point in fitting}
-    lost = tuple(label for label in labels(declared.sweep, where) if label not in fit)
+    there = {point.label for point in placed}
+    lost = tuple(label for label in asked if label not in there)
     points = tuple(resized(wanted, sizing.first))
+    fault = next((fault for point in points if (fault := fault_of(point))), None)
+    if fault:
+        raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
     return ResolvedCase(case, declared, overrides, points, sizing, lost)
 
 
@@ -102,10 +105,8 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
     """The targets of the site that a sweep over targets or layouts must know of."""
-    entry, driver = (
-        session.site.file_system(case.file_system),
-        by_type(session.site.file_system(case.file_system).type),
-    )
+    entry = session.site.file_system(case.file_system)
+    driver = by_type(entry.type)
     if declared.axis.equals in ('OST', 'MDT'):
         numbers = entry.numbers(declared.axis.equals) or ()
         return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
@@ -126,6 +127,9 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         return ''
     if by_type(entry.type).no_layout:
         return by_type(entry.type).no_layout
+    foreign = next((each.type for each in own_layouts if each.type not in ('', entry.type)), '')
+    if foreign:
+        return f'no layout: those of this check are of {foreign}'
     if case.layout != DEFAULT_LAYOUT:
         return f"it sets layouts of its own; it is measured once, under '{DEFAULT_LAYOUT}'"
     if not equals:

@@ -17,8 +17,8 @@ from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import engines_called
-from seatrial.filesystem.catalogue import by_type
-from seatrial.filesystem.mounts import mount_of, type_fault
+from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
@@ -191,11 +191,12 @@ def _file_system(site: Site, name: str) -> Row:
             label,
             f'{entry.path} {"is made by the first run" if inside else "is not there; make or mount it"}',
         )
-    fault = type_fault(entry.type, mount_of(os.path.realpath(entry.path)))
+    driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
+    fault = driver.type_fault(mount)
     if fault is not None:
         return False, label, f'{entry.path}: {fault}'
     try:
-        capacity = by_type(entry.type).capacity(entry.path)
+        capacity = driver.capacity(entry.path)
     except OSError as error:
         return False, label, f'{entry.path}: {error.strerror}'
     if not os.access(entry.path, os.W_OK | os.X_OK):
@@ -213,6 +214,9 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     rows: list[Row] = [_file_system(site, name), (None, '', f'the driver of {entry.type}: {tried}')]
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
     if unresponsive(entry.path) is None and Path(entry.path).is_dir():
+        mount = mount_of(os.path.realpath(entry.path))
+        if mount and (better := type_of(mount)) not in (None, entry.type):
+            rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
     return rows

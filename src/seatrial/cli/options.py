@@ -16,9 +16,10 @@ from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
 from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
+from seatrial.model.shown import choice
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
-from seatrial.site.error import SiteError, choice, problem
+from seatrial.site.error import SiteError, problem
 from seatrial.site.load import load as load_site
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site

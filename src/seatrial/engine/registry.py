@@ -6,6 +6,7 @@ from seatrial.engine.base import Engine
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.ior import Ior
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
@@ -13,7 +14,7 @@ from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
 from seatrial.workload.registry import fault_of
 
-ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioFiles(), Dd(), PosixOps())
+ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))

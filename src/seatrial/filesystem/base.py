@@ -3,14 +3,24 @@
 Nothing here may hang: whatever asks a file system that may be dead asks through model/ask.py, with a deadline.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
+from seatrial.filesystem.mounts import Mount
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
+from seatrial.model.shown import key_path
 from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0
 AS_IT_IS = Layout()
+
+
+class LayoutError(ValueError):
+    """Settings that are no layout of the type: the keys of what is wrong, and a sentence with the remedy."""
+
+    def __init__(self, keys: Sequence[Union[str, int]], sentence: str) -> None:
+        self.keys, self.sentence = tuple(keys), sentence
+        super().__init__(': '.join(part for part in (key_path(keys), sentence) if part))
 
 
 class Capacity(NamedTuple):
@@ -61,17 +71,41 @@ class Meter(NamedTuple):
 
 
 class FileSystem:
-    """The interface of a type. It has no state but its name; each method says what it does on a type that lacks it.
+    """The interface of a type. It has no state; each method says what it does on a type that lacks it.
 
-    tried:     where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'); empty is untried
-    no_layout: why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
+    name:            as a site writes it
+    kernel_types:    what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory
+    recovery_limit_s: seconds for which a healthy failover may block I/O; recovery_source: where that is written
+    can:             what the driver does beyond capacity, quota and settings, for docs/file-systems.md
+    tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
+                     untried
+    sources:         what the driver was written from
+    no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
     """
 
+    name = ''
+    kernel_types: Tuple[str, ...] = ()
+    recovery_limit_s = 0.0
+    recovery_source = ''
+    can: Tuple[str, ...] = ()
     tried = ''
+    tried_on = ''
+    sources = ''
     no_layout = 'no layout: this type has none that a user could set'
 
-    def __init__(self, type: str) -> None:
-        self.type = type
+    def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
+        """Why what is mounted cannot be a file system of this type, as a sentence, or None."""
+        if mount is not None and mount.type in self.kernel_types:
+            return None
+        what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
+        return f'the site says type {self.name}, but {what}'
+
+    def same_source(self, one: str, other: str) -> bool:
+        """Whether two mounts with these sources have one storage: a device, a server, a file system.
+
+        tmpfs and its like all have one source, which names nothing.
+        """
+        return one == other and (one.startswith('/') or ':' in one)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """Free bytes and inodes, before the quota; less, where so many files of a layout find less. OSError."""
@@ -119,22 +153,32 @@ class FileSystem:
         """
         raise NotImplementedError
 
-    def layout_fault(self, layout: Layout, path: str = '') -> Optional[str]:
-        """Why the layout cannot be set and proved here, as a sentence, or None. Asked before anything is written.
+    def layout(self, name: str, settings: Any) -> Layout:
+        """The layout that a site writes with these settings. Raises LayoutError."""
+        raise LayoutError([], f'no layout can be set on {self.name}; take it out')
 
-        path: a directory of the file system, where its targets and pools are to be looked at; '' looks at nothing.
-        """
+    def pinned(self, kind: str, number: int) -> Layout:
+        """The layout that puts files on one target alone; kind: 'OST' or 'MDT'. Its name is that of the target."""
+        raise ValueError(self.no_layout)
+
+    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
+        """The layout that spreads each file over exactly these data targets, in the stripes of another layout."""
+        raise ValueError(self.no_layout)
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        """Why the layout cannot be set and proved on this directory, as a sentence, or None. Nothing is written."""
         if layout.is_default:
             return None
-        return f"the layout '{layout.name}' cannot be set on a file system of type {self.type}: {self.no_layout}"
+        why = self.no_layout or f'it is one of {layout.type}'
+        return f"the layout '{layout.name}' cannot be set on a file system of type {self.name}: {why}"
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Give an empty directory the layout that new files in it are to have. What went wrong, or None."""
-        return self.layout_fault(layout)
+        return self.layout_fault(layout, directory)
 
     def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
         """How the layout that the file has differs from the one that was asked for, both said; or None."""
-        return self.layout_fault(layout)
+        return self.layout_fault(layout, file)
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """The OSTs that the end of a file of this size may lie on; None where all of them, () if it is not known."""
@@ -146,7 +190,7 @@ class FileSystem:
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
         """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""
-        return self.layout_fault(layout)
+        return self.layout_fault(layout, file)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do of what Seatrial makes use of. Never raises."""
@@ -158,7 +202,7 @@ class FileSystem:
 
         By permission alone: that the site allows it is the caller's to know, since it may concern the whole node.
         """
-        return Cold('', f'it is not known how a client of type {self.type} empties its caches')
+        return Cold('', f'it is not known how a client of type {self.name} empties its caches')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
         """Empty what this node has cached of the files under the path; what is not yet written is written first.
@@ -189,11 +233,11 @@ class FileSystem:
 
     def meter(self, path: str) -> Meter:
         """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""
-        return no_meter(f'it is not known what a client of type {self.type} counts')
+        return no_meter(f'it is not known what a client of type {self.name} counts')
 
     def rpc_sizes(self, path: str, when: str) -> RpcSizes:
         """How large all requests of this node have been so far; when: 'before' or 'after' the case. Never raises."""
-        return RpcSizes(when, (), f'a client of type {self.type} shows no sizes of its requests')
+        return RpcSizes(when, (), f'a client of type {self.name} shows no sizes of its requests')
 
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
         """What servers count of a Slurm job, by the output of a site's command; and why that is not understood."""

@@ -9,16 +9,21 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Posix, kernel_cold
+from seatrial.filesystem.posix import Mounted, kernel_cold
 from seatrial.filesystem.settings import unknown
 
 CLIENTS = '/proc/fs/beegfs/*/config'
 
 
-class BeeGfs(Posix):
+class BeeGfs(Mounted):
     """A mount of type beegfs."""
 
-    tried = ''
+    name = 'beegfs'
+    kernel_types = ('beegfs', 'beegfs_nodev', 'fuse.beegfs')
+    recovery_limit_s = 300.0
+    recovery_source = 'above the 180 s of sysTargetOfflineTimeoutSecs'
+    can = ('cold reads',)
+    sources = 'its public documentation'
     no_layout = 'no layout: this driver does not set the stripe patterns of BeeGFS'
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:

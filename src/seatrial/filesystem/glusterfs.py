@@ -15,7 +15,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.base import EMPTYING_S, Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Posix, kernel_cold, look
+from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
 from seatrial.model.ask import ask
 from seatrial.model.telemetry import READ, WRITTEN
@@ -49,9 +49,16 @@ class Connection(NamedTuple):
     received: int
 
 
-class GlusterFS(Posix):
+class GlusterFS(Mounted):
     """The FUSE client; the layout of a volume is its distribution over bricks, which only its administrator sets."""
 
+    name = 'glusterfs'
+    kernel_types = ('fuse.glusterfs', 'glusterfs')
+    recovery_limit_s = 300.0
+    recovery_source = 'above the 42 s of network.ping-timeout'
+    can = ('cold reads', 'traffic', 'proof of cold reads')
+    tried_on = '2026-11-21'
+    sources = 'the client 10.3 and its sources'
     tried = 'GlusterFS 10.3, Linux 6.18, one node, distributed over four bricks (ci/lab-gluster)'
     no_layout = 'no layout: a volume places each file by the hash of its name, for all users alike'
 

@@ -9,7 +9,7 @@ from typing import Dict
 
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Posix
+from seatrial.filesystem.posix import Mounted
 from seatrial.filesystem.settings import unknown
 from seatrial.model.ask import ask
 
@@ -20,10 +20,14 @@ PACKAGE_QUERIES = (
 )
 
 
-class Gpfs(Posix):
+class Gpfs(Mounted):
     """A mount of type gpfs."""
 
-    tried = ''
+    name = 'gpfs'
+    kernel_types = ('gpfs',)
+    recovery_limit_s = 300.0
+    recovery_source = 'chosen as for the other network types'
+    sources = "IBM's public documentation"
     no_layout = 'no layout: policies of the file system place files in storage pools, and its administrator sets them'
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:

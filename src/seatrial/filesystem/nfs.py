@@ -10,7 +10,7 @@ from typing import Dict, Optional
 
 from seatrial.filesystem.base import Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Posix, kernel_cold, look
+from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import read_settings
 from seatrial.model.telemetry import READ, WRITTEN
 
@@ -20,11 +20,20 @@ SERVER_WRITTEN = 5  # the next: what WRITE calls sent to it
 RPC_SETTINGS = ('tcp_slot_table_entries', 'tcp_max_slot_table_entries')
 
 
-class Nfs(Posix):
+class Nfs(Mounted):
     """A mount of type nfs or nfs4."""
 
-    tried = ''
+    name = 'nfs'
+    kernel_types = ('nfs', 'nfs4')
+    recovery_limit_s = 300.0
+    recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'
+    can = ('cold reads', 'traffic', 'proof of cold reads')
+    sources = "nfs(5), proc(5), the kernel's documentation"
     no_layout = 'no layout: the server decides where a file lies'
+
+    def same_source(self, one: str, other: str) -> bool:
+        """One server, whatever it exports."""
+        return one.partition(':/')[0] == other.partition(':/')[0]
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         section = section_of(_mountstats(), mount.point)

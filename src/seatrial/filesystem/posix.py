@@ -1,6 +1,6 @@
 """Any file system with POSIX semantics: no layouts, space from statvfs, quota from quota(1), the kernel's caches.
 
-The drivers of the types build on it, each with what it knows better.
+The drivers of the other types build on Mounted, each with what it knows better.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capacity, Cold, FileSystem, Meter, no_meter
-from seatrial.filesystem.mounts import Mount, mount_of, type_of
+from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.filesystem.settings import read_settings, unknown
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
@@ -32,11 +32,8 @@ DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 
-class Posix(FileSystem):
-    """A file system of the kernel: on a device, or in memory."""
-
-    tried = 'ext4, xfs and tmpfs, Linux 6.18, one node'
-    no_layout = 'no layout: it has none that a user could set'
+class Mounted(FileSystem):
+    """What the kernel tells of any mount."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """From statvfs(3): f_bavail and f_favail; a file system that counts no inodes (f_files 0) has no limit."""
@@ -70,9 +67,6 @@ class Posix(FileSystem):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """What only this type has."""
-        if mount.type == 'ext4':
-            device = os.path.basename(os.path.realpath(mount.source))
-            return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
         return {}
 
     def cold(self, path: str) -> Cold:
@@ -85,9 +79,7 @@ class Posix(FileSystem):
         if mount.type == 'zfs':
             return Cold('', 'zfs keeps what it reads in a cache of its own (ARC), which drop_caches shrinks at most')
         if mount.type not in KERNEL_CACHED:
-            known = type_of(mount)
-            mend = f'; say type {known} in trial.yaml' if known else ''
-            return Cold('', f'what {mount.type} caches outside of the kernel is not known to the type posix{mend}')
+            return Cold('', f'what {mount.type} caches outside of the kernel is not known to the type {self.name}')
         return kernel_cold()
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
@@ -126,6 +118,28 @@ class Posix(FileSystem):
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         finally:
             os.close(descriptor)
+
+
+class Posix(Mounted):
+    """A file system of the kernel, on a device or in memory; the only type that any mount may be."""
+
+    name = 'posix'
+    recovery_source = 'a local file system has no failover'
+    can = ('cold reads', 'traffic')
+    tried = 'ext4, xfs and tmpfs, Linux 6.18, one node'
+    tried_on = '2026-11-21'
+    sources = 'proc(5), statvfs(3), quota(1)'
+    no_layout = 'no layout: it has none that a user could set'
+
+    def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
+        """None: any mount will do."""
+        return None
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        if mount.type != 'ext4':
+            return {}
+        device = os.path.basename(os.path.realpath(mount.source))
+        return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
 
 
 def kernel_cold(kept: str = '') -> Cold:

@@ -4,7 +4,7 @@ import sys
 from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.engine.registry import engines_called
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in

@@ -41,7 +41,7 @@ def judge_metric(
     doubt = '' if as_meant(plan, cache) else not_storage
     if plan.axis.equals and cache in ('', 'cold'):
         doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
-    verdict, why = _decide(plan, samples, values, stopped, found, doubt)
+    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt)
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     return MetricResult(
@@ -77,6 +77,7 @@ def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
 
 def _decide(
     plan: TrialPlan,
+    what: MetricType,
     samples: Sequence[Sample],
     values: Sequence[float],
     stopped: str,
@@ -93,7 +94,7 @@ def _decide(
         return Verdict.INVALID, 'another launch of this point is not valid'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
         return Verdict.PASS, ''
-    imprecise = _imprecise(plan, values, stopped)
+    imprecise = _imprecise(plan, what, values, stopped)
     if imprecise:
         return Verdict.INCONCLUSIVE, imprecise
     if plan.profile == 'acceptance' and doubt:
@@ -101,13 +102,15 @@ def _decide(
     return Verdict.PASS, ''
 
 
-def _imprecise(plan: TrialPlan, values: Sequence[float], stopped: str) -> str:
+def _imprecise(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
     """Why this metric is not as precise as asked, or empty; another one of the same point may have kept it going."""
     rule = plan.stopping
     ended = {'budget': ' when the time budget was exhausted', '': ' when the job ended'}.get(stopped, '')
     needed = rule.minimum + rule.extra
     if len(values) < needed:
         return f'{len(values)} of the {needed} repetitions that a verdict needs were made{ended}'
+    if not what.steers:
+        return ''
     slack = AFTER_STOP if stopped == 'converged' else 1.0
     if converged(values, rule._replace(max_relative_error=slack * rule.max_relative_error)):
         return ''

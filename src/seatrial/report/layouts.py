@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from seatrial.judge.statistics import Summary
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.model.layout import ALL, Layout
+from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.units import format_size
 from seatrial.report import contrast, words
 from seatrial.report.contrast import Ratio
 from seatrial.report.evidence import CaseEvidence
@@ -59,7 +58,7 @@ class LayoutChoice:
 
 @dataclass(frozen=True)
 class MapField:
-    """One layout on a map of stripe counts and sizes. option: None where it was not measured or is invalid.
+    """One layout on a map. option: None where it was not measured or is invalid.
 
     best, alike: whether it is the best one, or not told apart from it
     """
@@ -71,10 +70,10 @@ class MapField:
 
 @dataclass(frozen=True)
 class LayoutMap:
-    """Stripe counts, one a row, by stripe sizes."""
+    """Layouts that ask for two things each, by their words: the first one is the row, the second one the column."""
 
     choice: LayoutChoice
-    sizes: tuple[str, ...]
+    columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[MapField, ...]], ...]
 
 
@@ -181,26 +180,19 @@ def _loss(kept: Ratio | None) -> str:
 
 
 def _map(plan: TrialPlan, result: CaseResult, choice: LayoutChoice) -> LayoutMap | None:
-    """The map of a case whose layouts, but for the default, are a stripe count and a stripe size each; else None."""
-    asked = [layout for layout in map(_layout, plan.points) if not layout.is_default]
-    plain = {(each.stripe_count, each.stripe_size): each.name for each in asked if _is_plain(each)}
-    counts = sorted({count for count, _ in plain if count}, key=lambda count: (count == ALL, count))
-    sizes = sorted({size for _, size in plain if size})
-    if len(plain) < len(asked) or len(counts) < 2 or len(sizes) < 2:
+    """The map of a case whose layouts, but for the default, ask for two things each; None of any other."""
+    layouts = [layout for layout in map(_layout, plan.points) if not layout.is_default]
+    plain = {layout.asks: layout.name for layout in layouts if len(layout.asks) == 2}
+    rows, columns = (tuple(dict.fromkeys(words[place] for words in plain)) for place in (0, 1))
+    if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:
         return None
     known = {each.point: each for each in result.metrics if each.name == choice.best.metric.name}
     alike = {option.label for option in choice.alike}
-    return LayoutMap(
-        choice,
-        tuple(format_size(size) for size in sizes),
-        tuple(
-            (
-                'all' if count == ALL else str(count),
-                tuple(_field(plain.get((count, size), ''), known, choice.best.label, alike) for size in sizes),
-            )
-            for count in counts
-        ),
-    )
+
+    def fields(row: str) -> tuple[MapField, ...]:
+        return tuple(_field(plain.get((row, column), ''), known, choice.best.label, alike) for column in columns)
+
+    return LayoutMap(choice, columns, tuple((row, fields(row)) for row in rows))
 
 
 def _field(label: str, known: Mapping[str, MetricResult], best: str, alike: set[str]) -> MapField:
@@ -208,9 +200,3 @@ def _field(label: str, known: Mapping[str, MetricResult], best: str, alike: set[
     if metric is None or metric.summary is None or not is_valid(metric):
         return MapField(None)
     return MapField(LayoutOption(label, label, metric, metric.summary), label == best, label in alike)
-
-
-def _is_plain(layout: Layout) -> bool:
-    return layout == Layout(layout.name, layout.stripe_count, layout.stripe_size) and bool(
-        layout.stripe_count and layout.stripe_size
-    )

@@ -12,6 +12,7 @@ from seatrial.report.figures import Unit, compact, units_of
 from seatrial.report.marks import is_valid, styles
 from seatrial.report.scale import Scale, Tick, apart, scale_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
+from seatrial.workload.words import joined
 
 WIDTH, NARROWER, LANE, MIN_HEIGHT, EDGE = 300, 190, 15, 34, 14
 TICK_FONT = 12.0
@@ -89,7 +90,7 @@ def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
 def _overview(title: str, cases: Sequence[CaseEvidence], system: str) -> Overview:
     roles = _roles(cases, system)
     checks = [case.plan.case.check for case in cases]
-    several = [f'{role.name} is {" or ".join(role.metrics)}' for role in roles if role.metrics != (role.name,)]
+    several = [f'{role.name} is {joined(role.metrics, "or")}' for role in roles if len(role.metrics) > 1]
     return Overview(
         title=title,
         roles=tuple(roles),

@@ -117,7 +117,7 @@ def consistent(seen: CaseSeen) -> Optional[str]:
                 return f'{where}: a sample is said to be valid although the engine failed'
             if any(sample.valid and name not in sample.figures for sample in samples):
                 return f'{where}: a sample is said to be valid and lacks the figure'
-        fault = _stop_fault(seen.plan, columns, end.stopped.get(point.label, ''))
+        fault = _stop_fault(seen.plan, point, columns, end.stopped.get(point.label, ''))
         if fault is not None:
             return f'{point.label}: {fault}'
     return None
@@ -131,7 +131,7 @@ def _with_share(point: Point, per_task: int) -> Optional[Point]:
         return None
 
 
-def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
+def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
     samples = [sample for column in columns.values() for sample in column]
     if not all(columns.values()):
         return None  # a phase that was never measured is T5's
@@ -139,7 +139,8 @@ def _stop_fault(plan: TrialPlan, columns: Dict[str, List[Sample]], said: str) ->
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
     if any(not sample.valid for sample in samples):
         return f'a sample is invalid, and the point is said to be {said or "unfinished"}'
-    values = {name: [sample.figures[name] for sample in column] for name, column in columns.items()}
+    steering = [each.name for each in metrics_at(point) if each.steers]
+    values = {name: [sample.figures[name] for sample in columns[name]] for name in steering}
     now = state(values, plan.stopping)
     if said == 'budget':
         return None if now.action != 'done' else 'it was done, and is said to have run out of time'

@@ -1,10 +1,9 @@
-"""How problems in a site's files are said: one printable line each, with file, key, what is wrong, and the mend."""
+"""How problems in a site's files are said: one printable line each, with file, key, what is wrong, and the remedy."""
 
-import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-SHOWN_CHARACTERS = 60
+from seatrial.model.shown import key_path, printable
+
 SHOWN_PROBLEMS = 30
 
 
@@ -16,7 +15,7 @@ class SiteError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:
-            shown[-1] = 'there are more problems; mend these first'
+            shown[-1] = 'there are more problems; correct these first'
         self.problems = tuple(shown)
         super().__init__('\n'.join(shown))
 
@@ -24,49 +23,3 @@ class SiteError(Exception):
 def problem(file: str, keys: Iterable[str | int], sentence: str) -> str:
     """The line 'trial.yaml: trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'."""
     return ': '.join(part for part in (file, key_path(keys), sentence) if part)
-
-
-def key_path(keys: Iterable[str | int]) -> str:
-    """The place of a value as people write it: trials[0].nodes[1]. Odd keys are quoted."""
-    path = ''
-    for key in keys:
-        if isinstance(key, int):
-            path += f'[{key}]'
-        elif all(character.isalnum() or character in '_-:$@' for character in key) and key:
-            path += f'.{key}' if path else key
-        else:
-            path += f'[{show(key)}]'
-    return path
-
-
-def show(value: Any) -> str:
-    """A value from a file as it is named in a problem; long ones are cut, unprintable characters escaped."""
-    if value is None:
-        return 'nothing'
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        return 'a list'
-    if isinstance(value, dict):
-        return 'a mapping'
-    text = str(value)
-    cut = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + '...'
-    return printable(f"'{cut}'")
-
-
-def printable(text: str) -> str:
-    """The text with everything that a terminal would not print as itself written as an escape."""
-    return ''.join(c if c.isprintable() else c.encode('unicode_escape', 'surrogatepass').decode() for c in text)
-
-
-def choice(word: Any, known: Iterable[str]) -> str:
-    """The mend for a word that is none of the known: the nearest of them, or all."""
-    names = list(known)
-    near = difflib.get_close_matches(word[:SHOWN_CHARACTERS], names, n=1) if isinstance(word, str) else []
-    if near:
-        return f"did you mean '{near[0]}'?"
-    return (
-        f'write {"one of " if len(names) > 1 else ""}{", ".join(names)}' if names else 'there is none to choose from'
-    )

@@ -13,9 +13,11 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.base import LayoutError
+from seatrial.filesystem.registry import by_type
+from seatrial.model.shown import choice, show
 from seatrial.site import strict_yaml
-from seatrial.site.error import SHOWN_PROBLEMS, SiteError, choice, problem, show
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
 from seatrial.site.model import (
     DEFAULT_LAYOUT,
     SETTINGS_FILE,
@@ -189,15 +191,14 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
         )
         yield ['path'], f'{risk}; move it, or write records_on_target: true'
     driver = by_type(entry.type)
-    for name, each in entry.layouts.items():
-        layout = each.named(name)
-        fault = driver.layout_fault(layout)
-        if driver.no_layout:
-            yield ['layouts', name], f'no layout can be set on {entry.type}; take it out'
-        elif layout.is_default:
+    for name, settings in entry.layouts.items():
+        try:
+            layout = driver.layout(name, settings)
+        except LayoutError as error:
+            yield ['layouts', name, *error.keys], error.sentence
+            continue
+        if layout.is_default:
             yield ['layouts', name], f"asks for nothing; take it out and use '{DEFAULT_LAYOUT}'"
-        elif fault is not None:
-            yield ['layouts', name], fault
         elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
             remedy = 'write fewer, or correct osts'
             yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'

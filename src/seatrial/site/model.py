@@ -10,13 +10,14 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from seatrial.filesystem.catalogue import by_type
-from seatrial.model.layout import Component, Layout
+from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.point import Allocation, Point
-from seatrial.model.units import BINARY, GIB, KIB, SYSTEMS, parse_size
+from seatrial.model.shown import choice, show
+from seatrial.model.units import BINARY, SYSTEMS, parse_size
 from seatrial.site.calendar import DAYS, Calendar
-from seatrial.site.error import SiteError, choice, problem, show
+from seatrial.site.error import SiteError, problem
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import INTERFACES
 from seatrial.workload.registry import kind_of
@@ -31,26 +32,7 @@ DEFAULT_ENGINES = ('ior', 'mdtest', 'fio', 'dd', 'posixops')
 LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')
 DEFAULT_LAYOUT = 'default'
 
-RECOVERY_LIMIT_S: Mapping[str, float] = {
-    'posix': 0.0,
-    'lustre': 900.0,
-    'gpfs': 300.0,
-    'beegfs': 300.0,
-    'nfs': 300.0,
-    'glusterfs': 300.0,
-}
-"""Seconds for which a healthy failover may block I/O, by type of file system.
-
-Lustre: the hard limit of its recovery window (kernel log: "recovery window ... 150-900"; recovery_time_hard). The
-other network types: chosen above the defaults of their own waits, which are 180 s for the NFSv4 grace period of
-Linux (90 s, extended once), 180 s for BeeGFS (sysTargetOfflineTimeoutSecs) and 42 s for GlusterFS
-(network.ping-timeout). A local file system has none.
-"""
-
-STRIPE_SIZE_UNIT = 64 * KIB
-"""Bytes. lfs setstripe refuses a stripe size that is no multiple of it."""
-
-MOST_STRIPES = 2000
+MOST_TARGETS = 2000
 MOST_COUNT = 1_000_000
 MOST_INODES = 10**12
 MOST_BYTES = 2**63 - 1
@@ -100,30 +82,17 @@ def _size(least: int) -> Callable[[Any], int]:
     return size
 
 
-def _stripe_size(value: Any) -> int:
-    size = _size(1)(value)
-    if size % STRIPE_SIZE_UNIT or size >= 4 * GIB:
-        raise ValueError(f'{show(value)} is not a stripe size; write a multiple of 64KiB below 4GiB')
-    return size
-
-
-def _stripe_count(value: Any) -> int:
-    if type(value) is not int or not (value == -1 or 1 <= value <= MOST_STRIPES):
-        raise ValueError(f'{show(value)} is not a stripe count; write 1 to {MOST_STRIPES}, or -1 for all targets')
-    return value
-
-
 def _target_number(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < MOST_STRIPES:
-        raise ValueError(f'{show(value)} is not the number of a target; write 0 to {MOST_STRIPES - 1}')
+    if type(value) is not int or not 0 <= value < MOST_TARGETS:
+        raise ValueError(f'{show(value)} is not the number of a target; write 0 to {MOST_TARGETS - 1}')
     return value
 
 
 def _targets(value: Any) -> int | tuple[int, ...]:
     if isinstance(value, list):
         return tuple(sorted(_target_number(each) for each in _distinct(value)))
-    if type(value) is not int or not 1 <= value <= MOST_STRIPES:
-        remedy = f'write how many there are, up to {MOST_STRIPES}, or their numbers: [0, 1, 5]'
+    if type(value) is not int or not 1 <= value <= MOST_TARGETS:
+        remedy = f'write how many there are, up to {MOST_TARGETS}, or their numbers: [0, 1, 5]'
         raise ValueError(f'{show(value)} does not tell the targets; {remedy}')
     return value
 
@@ -258,8 +227,7 @@ def _unexpanded(text: str) -> str:
 
 def _listed(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or not value:
-        what = 'an empty list' if value == [] else show(value)
-        raise ValueError(f'{what} stands where a list is expected; write one or more values in []')
+        raise ValueError(f'{show(value)} stands where a list is expected; write one or more values in []')
     return tuple(value)
 
 
@@ -296,7 +264,7 @@ Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
-FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', tuple(RECOVERY_LIMIT_S)))]
+FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
 LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', LAUNCHERS))]
 ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
@@ -328,40 +296,11 @@ class LimitsEntry(Entry):
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
 
 
-class StripingEntry(Entry):
-    """How a file, or one component of it, is spread. What it leaves out stays as the file system has it."""
-
-    stripe_count: Annotated[int | None, BeforeValidator(_stripe_count)] = Field(default=None, examples=['-1'])
-    stripe_size: Annotated[int | None, BeforeValidator(_stripe_size)] = None
-    pool: Annotated[str | None, BeforeValidator(_name)] = None
-    start_ost: TargetNumber | None = None
-    osts: Annotated[tuple[TargetNumber, ...], Distinct] = ()
-    overstripe_count: Annotated[int | None, BeforeValidator(_stripe_count)] = None
-
-
-class ComponentEntry(StripingEntry):
-    """One component: up to `end` bytes, or where it is left out to the end of the file."""
-
-    end: Size | None = None
-    on_mdt: Truth = False
-
-
-class LayoutEntry(StripingEntry):
-    """A layout that the site names: of the file, and of the directory that it lies in."""
-
-    components: Annotated[tuple[ComponentEntry, ...], Listed] = ()
-    mirrors: Annotated[int, BeforeValidator(_count('number of copies'))] = 1
-    mdt_count: Annotated[int | None, BeforeValidator(_stripe_count)] = None
-    mdt_index: TargetNumber | None = None
-
-    def named(self, name: str) -> Layout:
-        """The layout as the plan carries it."""
-        pieces = tuple(Component(**piece.model_dump()) for piece in self.components)
-        return Layout(name, **{**self.model_dump(), 'components': pieces})
-
-
 class FileSystem(Entry):
-    """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
+    """A file system under test. Paths are absolute here, sizes in bytes, times in seconds.
+
+    layouts: by name, each with settings that the driver of the type checks
+    """
 
     type: FileSystemType = Field(examples=['lustre'])
     path: PathText = Field(examples=['/lustre/scratch/seatrial'])
@@ -377,7 +316,7 @@ class FileSystem(Entry):
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     osts: Targets | None = None
     mdts: Targets | None = None
-    layouts: Annotated[dict[LayoutName, LayoutEntry], Filled] = {}
+    layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
@@ -577,18 +516,18 @@ class Site:
     def target(self, file_system: str, layout: str) -> Target:
         """The file system under test with one of its layouts, as the plan carries it."""
         entry = self.file_system(file_system)
-        default = RECOVERY_LIMIT_S[entry.type]
+        driver = by_type(entry.type)
         return Target(
             name=file_system,
             type=entry.type,
             path=entry.path,
             storage_system=entry.storage_system or file_system,
             limits=Limits(entry.limits.bytes, entry.limits.inodes),
-            layout=Layout() if layout == DEFAULT_LAYOUT else entry.layouts[layout].named(layout),
+            layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
             mount=entry.mount,
             records_on_target=entry.records_on_target,
             drop_caches=entry.drop_caches,
-            recovery_limit_s=default if entry.recovery_limit is None else entry.recovery_limit,
+            recovery_limit_s=driver.recovery_limit_s if entry.recovery_limit is None else entry.recovery_limit,
             compresses=entry.compresses,
             deduplicates=entry.deduplicates,
             server_cache_bytes=entry.server_cache_bytes,
@@ -596,8 +535,8 @@ class Site:
             osts=_how_many(entry.numbers('OST')),
             mdts=_how_many(entry.numbers('MDT')),
             listed=tuple(kind for kind in ('OST', 'MDT') if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
-            no_layout=by_type(entry.type).no_layout,
-            tried=by_type(entry.type).tried,
+            no_layout=driver.no_layout,
+            tried=driver.tried,
             telemetry=entry.telemetry,
         )
 

@@ -18,9 +18,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
+from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, in_base
 from seatrial.site import strict_yaml
-from seatrial.site.error import SiteError, choice, problem, show
+from seatrial.site.error import SiteError, problem
 from seatrial.site.load import said
 from seatrial.site.model import EngineName, Entry
 

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import yaml
 
-from seatrial.site.error import SiteError, problem, show
+from seatrial.model.shown import show
+from seatrial.site.error import SiteError, problem
 
 MAX_BYTES = 128 * 1024
 MAX_VALUES = 20_000

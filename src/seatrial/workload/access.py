@@ -108,12 +108,13 @@ class Access(Kind):
         divisor = 1
         for point in points:
             divisor = divisor * point.transfer_size // gcd(divisor, point.transfer_size)
-        own = pinned if pinned is not None else points[0].bytes_per_task
-        if pinned is not None or not effort.first_bytes or not points[0].scales:
+        scales = points[0].scales
+        own = pinned if pinned is not None and scales else points[0].bytes_per_task
+        if pinned is not None or not effort.first_bytes or not scales:
             if own % divisor:
                 needed = f'{exact_size(divisor)}, which the transfer sizes need'
                 raise ValueError(f'{exact_size(own)} a task is not a multiple of {needed}')
-            fixed = own if not points[0].scales else pinned
+            fixed = pinned if scales else own
             target_s = effort.target_s if effort.first_bytes else 0.0
             return Sizing(own, divisor, target_s, effort.min_s, effort.working_set, fixed)
         granule = round_up(MIN_GRANULE, divisor)
@@ -122,10 +123,13 @@ class Access(Kind):
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         """Whether a task moves at least one transfer."""
-        return point.transfer_size <= (pinned or (effort.first_bytes if point.scales else 0) or point.bytes_per_task)
+        chosen = (pinned or effort.first_bytes) if point.scales else 0
+        return point.transfer_size <= (chosen or point.bytes_per_task)
 
     def resized(self, point: Point, share: int) -> Point:
         """The bytes of a task; its transfer size stays."""
+        if not point.scales:
+            return point
         if share % point.transfer_size:
             raise ValueError(f'{share} bytes a task do not divide by {point.transfer_size}')
         return point._replace(bytes_per_task=share)

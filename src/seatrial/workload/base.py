@@ -13,6 +13,10 @@ LISTED_BEFORE = 'listed before'
 """In place of these, where the same launch has listed the same directory before."""
 
 
+MAX_TASKS = 1_000_000
+"""That a check can ask for."""
+
+
 class Launch(NamedTuple):
     """One phase of a point: what an engine is started for."""
 

@@ -7,13 +7,16 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
-from seatrial.workload.base import Kind
+from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
+from seatrial.workload.random import Random
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import Tree
 
-KINDS: Dict[str, Kind] = {kind.name: kind for kind in (Access(), Tree(), Listing(), Operations(), Semantics())}
+KINDS: Dict[str, Kind] = {
+    kind.name: kind for kind in (Access(), Random(), Tree(), Listing(), Operations(), Semantics())
+}
 
 
 class UnknownKind(ValueError):
@@ -39,8 +42,8 @@ def form_fault(point: Point) -> Optional[str]:
         return f'kind: {error}'
     except FormError as error:
         return str(error)
-    if point.tasks < 0:
-        return f'tasks: {point.tasks} cannot be started; write a number from 1, or 0 for all of the allocation'
+    if not 0 <= point.tasks <= MAX_TASKS:
+        return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
     plain, own = Point(point.kind, point.phases), (*_OF_ALL_KINDS, *kind.parameters)
     strange = [
         field for field in Point._fields if field not in own and getattr(point, field) != getattr(plain, field)

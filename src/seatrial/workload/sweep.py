@@ -6,6 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Axis, Point
 from seatrial.model.units import format_size, parse_size
+from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8
 """Of a node sweep: each node is judged by itself in any case, and every group costs launches."""
@@ -35,7 +36,7 @@ _TARGETS = ('ost', 'mdt', 'node')
 # What a tree may differ in; of the others every point of a sweep has the same, or the sweep says it.
 _OF_TREES = Point._fields[Point._fields.index('files') :]
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
-_MOST = 2**63 - 1
+_MOST = {'tasks': MAX_TASKS}
 
 Value = Union[int, Layout, Tuple[str, Dict[str, Any]]]
 
@@ -77,9 +78,10 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
     if not sweep.values:
         return f'a sweep over {AXES[sweep.axis].plural} needs values'
     if sweep.axis in _NUMBERS:
-        wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= _MOST]
+        most = _MOST.get(sweep.axis, 2**63 - 1)
+        wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= most]
         if wrong:
-            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1'
+            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1 to {most}'
     elif sweep.axis == 'layout':
         wrong = [value for value in sweep.values if not isinstance(value, Layout)]
         if wrong:

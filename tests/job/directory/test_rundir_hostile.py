@@ -21,6 +21,8 @@ from seatrial.job.directory import rundir
 from seatrial.job.directory.rundir import MARKER, create, remove
 from seatrial.model.record import line_of
 
+pytestmark = pytest.mark.slow
+
 SESSION, CASE, ENTRIES = 'hostile', 'case', ('data', 'warmup', 'links')
 STATES, BATCH, ON_DISK = 1600, 100, 100
 DISTURBED = 10  # removals in which a concurrent process got between two calls

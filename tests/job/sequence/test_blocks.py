@@ -13,7 +13,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
 from seatrial.workload.access import data_access
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 UNTIL_SHORT = StoppingRule(0.10, minimum=4, maximum=8, extra=2, budget_s=600.0)

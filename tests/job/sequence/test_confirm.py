@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import MFWA, plan_of
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import LARGEST_GROUP, measured_again, regrouped, repetitions
-from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
 from seatrial.workload.sweep import AXES, Site, Sweep, expand, group_size
@@ -93,7 +93,7 @@ def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
 
 
 def of_osts(count):
-    pinned = tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(count))
+    pinned = tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count))
     return plan_of(axis=AXES['ost'], points=tuple(expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))))
 
 

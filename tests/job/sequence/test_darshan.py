@@ -17,6 +17,8 @@ from seatrial.model.plan import StoppingRule
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
+pytestmark = pytest.mark.slow
+
 LIBRARY = '/opt/darshan/lib/libdarshan.so'
 SFWA = data_access('single', operations=('read',))
 

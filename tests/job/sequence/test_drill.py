@@ -5,7 +5,8 @@ import random
 import pytest
 
 from builders import FLAT, FLAT_TREE, SIZE, plan_of, records_of
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.lustre.driver import Lustre
+from seatrial.filesystem.lustre.layout import asked, striped
 from seatrial.job.sequence.drill import LAUNCH_S, begun, carry_out
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
@@ -17,11 +18,10 @@ FLOORS = {'write@16MiB': 200.0 * MIB}
 STEADY = [each * MIB for each in (100.0, 101.0, 99.0, 100.0, 101.0, 99.0)]
 
 
-class Targets(FileSystem):
-    """A type with these targets."""
+class Targets(Lustre):
+    """One with these targets."""
 
     def __init__(self, *rows):
-        super().__init__('targets')
         self.rows = rows
 
     def targets(self, path):
@@ -32,7 +32,7 @@ class Targets(FileSystem):
 
     def reach(self, path, layout, size):
         self.asked = layout, size
-        return {'flash': (0, 1), 'gone': ()}.get(layout.pool) if not layout.osts else layout.osts
+        return asked(layout).osts or {'flash': (0, 1), 'gone': ()}.get(asked(layout).pool)
 
 
 def row(number, **changes):
@@ -60,7 +60,7 @@ FOUR = [row(n) for n in range(4)]
 
 @pytest.mark.parametrize(
     ('layout', 'reached'),
-    [(Layout('f', pool='flash'), {0, 1}), (Layout('o', osts=(1, 3)), {1, 3}), (Layout(), {0, 1, 2, 3})],
+    [(striped('f', pool='flash'), {0, 1}), (striped('o', osts=(1, 3)), {1, 3}), (Layout(), {0, 1, 2, 3})],
 )
 def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
     driver = Targets(*FOUR)
@@ -70,8 +70,8 @@ def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
 
 
 def test_the_layout_of_the_point_counts_before_that_of_the_case():
-    plan = plan_of(floors=FLOORS, target={'layout': Layout('f', pool='flash')})
-    own = Layout('own', stripe_size=MIB, osts=(2, 3))
+    plan = plan_of(floors=FLOORS, target={'layout': striped('f', pool='flash')})
+    own = striped('own', stripe_size=MIB, osts=(2, 3))
     plan = plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
     found = begun(plan, records_of(plan, STEADY), Targets(*FOUR))
     assert set(found.numbers.values()) == {2, 3}
@@ -80,7 +80,7 @@ def test_the_layout_of_the_point_counts_before_that_of_the_case():
 
 
 def test_where_it_is_not_known_where_files_may_lie_nothing_is_searched():
-    assert start(Targets(*FOUR), target={'layout': Layout('g', pool='gone')}) is None
+    assert start(Targets(*FOUR), target={'layout': striped('g', pool='gone')}) is None
 
 
 def test_flash_and_disks_are_not_compared():
@@ -136,7 +136,7 @@ def test_all_tasks_together_leave_room_on_the_fullest_target():
 
 
 def test_groups_are_pinned_in_the_stripes_of_the_case():
-    found = start(target={'layout': Layout('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
+    found = start(target={'layout': striped('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
     asked = []
 
     def measure(point, repetition):

@@ -7,9 +7,9 @@ import pytest
 
 from seatrial.engine.base import EngineError
 from seatrial.filesystem.base import AS_IT_IS, FileSystem
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.directory import rundir
 from seatrial.job.sequence.layouts import Layouts
-from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 from seatrial.model.units import MIB
 from seatrial.workload.access import data_access
@@ -17,7 +17,7 @@ from seatrial.workload.base import Launch
 from seatrial.workload.sweep import AXES
 from seatrial.workload.tree import metadata_tree
 
-WIDE, ONE = Layout('wide', stripe_count=-1), Layout('one', stripe_count=1)
+WIDE, ONE = striped('wide', stripe_count=-1), striped('one', stripe_count=1)
 POINT = data_access('multiple', bytes_per_task=MIB)._replace(tasks=1, tasks_per_node=1)
 TREE = metadata_tree(files_per_directory=20)._replace(tasks=1, tasks_per_node=1)
 
@@ -26,7 +26,6 @@ class Recording(FileSystem):
     """A type with layouts that writes down what it is asked, and answers as a test wants."""
 
     def __init__(self, refuses=None, differs=None):
-        super().__init__('recording')
         self.given, self.refuses, self.differs, self.read_back = [], refuses, differs, []
         self.grants, self.made = itertools.repeat(''), []
 
@@ -174,7 +173,7 @@ def test_all_targets_that_are_now_more_and_now_fewer_are_invalid(lab, run, grant
 
 def on_target(lab, run, driver):
     plan = lab.plan('fio')._replace(axis=AXES['ost'])
-    return Layouts(plan, driver, run), POINT._replace(label='ost0003', layout=Layout('ost0003', osts=(3,)))
+    return Layouts(plan, driver, run), POINT._replace(label='ost0003', layout=striped('ost0003', osts=(3,)))
 
 
 @pytest.mark.parametrize(
@@ -240,7 +239,7 @@ def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
     layouts, point = on_target(lab, run, driver)
     for _ in range(2):
         layouts.give('data', point)
-        layouts.give('data', point._replace(label='ost0001', layout=Layout('ost0001', osts=(1,))))
+        layouts.give('data', point._replace(label='ost0001', layout=striped('ost0001', osts=(1,))))
         assert os.listdir(run.path_of('data')) == []
     assert driver.made == [('tried', 'ost0003'), ('tried', 'ost0001')]
 

@@ -35,7 +35,7 @@ from seatrial.model.record import SAMPLES, Start, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SFWA = data_access('single', operations=('read',))
 WRITES = data_access('multiple', operations=('write',))

@@ -33,6 +33,8 @@ from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import PHASES as ALL_PHASES
 from seatrial.workload.tree import levels_total, metadata_tree
 
+pytestmark = pytest.mark.slow
+
 PHASES = ('create', 'stat', 'remove')
 FLAT = metadata_tree(PHASES, files_per_directory=20, scales=True)
 DEEP = metadata_tree(PHASES, 2, 3, files_per_directory=2, subtrees='private')

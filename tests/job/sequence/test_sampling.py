@@ -10,7 +10,7 @@ from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import sampling
 from seatrial.model.record import Finding
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 
 def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, stub_fio, monkeypatch):

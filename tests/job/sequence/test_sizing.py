@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from builders import plan_of
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.job.sequence.sizing import MAX_SIZES, calibration_points, max_per_task
 from seatrial.judge.verdict import Verdict
-from seatrial.model.layout import Layout
 from seatrial.model.plan import Limits, Sizing
 from seatrial.model.units import KIB, MIB
 from seatrial.rules.before import peak
@@ -22,7 +22,7 @@ from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 SIZE = 64 * KIB
@@ -115,15 +115,15 @@ def test_the_warm_up_is_made_where_a_launch_is_the_shortest(values, label):
 def placed(axis, number):
     plan = plan_of()
     points = [
-        plan.points[0]._replace(label=f'ost{ost}', layout=Layout(f'ost{ost}', osts=(ost,))) for ost in range(number)
+        plan.points[0]._replace(label=f'ost{ost}', layout=striped(f'ost{ost}', osts=(ost,))) for ost in range(number)
     ]
     return plan._replace(axis=AXES[axis], points=tuple(points))
 
 
 def test_the_warm_up_of_a_sweep_over_targets_is_made_on_the_first_that_works():
     found = calibration_points(placed('ost', 9))
-    assert [point.layout and point.layout.osts for point in found] == [(0,), (1,), (2,), (3,), None]
-    assert [point.layout.osts for point in calibration_points(placed('layout', 9))] == [(0,)]
+    assert [point.layout and point.layout.name for point in found] == ['ost0', 'ost1', 'ost2', 'ost3', None]
+    assert [point.layout.name for point in calibration_points(placed('layout', 9))] == ['ost0']
 
 
 def test_the_warm_up_of_a_sweep_over_nodes_has_no_layout_of_its_own():

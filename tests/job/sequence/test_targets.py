@@ -21,7 +21,7 @@ from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Site, Sweep, expand
 from seatrial.workload.tree import metadata_tree
 
-pytestmark = pytest.mark.usefixtures('short_launches')
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 SIZE = 64 * KIB
 FAST, SLOWER = {'seconds': 0.02}, {'seconds': 0.04}

@@ -91,7 +91,8 @@ def _repeat(
             return 'invalid', shortest
         for name, figure in sample.figures.items():
             values[name].append(figure)
-    progress = state(values, trial.plan.stopping)
+    steering = {each.name: values[each.name] for each in metrics_at(point) if each.steers}
+    progress = state(steering, trial.plan.stopping)
     return progress.reason if progress.action == 'done' else '', shortest
 
 

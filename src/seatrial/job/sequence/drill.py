@@ -9,7 +9,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from seatrial.filesystem.base import FileSystem
 from seatrial.job.sequence.layouts import FREE_SHARE
-from seatrial.model.layout import Layout, target_name
+from seatrial.model.layout import target_name
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import FLASH, Drill, DrillGroup, Records, Sample
@@ -30,6 +30,7 @@ class Begun(NamedTuple):
     """
 
     plan: TrialPlan
+    driver: FileSystem
     breach: Breach
     point: Point
     numbers: Dict[str, int]
@@ -81,7 +82,7 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
         return None
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
-    return Begun(plan, worst, kind.resized(point, moved), numbers, driver.servers(plan.target.path), mixed)
+    return Begun(plan, driver, worst, kind.resized(point, moved), numbers, driver.servers(plan.target.path), mixed)
 
 
 def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
@@ -132,12 +133,8 @@ def _round(
 
 def _pinned(begun: Begun, group: Group, number: int) -> Point:
     """The point with its files striped over the group, in the case's own stripes where these are plain."""
-    asked = begun.point.layout or begun.plan.target.layout
-    layout = Layout(
-        f'drill{number}{group.label}',
-        stripe_size=None if asked.components else asked.stripe_size,
-        osts=tuple(begun.numbers[name] for name in group.targets),
-    )
+    like, numbers = begun.point.layout or begun.plan.target.layout, [begun.numbers[name] for name in group.targets]
+    layout = begun.driver.striped_over(f'drill{number}{group.label}', like, numbers)
     return begun.point._replace(label=layout.name, layout=layout)
 
 

@@ -5,7 +5,7 @@ import platform
 import time
 from typing import List, Optional, Tuple
 
-from seatrial.filesystem.catalogue import by_type
+from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.rundir import RunDirectory, RunDirectoryError
 from seatrial.job.launch import nodes
 from seatrial.job.launch.placement import misplaced

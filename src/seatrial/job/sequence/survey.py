@@ -8,8 +8,8 @@ from typing import List, NamedTuple, Optional, Tuple
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose
 from seatrial.filesystem.base import Capacity, FileSystem
-from seatrial.filesystem.catalogue import by_type
-from seatrial.filesystem.mounts import mount_of, same_storage, type_fault
+from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
 from seatrial.model.ask import ask, unresponsive
@@ -68,7 +68,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=_layout_fault(plan, driver),
-        wrong_type=type_fault(target.type, mount),
+        wrong_type=driver.type_fault(mount),
         still_working=still_working(target.path),
         narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
         unseen=_unseen(plan, driver),

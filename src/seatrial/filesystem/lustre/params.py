@@ -8,7 +8,7 @@ The forms are those of a genuine 2.17 (tests/transcripts/lustre); 2.12 prints co
 import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
+from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
 HISTORY_MOST = 16
 """Changes of an import's state that are kept (IMP_STATE_HIST_LEN)."""

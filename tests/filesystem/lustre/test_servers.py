@@ -3,10 +3,10 @@
 import pytest
 
 from lustre_stand import imports, standing
-from seatrial.filesystem import lustre
-from seatrial.filesystem.catalogue import TYPES, by_type
+from seatrial.filesystem.lustre import driver as lustre
+from seatrial.filesystem.registry import TYPES, by_type
 
-DRIVER = lustre.Lustre('lustre')
+DRIVER = lustre.Lustre()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_target_that_is_not_connected_has_no_server(stand):
 
 @pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'unresponsive': True}], ids=str)
 def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, told):
-    monkeypatch.setattr(lustre._ended, '__defaults__', (1.0,))
+    monkeypatch.setattr(lustre._params, '__defaults__', (0.3,))
     stand.now(**told)
     assert DRIVER.servers(str(stand.mount)) == {}
 

@@ -7,9 +7,9 @@ of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c 
 import re
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.lustre_layout import Inventory
-from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
-from seatrial.model.layout import ALL, Component, Layout
+from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout
+from seatrial.filesystem.lustre.striping import Inventory
+from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
 FLAGS = {
     'D': 'degraded',
@@ -322,7 +322,7 @@ def fsname_of(uuid: str) -> str:
     return match.group('fsname')
 
 
-def room(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
+def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
     """Bytes that so many new files of equal size can hold together with this layout; None where it cannot be told.
 
     Stripes are dealt out evenly to the targets that take objects, so the fullest one in use ends the writing: its
@@ -338,7 +338,7 @@ def room(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) 
     return used[0].free * min(len(used), files * _width(last, len(used))) // layout.mirrors
 
 
-def in_use(layout: Layout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
+def in_use(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Tuple[Space, ...]:
     """The object targets on which so many files of this layout may come to lie, the fullest first.
 
     Where the layout leaves the choice and needs half of them at most, those are left out that are so full beside the

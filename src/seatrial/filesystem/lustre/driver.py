@@ -11,19 +11,17 @@ import re
 import shutil
 import stat
 import time
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem import lustre_counters as counters
-from seatrial.filesystem import lustre_layout as layouts
-from seatrial.filesystem import lustre_params as params
-from seatrial.filesystem import lustre_targets as targets
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Meter, no_meter
-from seatrial.filesystem.lustre_text import NotUnderstood
+from seatrial.filesystem.lustre import counters, params, striping, targets
+from seatrial.filesystem.lustre.layout import ALL, NAME, LustreLayout, asked, from_settings
+from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Posix, look
+from seatrial.filesystem.posix import Mounted, look
 from seatrial.filesystem.settings import unknown
 from seatrial.model.ask import Answer, ask
-from seatrial.model.layout import ALL, Layout, target_name
+from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import RpcSizes, Served
@@ -75,11 +73,30 @@ class Connections(NamedTuple):
     unknown: str = ''
 
 
-class Lustre(Posix):
+class Lustre(Mounted):
     """The driver of the type. What it asks is about the mount that a path lies on, where a node has several."""
 
-    tried = ''
+    name = NAME
+    kernel_types = ('lustre',)
+    recovery_limit_s = 900.0
+    recovery_source = 'the hard limit of its recovery window (recovery_time_hard; kernel log: "150-900")'
+    can = (
+        'layouts',
+        'targets',
+        'cold reads',
+        'traffic',
+        'proof of cold reads',
+        'lost connections',
+        'request sizes',
+        "servers' counters of a job",
+    )
+    sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
+
+    def same_source(self, one: str, other: str) -> bool:
+        """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""
+        (servers, fsname), (others, other_fsname) = _parts_of(one), _parts_of(other)
+        return fsname == other_fsname and bool(servers & others)
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """Of the file system as a whole; or less, where so many files of this layout find less on their OSTs."""
@@ -88,7 +105,7 @@ class Lustre(Posix):
             return whole
         try:
             spaces = _spaces(path)
-            wished = layout if layout.places_file else _default_of(path).layout
+            wished = _wished(path, layout)
             room = targets.room(wished, files, spaces.of('OST'), _inventory(path, wished))
         except (Refused, NotUnderstood):
             return whole
@@ -97,7 +114,7 @@ class Lustre(Posix):
     def narrowest(self, path: str, layout: Layout, files: int) -> str:
         """By the fullest of the object targets that these files may come to lie on."""
         try:
-            wished = layout if layout.places_file else _default_of(path).layout
+            wished = _wished(path, layout)
             used = targets.in_use(wished, files, _spaces(path).of('OST'), _inventory(path, wished))
         except (Refused, NotUnderstood):
             return ''
@@ -207,17 +224,28 @@ class Lustre(Posix):
         cold = self.cold(path)
         return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
-    def layout_fault(self, layout: Layout, path: str = '') -> Optional[str]:
-        """By the form of the layout, and with a path by the options of its lfs, its targets and its pools."""
-        if layout.is_default:
-            return None
-        fault = layouts.form_fault(layout)
-        if fault is not None:
-            return f"the layout '{layout.name}' is not possible: {fault[0]}: {fault[1]}"
-        if not path:
-            return None
+    def layout(self, name: str, settings: Any) -> Layout:
+        """With the keys of LustreLayout."""
+        return from_settings(settings).named(name)
+
+    def pinned(self, kind: str, number: int) -> Layout:
+        """Files with all their stripes on one OST, or a directory on one MDT."""
+        own = LustreLayout(osts=(number,)) if kind == 'OST' else LustreLayout(mdt_index=number)
+        return own.named(target_name(kind, number))
+
+    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
+        """Plain stripes; their size is the other's where that has no components."""
+        own = asked(like)
+        size = None if own.components else own.stripe_size
+        return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        """By the options of this lfs, the targets and the pools."""
+        if layout.is_default or layout.type != self.name:
+            return super().layout_fault(layout, path)
+        own = asked(layout)
         try:
-            why = _missing_option(layout) or layouts.impossible(layout, _open_inventory(path, layout))
+            why = _missing_option(own) or striping.impossible(own, _open_inventory(path, own))
         except (Refused, NotUnderstood) as error:
             why = f'it could not be proved: {error}'
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
@@ -227,6 +255,7 @@ class Lustre(Posix):
 
         Directories that an engine makes in it get the same metadata targets (lfs setdirstripe -D).
         """
+        own = asked(layout)
         if layout.is_default:
             return None
         try:
@@ -234,15 +263,15 @@ class Lustre(Posix):
             if not stat.S_ISDIR(status.st_mode):  # setstripe would make a file where there is nothing
                 return f'{directory} is not a directory'
             mode = stat.S_IMODE(status.st_mode)
-            if layout.places_directory:
+            if own.places_directory:
                 os.rmdir(directory)
-                _make_directory(directory, layout, mode)
-                difference = _directory_difference(directory, layout)
+                _make_directory(directory, own, mode)
+                difference = _directory_difference(directory, own)
                 if difference is not None:
                     return difference
-                _hand_down(directory, layout)
-            if layout.places_file:
-                _set_striping(directory, layout, mode)
+                _hand_down(directory, own)
+            if own.places_file:
+                _set_striping(directory, own, mode)
         except OSError as error:
             return f'{directory}: {error.strerror or error}'
         except (Refused, NotUnderstood) as error:
@@ -251,31 +280,32 @@ class Lustre(Posix):
 
     def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
         """By lfs getstripe -y of the file, and lfs getdirstripe of the directory that it lies in."""
+        own, difference = asked(layout), None
         if layout.is_default:
             return None
-        difference = None
         try:
-            if layout.places_file:
-                difference = layouts.difference(layout, _striping_of(file), _inventory(file, layout))
-            if difference is None and layout.places_directory:
-                difference = _directory_difference(os.path.dirname(file), layout)
+            if own.places_file:
+                difference = striping.difference(own, _striping_of(file), _inventory(file, own))
+            if difference is None and own.places_directory:
+                difference = _directory_difference(os.path.dirname(file), own)
         except (Refused, NotUnderstood) as error:
             return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
         return difference
 
     def granted(self, file: str, layout: Layout) -> str:
         """By the objects of the file and the list of the targets; nothing is asked where the layout has no ALL."""
-        if not any(piece.stripe_count == ALL for piece in layout.pieces):
+        own = asked(layout)
+        if not any(piece.stripe_count == ALL for piece in own.pieces):
             return ''
         try:
-            return layouts.granted(layout, _striping_of(file), _inventory(file, layout))
+            return striping.granted(own, _striping_of(file), _inventory(file, own))
         except (Refused, NotUnderstood) as error:
             return f'all = an unknown number of OSTs ({error})'
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """By pool or OSTs of the piece in which the file ends; where none is asked for, of the directory's own."""
         try:
-            wished = layout if layout.places_file else _default_of(path).layout
+            wished = _wished(path, layout)
             piece = next(each for each in wished.pieces if each.end is None or size <= each.end)
             if piece.osts or piece.on_mdt:
                 return piece.osts
@@ -295,7 +325,7 @@ class Lustre(Posix):
         if os.path.commonpath([parent, top]) != top:
             return f'{file} does not lie in {inside}'
         try:
-            _output(layouts.setstripe_argv(layout, file), SETTING_S)
+            _output(striping.setstripe_argv(asked(layout), file), SETTING_S)
         except Refused as error:
             _remove_left_over(os.path.join(parent, os.path.basename(file)))
             return str(error)
@@ -398,12 +428,23 @@ _READABLE = (
     ('osc.*-{instance}.import', 'versions of the servers (osc.*.import)'),
     ('llite.*-{instance}.max_cached_mb', 'whether the cache is empty (llite.*.max_cached_mb)'),
 )
-_NEEDS: Tuple[Tuple[str, Callable[[Layout], bool]], ...] = (
+_NEEDS: Tuple[Tuple[str, Callable[[LustreLayout], bool]], ...] = (
     ('--component-end', lambda layout: bool(layout.components)),
     ('--overstripe-count', lambda layout: any(piece.overstripe_count is not None for piece in layout.pieces)),
     ('--mirror-count', lambda layout: layout.mirrors != 1),
 )
 _TARGET = re.compile(r'(?:OST|MDT)[0-9a-f]{4}')
+_NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
+
+
+def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
+    """Where its MGS is found, by any of the NIDs, and the file system's name, without the directory of a fileset.
+
+    mount.lustre(8): "10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home"; a network without a number is number 0.
+    """
+    nids, _, path = source.partition(':/')
+    found = _NID.findall(nids)
+    return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
 
 
 def _is_root() -> bool:
@@ -479,13 +520,19 @@ def _spaces(path: str, *options: str) -> targets.Spaces:
     return targets.parse_df(_answer(['lfs', 'df', *options, path], DF_S).stdout)
 
 
-def _default_of(path: str) -> layouts.Striping:
+def _default_of(path: str) -> striping.Striping:
     """The layout that new files in this directory get if nothing is asked for."""
-    return layouts.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
+    return striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
 
 
-def _striping_of(file: str) -> layouts.Striping:
-    return layouts.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
+def _wished(path: str, layout: Layout) -> LustreLayout:
+    """What files in this directory get with a layout."""
+    own = asked(layout)
+    return own if own.places_file else _default_of(path).layout
+
+
+def _striping_of(file: str) -> striping.Striping:
+    return striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
 
 
 def _asked_again(argv: List[str]) -> str:
@@ -494,25 +541,25 @@ def _asked_again(argv: List[str]) -> str:
     return answer.stdout if answer.exit_status == 0 else _output(argv, SETTING_S)
 
 
-def _inventory(path: str, layout: Layout) -> layouts.Inventory:
+def _inventory(path: str, layout: LustreLayout) -> striping.Inventory:
     """What the file system has of all that this layout speaks of."""
     osts = targets.parse_targets(_output(['lfs', 'osts', path]))
     mdts = targets.parse_targets(_output(['lfs', 'mdts', path])) if layout.places_directory else ()
     pools = _pools(osts[0].uuid, layout) if osts else {}
-    return layouts.Inventory(tuple(row.number for row in osts), tuple(row.number for row in mdts), pools)
+    return striping.Inventory(tuple(row.number for row in osts), tuple(row.number for row in mdts), pools)
 
 
-def _open_inventory(path: str, layout: Layout) -> layouts.Inventory:
+def _open_inventory(path: str, layout: LustreLayout) -> striping.Inventory:
     """The same, with the object targets that are closed to new objects."""
     rows = _target_rows(path, inodes=False)
     osts = [row for row in rows if row.kind == 'OST']
     pools = _pools(f'{osts[0].name}_UUID', layout) if osts else {}
     closed = tuple(row.number for row in osts if row.takes_objects is False)
     mdts = tuple(row.number for row in rows if row.kind == 'MDT')
-    return layouts.Inventory(tuple(row.number for row in osts), mdts, pools, closed)
+    return striping.Inventory(tuple(row.number for row in osts), mdts, pools, closed)
 
 
-def _pools(uuid: str, layout: Layout) -> Dict[str, Tuple[int, ...]]:
+def _pools(uuid: str, layout: LustreLayout) -> Dict[str, Tuple[int, ...]]:
     """The pools by name, with the members of those that the layout asks for; none if it asks for none."""
     wished = {piece.pool for piece in layout.pieces if piece.pool is not None}
     pools: Dict[str, Tuple[int, ...]] = {}
@@ -529,33 +576,33 @@ def _options_of(command: str) -> Tuple[str, ...]:
     return targets.parse_usage(answer.stdout + answer.stderr)
 
 
-def _missing_option(layout: Layout) -> Optional[str]:
+def _missing_option(layout: LustreLayout) -> Optional[str]:
     needed = [option for option, needs in _NEEDS if needs(layout)]
     known = _options_of('setstripe') if needed else ()
     missing = [option for option in needed if option not in known]
     return f'lfs setstripe has no {missing[0]} in this version' if missing else None
 
 
-def _make_directory(directory: str, layout: Layout, mode: int) -> None:
+def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
     try:
-        _output(layouts.mkdir_argv(layout, directory), SETTING_S)
+        _output(striping.mkdir_argv(layout, directory), SETTING_S)
     except Refused as error:
         os.mkdir(directory, mode)
         raise Refused(f'{error} (only root may, or the group of mdt.*.enable_remote_dir_gid)') from None
     os.chmod(directory, mode)
 
 
-def _hand_down(directory: str, layout: Layout) -> None:
+def _hand_down(directory: str, layout: LustreLayout) -> None:
     """Have new directories in this one lie as it does. Of plain ones every version goes down all levels."""
     deep = layout.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
-    _output(layouts.setdirstripe_argv(layout, directory, deep), SETTING_S)
+    _output(striping.setdirstripe_argv(layout, directory, deep), SETTING_S)
 
 
-def _set_striping(directory: str, layout: Layout, mode: int) -> None:
+def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
     """Where the administrator has restricted setstripe, lfs 2.16 and later remove what they cannot set it on."""
     try:
-        _output(layouts.setstripe_argv(layout, directory), SETTING_S)
+        _output(striping.setstripe_argv(layout, directory), SETTING_S)
     finally:
         removed = not os.path.lexists(directory)
         if removed:
@@ -564,9 +611,9 @@ def _set_striping(directory: str, layout: Layout, mode: int) -> None:
         raise Refused(f'lfs setstripe removed {directory}: it is restricted (llite.*.enable_setstripe_gid)')
 
 
-def _directory_difference(directory: str, layout: Layout) -> Optional[str]:
-    got = layouts.parse_getdirstripe(_asked_again(['lfs', 'getdirstripe', directory]))
-    return layouts.directory_difference(layout, got, _inventory(directory, layout))
+def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]:
+    got = striping.parse_getdirstripe(_asked_again(['lfs', 'getdirstripe', directory]))
+    return striping.directory_difference(layout, got, _inventory(directory, layout))
 
 
 def _remove_left_over(file: str) -> None:
@@ -627,8 +674,8 @@ def _listing(rows: List[TargetRow]) -> str:
     for row in rows:
         for word in (*(() if row.active else ('inactive',)), *row.flags, *((row.fault,) if row.fault else ())):
             attention.setdefault(word, []).append(row.number)
-    words = [f'{len(rows)}: {layouts.spelled([row.number for row in rows])}']
-    words += [f'{rows[0].kind} {layouts.spelled(numbers)} {word}' for word, numbers in attention.items()]
+    words = [f'{len(rows)}: {striping.spelled([row.number for row in rows])}']
+    words += [f'{rows[0].kind} {striping.spelled(numbers)} {word}' for word, numbers in attention.items()]
     return '; '.join(words)
 
 
@@ -678,7 +725,7 @@ def _places(devices: List[str]) -> str:
     for device in devices:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
-    return ', '.join(f'{kind} {layouts.spelled(each)}' for kind, each in sorted(numbers.items()))
+    return ', '.join(f'{kind} {striping.spelled(each)}' for kind, each in sorted(numbers.items()))
 
 
 def _imports(known: List[params.Import]) -> str:

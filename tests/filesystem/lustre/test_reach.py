@@ -3,18 +3,17 @@
 import pytest
 
 from lustre_stand import standing
-from seatrial.filesystem import lustre
 from seatrial.filesystem.base import FileSystem
-from seatrial.filesystem.lustre_layout import Inventory
-from seatrial.filesystem.lustre_text import NotUnderstood
-from seatrial.model.layout import ALL, Component, Layout
+from seatrial.filesystem.lustre import driver as lustre
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.lustre.striping import Inventory
+from seatrial.filesystem.lustre.text import NotUnderstood
+from seatrial.model.layout import Layout
 
 MIB = 1 << 20
-DRIVER = lustre.Lustre('lustre')
-TIERED = Layout(
-    't', components=(Component(MIB, pool='flash'), Component(4 * MIB, pool='flash'), Component(pool='disk'))
-)
-DOM = Layout('dom', components=(Component(MIB, True), Component(stripe_count=2)))
+DRIVER = lustre.Lustre()
+TIERED = progressive('t', {'end': MIB, 'pool': 'flash'}, {'end': 4 * MIB, 'pool': 'flash'}, {'pool': 'disk'})
+DOM = progressive('dom', {'end': MIB, 'on_mdt': True}, {'stripe_count': 2})
 
 
 @pytest.fixture
@@ -26,10 +25,10 @@ def there(monkeypatch):
 @pytest.mark.parametrize(
     ('layout', 'size', 'reached'),
     [
-        (Layout('f', pool='flash'), MIB, (0, 1)),
-        (Layout('o', osts=(3, 1)), MIB, (3, 1)),
-        (Layout('all', ALL), MIB, None),
-        (Layout('none', pool='gone'), MIB, ()),
+        (striped('f', pool='flash'), MIB, (0, 1)),
+        (striped('o', osts=(3, 1)), MIB, (3, 1)),
+        (striped('all', ALL), MIB, None),
+        (striped('none', pool='gone'), MIB, ()),
         (TIERED, MIB, (0, 1)),
         (TIERED, 4 * MIB, (0, 1)),
         (TIERED, 4 * MIB + 1, (2, 3)),
@@ -45,7 +44,7 @@ def test_without_a_layout_it_is_that_of_the_directory(tmp_path, monkeypatch):
     with standing(tmp_path, monkeypatch) as stand:
         directory = stand.directory()
         assert DRIVER.reach(directory, Layout(), MIB) is None
-        assert DRIVER.set_layout(directory, Layout('o', osts=(2,))) is None
+        assert DRIVER.set_layout(directory, striped('o', osts=(2,))) is None
         assert DRIVER.reach(directory, Layout(), MIB) in (None, (2,))  # lfs does not tell the numbers of a directory
 
 
@@ -54,8 +53,8 @@ def test_what_cannot_be_asked_is_nowhere(monkeypatch):
         raise NotUnderstood('not a pool', 'x')
 
     monkeypatch.setattr(lustre, '_inventory', refuse)
-    assert DRIVER.reach('/lustre', Layout('f', pool='flash'), MIB) == ()
+    assert DRIVER.reach('/lustre', striped('f', pool='flash'), MIB) == ()
 
 
 def test_other_types_have_no_such_places():
-    assert FileSystem('nfs').reach('/home', Layout(), MIB) is None
+    assert FileSystem().reach('/home', Layout(), MIB) is None

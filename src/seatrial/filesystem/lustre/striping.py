@@ -1,33 +1,14 @@
-"""Layouts on Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
+"""Layouts on a Lustre: the command lines that set them, what lfs says a file has, and whether that was asked for.
 
-Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17; the forms of the
-outputs are those of a genuine 2.17 (tests/transcripts/lustre), and what 2.12 to 2.16 print otherwise is read by their
-sources. Sizes and ends in bytes.
+The forms of the outputs are those of a genuine 2.17 (tests/transcripts/lustre); what 2.12 to 2.16 print otherwise is
+read by their sources. Sizes and ends in bytes.
 """
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.lustre_text import NotUnderstood, number, whole_lines
-from seatrial.model.layout import ALL, Component, Layout, binary
-
-STRIPE_SIZE_UNIT = 65536
-"""lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
-
-STRIPE_SIZE_BELOW = 1 << 32
-"""lfs: "stripe size '4294967296' over 4GB limit"."""
-
-MOST_STRIPES = 2000
-"""LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories."""
-
-MOST_ON_MDT = 1 << 30
-"""lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
-
-MOST_MIRRORS = 16
-"""LUSTRE_MIRROR_COUNT_MAX."""
-
-_POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
-_POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
+from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, binary
+from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
 _IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')
 _OBJECT = re.compile(r'\s*-?\s*(?:\d+:\s*\{\s*)?l_(?:ost|mdt)_idx:\s*(\d+)\b')
@@ -88,13 +69,13 @@ class Striping(NamedTuple):
     of_directory: bool = False
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> LustreLayout:
         """As a layout that could be asked for: the first mirror's pieces, with the targets where objects lie."""
         first = tuple(piece for piece in self.pieces if piece.mirror == self.pieces[0].mirror)
         components = tuple(_as_component(piece) for piece in first)
         if len(components) == 1 and components[0].end is None and self.mirrors == 1:
-            return Layout('', *components[0][2:7])
-        return Layout('', components=components, mirrors=self.mirrors)
+            return LustreLayout(*components[0][2:7])
+        return LustreLayout(components=components, mirrors=self.mirrors)
 
 
 class DirectoryStriping(NamedTuple):
@@ -112,7 +93,7 @@ class DirectoryStriping(NamedTuple):
     max_inherit: Optional[int] = None
 
 
-def setstripe_argv(layout: Layout, path: str) -> List[str]:
+def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
     """The command that gives the layout to an existing directory, or makes an empty file that has it."""
     argv = ['lfs', 'setstripe']
     if layout.mirrors != 1:
@@ -125,12 +106,12 @@ def setstripe_argv(layout: Layout, path: str) -> List[str]:
     return [*argv, path]
 
 
-def mkdir_argv(layout: Layout, directory: str) -> List[str]:
+def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
     """The command that makes a directory on the metadata targets that the layout asks for."""
     return ['lfs', 'mkdir', *_directory_options(layout), directory]
 
 
-def setdirstripe_argv(layout: Layout, directory: str, every_level: bool) -> List[str]:
+def setdirstripe_argv(layout: LustreLayout, directory: str, every_level: bool) -> List[str]:
     """The command that has the directories made in this one, and in them, lie as it does itself (transcript 063).
 
     Without it they are plain, or lie where the default of the root has them spread (2.15 and later).
@@ -142,33 +123,8 @@ def setdirstripe_argv(layout: Layout, directory: str, every_level: bool) -> List
     return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
 
 
-def form_fault(layout: Layout) -> Optional[Tuple[str, str]]:
-    """What no Lustre could do with this layout: the key where it stands and a sentence with the mend; or None."""
-    if layout.components:
-        plain = ('stripe_count', 'stripe_size', 'pool', 'start_ost', 'osts', 'overstripe_count')
-        for key in plain:
-            if getattr(layout, key) not in (None, ()):
-                return key, 'stands beside components; put it into each of them'
-    if not 1 <= layout.mirrors <= MOST_MIRRORS:
-        return 'mirrors', f'{layout.mirrors} is not a number of copies; write 1 to {MOST_MIRRORS}'
-    for key, count, least in (('mdt_count', layout.mdt_count, 1), ('mdt_index', layout.mdt_index, 0)):
-        if count is not None and not (least <= count <= MOST_STRIPES or (key == 'mdt_count' and count == ALL)):
-            return key, f'{count} is not possible; write {least} to {MOST_STRIPES}'
-    last_end = 0
-    for place, piece in enumerate(layout.pieces):
-        where = f'components[{place}].' if layout.components else ''
-        fault = _piece_fault(piece, place) or _end_fault(piece, last_end, place == len(layout.pieces) - 1)
-        if fault is not None:
-            return where + fault[0], fault[1]
-        last_end = piece.end or last_end
-    return None
-
-
-def impossible(layout: Layout, there: Inventory) -> Optional[str]:
+def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
     """Why this file system cannot give the layout, as a sentence, or None: lfs would give another one in silence."""
-    fault = form_fault(layout)
-    if fault is not None:
-        return f'{fault[0]}: {fault[1]}'
     for piece in layout.pieces:
         if piece.on_mdt:
             continue
@@ -239,7 +195,7 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
     return DirectoryStriping(count, first, hash_type, tuple(mdts) if count > 0 else (first,))
 
 
-def difference(asked: Layout, got: Striping, there: Inventory) -> Optional[str]:
+def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
     """How the layout of a file differs from the one that was asked for, with both in it; or None.
 
     What was not asked for is not compared. A piece that no write has reached yet has no objects: of it the numbers
@@ -251,7 +207,7 @@ def difference(asked: Layout, got: Striping, there: Inventory) -> Optional[str]:
     return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(found)}'
 
 
-def granted(asked: Layout, got: Striping, there: Inventory) -> str:
+def granted(asked: LustreLayout, got: Striping, there: Inventory) -> str:
     """How many targets a file was given that asks for all, where they are fewer: 'all = 7 of 8 OSTs'; else ''.
 
     The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
@@ -265,7 +221,7 @@ def granted(asked: Layout, got: Striping, there: Inventory) -> str:
     return '; '.join(dict.fromkeys(found))
 
 
-def directory_difference(asked: Layout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
+def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
     """As difference, of the metadata targets of a directory."""
     found = []
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
@@ -275,7 +231,7 @@ def directory_difference(asked: Layout, got: DirectoryStriping, there: Inventory
         found.append(f'MDT {got.first_mdt} instead of {asked.mdt_index}')
     if not found:
         return None
-    has = Layout('', mdt_count=count, mdt_index=got.first_mdt).canonical
+    has = LustreLayout(mdt_count=count, mdt_index=got.first_mdt).canonical
     return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(found)}'
 
 
@@ -292,63 +248,15 @@ def spelled(indices: Sequence[int]) -> str:
     return ', '.join(words) or 'none'
 
 
-def _directory_options(layout: Layout) -> List[str]:
+def _directory_options(layout: LustreLayout) -> List[str]:
     offered = (('-c', layout.mdt_count), ('-i', layout.mdt_index))
     return [word for option, value in offered if value is not None for word in (option, str(value))]
 
 
 def _striping_options(piece: Component) -> List[str]:
-    offered: Tuple[Tuple[str, Optional[str]], ...] = (
-        ('-c', _word(piece.stripe_count)),
-        ('-C', _word(piece.overstripe_count)),
-        ('-S', None if piece.stripe_size is None else binary(piece.stripe_size)),
-        ('-i', _word(piece.start_ost)),
-        ('-o', ','.join(str(ost) for ost in piece.osts) or None),
-        ('-p', piece.pool),
-    )
-    return [word for option, value in offered if value is not None for word in (option, value)]
-
-
-def _word(value: Optional[int]) -> Optional[str]:
-    return None if value is None else str(value)
-
-
-def _piece_fault(piece: Component, place: int) -> Optional[Tuple[str, str]]:
-    if piece.on_mdt:
-        if place > 0:
-            return 'on_mdt', 'only the first component can lie on the metadata target'
-        if piece != Component(piece.end, True):
-            return 'on_mdt', 'a component on the metadata target has nothing else to choose; take the other keys out'
-        if piece.end is None or piece.end > MOST_ON_MDT:
-            return 'end', f'a component on the metadata target ends at {binary(MOST_ON_MDT)} at the latest'
-        return None
-    for key, count in (('stripe_count', piece.stripe_count), ('overstripe_count', piece.overstripe_count)):
-        if count is not None and not (1 <= count <= MOST_STRIPES or (key == 'stripe_count' and count == ALL)):
-            also = ', or -1 for all targets' if key == 'stripe_count' else ''
-            return key, f'{count} is not a stripe count; write 1 to {MOST_STRIPES}{also}'
-    if piece.stripe_count is not None and piece.overstripe_count is not None:
-        return 'overstripe_count', 'contradicts stripe_count; keep one'
-    size = piece.stripe_size
-    if size is not None and (size % STRIPE_SIZE_UNIT or not 0 < size < STRIPE_SIZE_BELOW):
-        return 'stripe_size', f'{size} is not a stripe size; write a multiple of 64KiB below 4GiB'
-    if piece.pool is not None and (not _POOL.match(piece.pool) or piece.pool in _POOL_WORDS):
-        return 'pool', f"'{piece.pool}' cannot be a pool's name: letters, digits, _ and -, at most 15"
-    if piece.start_ost is not None and piece.start_ost < 0:
-        return 'start_ost', f'{piece.start_ost} is not the index of an OST; write a whole number from 0'
-    return _osts_fault(piece)
-
-
-def _osts_fault(piece: Component) -> Optional[Tuple[str, str]]:
-    if not piece.osts:
-        return None
-    if len(set(piece.osts)) < len(piece.osts) or min(piece.osts) < 0 or len(piece.osts) > MOST_STRIPES:
-        return 'osts', 'each OST once, by its index from 0; for several stripes on one use overstripe_count'
-    for key in ('start_ost', 'overstripe_count', 'pool'):
-        if getattr(piece, key) is not None:
-            return key, 'contradicts osts, which names the targets; keep one'
-    if piece.stripe_count not in (None, len(piece.osts)):
-        return 'stripe_count', f'contradicts osts, which names {len(piece.osts)}; take it out'
-    return None
+    """lfs has a comma between OSTs."""
+    values = ((word[0], word[1:].replace('_', ',') if word[0] == 'o' else word[1:]) for word in piece.words)
+    return [part for letter, value in values for part in (f'-{letter}', value)]
 
 
 def _reach_fault(piece: Component, there: Inventory) -> Optional[str]:
@@ -366,20 +274,6 @@ def _reach_fault(piece: Component, there: Inventory) -> Optional[str]:
     closed = [ost for ost in reach if ost in there.closed]
     if wanted > len(reach) - len(closed) or set(named) & set(closed):
         return f'no new object can be made on OST {spelled(closed)}; lfs gives fewer or others in silence'
-    return None
-
-
-def _end_fault(piece: Component, start: int, is_last: bool) -> Optional[Tuple[str, str]]:
-    if piece.end is None and is_last:
-        return None
-    if is_last:
-        return 'end', 'the last component must go to the end of the file (leave end out): a write past it fails'
-    if piece.end is None:
-        return 'end', 'only the last component goes to the end of the file; write where this one ends'
-    if piece.end % STRIPE_SIZE_UNIT or piece.end <= start:
-        return 'end', f'{piece.end} is not an end here; write a multiple of 64KiB above {start}'
-    if piece.stripe_size is not None and piece.end % piece.stripe_size:
-        return 'end', f'{piece.end} is no multiple of the stripe size of this component, {piece.stripe_size}'
     return None
 
 
@@ -445,7 +339,7 @@ def _as_component(piece: Piece) -> Component:
     return Component(piece.end, False, piece.stripe_count, piece.stripe_size, piece.pool, None, piece.osts)
 
 
-def _differences(asked: Layout, got: Striping, there: Inventory) -> List[str]:
+def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[str]:
     if not asked.places_file:
         return []
     if got.mirrors != asked.mirrors:

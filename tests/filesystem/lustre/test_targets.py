@@ -5,8 +5,8 @@ import re
 import pytest
 
 from lustre_stand import INSTANCE
-from seatrial.filesystem.lustre_layout import parse_getstripe
-from seatrial.filesystem.lustre_targets import (
+from seatrial.filesystem.lustre.striping import parse_getstripe
+from seatrial.filesystem.lustre.targets import (
     Connection,
     Mounted,
     Space,
@@ -15,7 +15,7 @@ from seatrial.filesystem.lustre_targets import (
     parse_mounted,
     parse_project,
 )
-from seatrial.filesystem.lustre_text import NotUnderstood
+from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.model.units import KIB
 from transcript import lustre_step
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine import ior, mdtest
-from seatrial.filesystem.lustre_layout import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
-from seatrial.filesystem.lustre_params import (
+from seatrial.filesystem.lustre.params import (
     parse_fields,
     parse_histograms,
     parse_import,
@@ -25,7 +24,8 @@ from seatrial.filesystem.lustre_params import (
     parse_states,
     parse_stats,
 )
-from seatrial.filesystem.lustre_targets import (
+from seatrial.filesystem.lustre.striping import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
+from seatrial.filesystem.lustre.targets import (
     Connection,
     parse_check,
     parse_devices,
@@ -38,7 +38,7 @@ from seatrial.filesystem.lustre_targets import (
     parse_usage,
     parse_version,
 )
-from seatrial.filesystem.lustre_text import NotUnderstood
+from seatrial.filesystem.lustre.text import NotUnderstood
 from transcript import lustre_step, transcripts
 
 SAID = {

@@ -2,7 +2,7 @@
 
 from typing import Dict, Iterable, List, Tuple
 
-from seatrial.filesystem import lustre_params as params
+from seatrial.filesystem.lustre import params as params
 from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
 
 RPC_SIZES = 'pages per rpc'

@@ -1,0 +1,42 @@
+"""What people write without Seatrial: a ReFrame case a point, whose script repeats the point's command.
+
+Started as Seatrial's own cases are, without a step of Slurm, although ReFrame would take one. SEATRIAL_BENCH names
+the file that harness.a_case_a_point writes.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import parameter, performance_function, run_before, sanity_function
+
+TOLD = json.loads(Path(os.environ['SEATRIAL_BENCH']).read_text())
+COMMANDS = TOLD['commands']
+
+
+@rfm.simple_test
+class Point(rfm.RunOnlyRegressionTest):
+    check = parameter(range(TOLD['checks']))
+    label = parameter(list(COMMANDS))
+    valid_systems = ['*']
+    valid_prog_environs = ['*']
+    num_nodes = 1
+    executable = 'true'
+
+    @run_before('run')
+    def take_commands(self):
+        self.prerun_cmds = ['mkdir data', 'cd data', *COMMANDS[self.label]['lines'], 'cd ..']
+        self.job.launcher = getlauncher('local')()
+
+    @sanity_function
+    def there(self):
+        return sn.all(sn.path_isfile(report) for report in COMMANDS[self.label]['reports'])
+
+    @performance_function('MiB/s')
+    def write(self):
+        reports = [json.loads(Path(report).read_text()) for report in COMMANDS[self.label]['reports']]
+        seconds = [report['jobs'][0]['write']['runtime'] / 1000 for report in reports]
+        return TOLD['mib'] / (sum(seconds) / len(seconds))

@@ -1,0 +1,292 @@
+"""What the benchmarks share: a site with a stand-in for fio, plain ReFrame beside it, and a clean end.
+
+All that they know of Seatrial's own types stands here, in TRIAL, CHECK and commands_of.
+"""
+
+import ctypes
+import json
+import os
+import platform
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from seatrial.job.recorder import records_in
+
+from seatrial.model.units import MIB
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SITES = REPOSITORY / 'site-config'
+REPORT = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json'
+SIZE = 8 * MIB
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Scale(NamedTuple):
+    """How much a sweep measures: its points, repetitions of each, and the seconds that a command sleeps."""
+
+    points: int
+    repetitions: int
+    command_s: float
+
+
+QUICK = Scale(points=2, repetitions=2, command_s=0.01)
+"""To see that a benchmark works."""
+
+FIO = """#!/bin/sh
+[ "$1" = --version ] && {{ echo fio-3.33; exit; }}
+sleep {seconds}
+truncate -s {size} data.00000000
+cp {report} "${{3#--output=}}"
+"""
+# The command on the node. Rule T19 would call the stand-in's launches too short; the peak memory is read last.
+RUNNER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from seatrial.rules import launch
+launch.CLOCK_MIN_S = 0.0
+from seatrial.job.__main__ import main
+code = main(sys.argv[2:])
+if sys.argv[2] == 'run':
+    with open('/proc/self/status') as stream:
+        peak = next(line.split()[1] for line in stream if line.startswith('VmHWM'))
+    with open(sys.argv[3] + '.memory', 'w') as stream:
+        stream.write(peak)
+sys.exit(code)
+"""
+TRIAL = """
+version: 1
+state: {state}
+engines: [{{name: fio, program: {fio}}}]
+file_systems:
+  target: {{type: posix, path: {target}, records_on_target: true, compresses: false,
+            limits: {{bytes: 1GiB, inodes: 10000}}}}
+partitions:
+  {partition}: {{launcher: {launcher}, tasks_per_node: 1, python: {python}}}
+trials:
+  - {{checks: ['*'], partitions: ['{partition}'], file_systems: [target], nodes: [1],
+      bytes_per_client: {size}, budget: 10min}}
+"""
+# The profile is smoke's, with its fixed number of repetitions, but with all points of the sweep.
+CHECKS = """
+from dataclasses import replace
+
+import reframe
+
+from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
+from seatrial.site.profile import PROFILES
+
+PROFILES['smoke'] = replace(PROFILES['smoke'], points=0, repetitions={repetitions})
+"""
+CHECK = """
+
+@trial
+class Objects{number}(AccessPatternCheck):
+    pattern = AccessPattern('multiple', 'whole', operations=('write',))
+    sweep = Sweep('objects', powers_of_two(1, {last}), bytes_per_client={size})
+"""
+
+
+def run(main: Callable[[], int]) -> NoReturn:
+    """Exit as main does. Interrupted, it unwinds, ends whatever it has started, and exits with 128 + the signal."""
+    # Orphans become children of this process, however they left their session: so they can be found.
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), 'prctl')
+    for number in INTERRUPTS:
+        signal.signal(number, _unwind)
+    try:
+        sys.exit(main())
+    finally:
+        _end_descendants()
+
+
+def _unwind(number: int, frame: object) -> None:
+    for each in INTERRUPTS:  # a second one must not break off the clean-up
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def _end_descendants() -> None:
+    """Kill all processes below this one; returns when none is left."""
+    while True:
+        children = [
+            int(pid) for task in Path('/proc/self/task').glob('*/children') for pid in task.read_text().split()
+        ]
+        if not children:
+            return
+        for pid in children:
+            os.kill(pid, signal.SIGKILL)
+        for pid in children:
+            os.waitpid(pid, 0)
+
+
+@contextmanager
+def scratch(on: 'Path | None' = None) -> Iterator[Path]:
+    """A folder of its own below `on` (or the usual place); nothing works in it any more when it is removed."""
+    with tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as name:
+        try:
+            yield Path(name)
+        finally:
+            _end_descendants()
+
+
+class Place(NamedTuple):
+    """Where the cases run: the settings.py of a site of the checkout, ReFrame's partition, and the launcher."""
+
+    settings: Path
+    partition: str
+    launcher: str
+
+
+def make_site(folder: Path, place: Place, scale: Scale, checks: int = 1) -> 'tuple[Path, Path]':
+    """A site in the folder, whose engine is the stand-in, and so many checks for it; returns both folders."""
+    site, family = folder / 'site', folder / 'checks' / 'family'
+    for made in (site, family, folder / 'target'):
+        made.mkdir(parents=True)
+    shutil.copy(place.settings, site)
+    trial = TRIAL.format(
+        state=folder / 'state',
+        fio=_fio(folder, scale.command_s),
+        target=folder / 'target',
+        python=python(folder),
+        partition=place.partition,
+        launcher=place.launcher,
+        size=SIZE,
+    )
+    (site / 'trial.yaml').write_text(trial)
+    last = 2 ** (scale.points - 1)
+    classes = (CHECK.format(number=number, last=last, size=SIZE) for number in range(checks))
+    (family / 'objects.py').write_text(CHECKS.format(repetitions=scale.repetitions) + ''.join(classes))
+    return site, folder / 'checks'
+
+
+def _fio(folder: Path, command_s: float) -> str:
+    """A program that passes for fio: it sleeps, makes its file, and prints a genuine report with these figures."""
+    report = json.loads(REPORT.read_text())
+    job = report['jobs'][0]
+    job['write'].update(io_bytes=SIZE, runtime=int(1000 * command_s), bw_bytes=int(SIZE / command_s))
+    report['jobs'] = [job]
+    canned, program = folder / 'canned.json', folder / 'fio'
+    canned.write_text(json.dumps(report, indent=2) + '\n')
+    program.write_text(FIO.format(seconds=command_s, size=SIZE, report=canned))
+    program.chmod(0o755)
+    return str(program)
+
+
+def python(folder: Path) -> str:
+    """A python3 that runs the zipapp as RUNNER does, and leaves its peak memory (KiB) in PLAN.memory."""
+    program = folder / 'python'
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(RUNNER)} "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def cases_in(folder: Path) -> 'list[Path]':
+    """The records of all cases of the only session, in their order."""
+    return sorted((folder / 'state').glob('sessions/*/cases/*'))
+
+
+def commands_of(records: Path) -> 'list[tuple[str, list[str]]]':
+    """The point and the shell lines of every launch that a job has recorded, in its order."""
+    recorded = records_in(str(records))
+    assert recorded.end is not None and recorded.end.reason == 'finished', recorded.end
+    assert all(sample.valid for sample in recorded.samples), 'a launch of the stand-in is not valid'
+    return [(sample.point, list(sample.command)) for sample in recorded.samples]
+
+
+def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None) -> 'dict[str, list[str]]':
+    """The shell lines of each point; only those of so many last launches of it."""
+    found: dict[str, list[list[str]]] = {}
+    for label, lines in commands:
+        found.setdefault(label, []).append(lines)
+    return {label: [line for lines in own[-(last or 0) :] for line in lines] for label, own in found.items()}
+
+
+def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' = None) -> float:
+    """Wall seconds of a command that must succeed, in a folder that also has its temporary files."""
+    told = {**(environment or os.environ), 'TMPDIR': str(folder)}
+    began = time.monotonic()
+    done = subprocess.run(argv, cwd=folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    seconds = time.monotonic() - began
+    if done.returncode:
+        sys.exit(f'{shlex.join(argv)}: exit status {done.returncode}\n{done.stdout}')
+    return seconds
+
+
+def shell_loop(folder: Path, commands: 'list[tuple[str, list[str]]]') -> float:
+    """Wall seconds of a shell that runs these lines in a new folder and does nothing else."""
+    folder.mkdir()
+    lines = [line for _, own in commands for line in own]
+    (folder / 'loop.sh').write_text('\n'.join(['set -e', *lines]) + '\n')
+    return timed(['/bin/sh', 'loop.sh'], folder)
+
+
+def reframe(
+    folder: Path, settings: Path, checks: Path, *options: str, environment: 'dict[str, str] | None' = None
+) -> float:
+    """Wall seconds of ReFrame over the checks, one case at a time, in a new folder."""
+    folder.mkdir()
+    argv = [
+        str(Path(sys.executable).with_name('reframe')),
+        f'--config-file={settings}',
+        f'--checkpath={checks}',
+        '--recursive',
+        '--exec-policy=serial',
+        f'--prefix={folder / "prefix"}',
+        f'--report-file={folder / "report.json"}',
+        *options,
+        '--run',
+    ]
+    return timed(argv, folder, environment)
+
+
+def a_case_a_point(
+    folder: Path,
+    settings: Path,
+    lines: 'dict[str, list[str]]',
+    *options: str,
+    checks: int = 1,
+    environment: 'dict[str, str] | None' = None,
+) -> float:
+    """Wall seconds of plain ReFrame with a case for every point (case_a_point.py), which runs its lines.
+
+    checks: how often the whole is repeated
+    """
+    commands = {label: {'lines': own, 'reports': _reports_of(own)} for label, own in lines.items()}
+    file = folder.with_suffix('.json')
+    file.write_text(json.dumps({'commands': commands, 'checks': checks, 'mib': SIZE / MIB}))
+    told = {**(environment or os.environ), 'SEATRIAL_BENCH': str(file)}
+    return reframe(folder, settings, Path(__file__).with_name('case_a_point.py'), *options, environment=told)
+
+
+def _reports_of(lines: 'list[str]') -> 'list[str]':
+    """The files that these commands of fio write their reports to."""
+    words = [word for line in lines for word in shlex.split(line)]
+    return [word.partition('=')[2] for word in words if word.startswith('--output=')]
+
+
+def machine(*more: str) -> str:
+    """When and where a table was measured, with the programs that matter."""
+    words = (
+        time.strftime('%Y-%m-%d'),
+        f'{os.cpu_count()} cores',
+        f'{platform.system()} {platform.release()}',
+        f'Python {platform.python_version()}',
+        *more,
+    )
+    return ', '.join(words)
+
+
+def reframe_version() -> str:
+    return f'ReFrame {metadata.version("ReFrame-HPC")}'

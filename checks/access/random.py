@@ -1,0 +1,39 @@
+"""Random I/O: small transfers at random places of files that are larger than a cache."""
+
+import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep, powers_of_two
+
+
+@trial
+class RandomReadQueueDepths(Check):
+    """Random reads of 4 KiB with O_DIRECT, over queue depths: IOPS, and latencies up to p99.9."""
+
+    workload = random_access(('randread',), working_set='64GiB')
+    sweep = Sweep('queue_depth', powers_of_two(1, 64))
+
+
+@trial
+class RandomTransferSizes(Check):
+    """Random reads, then random writes, of 4 KiB to 1 MiB with O_DIRECT, one transfer in flight a task."""
+
+    workload = random_access(('randread', 'randwrite'), working_set='64GiB')
+    sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
+
+
+@trial
+class RandomMixed(Check):
+    """70 % random reads and 30 % random writes of 4 KiB with O_DIRECT, over queue depths."""
+
+    workload = random_access(('randrw',), working_set='64GiB', read_share=0.7)
+    sweep = Sweep('queue_depth', (1, 16))
+
+
+@trial
+class RandomReadCached(Check):
+    """Random reads of 4 KiB through the page cache, over transfer sizes: what an application without O_DIRECT has."""
+
+    workload = random_access(('randread',), working_set='64GiB', direct=False)
+    sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))

@@ -1,0 +1,362 @@
+"""Lustre's layouts as values: what is asked of a file and of the directory that it lies in.
+
+A site and a check write settings ({stripe_count: 4, stripe_size: 1MiB}), which are checked here; plans and records
+carry words whose letters are the options of lfs-setstripe(1): 'c4', 'S1M'. Sizes and ends in bytes.
+
+Sources: lfs-setstripe(1) and lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17.
+"""
+
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.filesystem.base import LayoutError
+from seatrial.model.layout import Layout
+from seatrial.model.shown import choice, show
+from seatrial.model.units import parse_size
+
+NAME = 'lustre'
+
+ALL = -1
+"""As a stripe count: every target that there is."""
+
+STRIPE_SIZE_UNIT = 65536
+"""lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
+
+STRIPE_SIZE_BELOW = 1 << 32
+"""lfs: "stripe size '4294967296' over 4GB limit"."""
+
+MOST_STRIPES = 2000
+"""LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories."""
+
+MOST_ON_MDT = 1 << 30
+"""lfs: "'mdt' layout size is too big". A server's own limit (lod.*.dom_stripesize, 1 MiB by default) is not seen."""
+
+MOST_MIRRORS = 16
+"""LUSTRE_MIRROR_COUNT_MAX."""
+
+_UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
+_POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
+_POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
+
+_Fault = Optional[Tuple[str, str]]
+"""A key, and what is wrong there with its remedy."""
+
+
+class Component(NamedTuple):
+    """One piece of a file: from where the one before ends (the first: from 0) to `end`.
+
+    end:    bytes; None is the end of the file
+    on_mdt: the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
+    The others are as in LustreLayout. Of these, stripe_count, stripe_size and pool are as in the component before
+    where they are None (lfs-setstripe(1): "later components will inherit").
+    """
+
+    end: Optional[int] = None
+    on_mdt: bool = False
+    stripe_count: Optional[int] = None
+    stripe_size: Optional[int] = None
+    pool: Optional[str] = None
+    start_ost: Optional[int] = None
+    osts: Tuple[int, ...] = ()
+    overstripe_count: Optional[int] = None
+
+    @property
+    def words(self) -> Tuple[str, ...]:
+        """How it is striped: the letters and values of lfs-setstripe(1), OSTs with _ between them."""
+        written = ((letter, write(getattr(self, key))) for letter, (key, write, _) in _WORDS.items())
+        return tuple(letter + value for letter, value in written if value)
+
+
+class LustreLayout(NamedTuple):
+    """What is asked; a field that is None is left to the file system's default.
+
+    stripe_count:     targets a file is spread over (ALL: every one)
+    stripe_size:      bytes on one target before the next
+    pool:             the targets to choose from, by the name of their pool
+    start_ost:        where the first stripe lies: a hint, which a full target overrides
+    osts:             exactly these targets, in this order
+    overstripe_count: stripes, of which a target may hold several
+    components:       pieces of the file with layouts of their own (PFL); the fields above are then left alone
+    mirrors:          copies of the file, each with this layout (FLR)
+    mdt_count:        metadata targets that the directory is spread over
+    mdt_index:        the metadata target on which the directory lies, or begins
+    """
+
+    stripe_count: Optional[int] = None
+    stripe_size: Optional[int] = None
+    pool: Optional[str] = None
+    start_ost: Optional[int] = None
+    osts: Tuple[int, ...] = ()
+    overstripe_count: Optional[int] = None
+    components: Tuple[Component, ...] = ()
+    mirrors: int = 1
+    mdt_count: Optional[int] = None
+    mdt_index: Optional[int] = None
+
+    @property
+    def places_file(self) -> bool:
+        """Whether something is asked of the file itself, and not of its directory alone."""
+        return self._replace(mdt_count=None, mdt_index=None) != LustreLayout()
+
+    @property
+    def places_directory(self) -> bool:
+        """Whether something is asked of the directory that the files lie in."""
+        return self.mdt_count is not None or self.mdt_index is not None
+
+    @property
+    def pieces(self) -> Tuple[Component, ...]:
+        """The file's pieces from front to back, each with what it has from the one before; a plain file has one."""
+        found: List[Component] = []
+        for piece in self.components or (Component(None, False, *self[:6]),):
+            found.append(_inherited(piece, found[-1]) if found and not piece.on_mdt else piece)
+        return tuple(found)
+
+    @property
+    def targets_needed(self) -> int:
+        """How many OSTs there must be, at least, for the layout to be what it says."""
+        counts = [piece.stripe_count for piece in self.pieces if piece.stripe_count]
+        numbers = [ost + 1 for piece in self.pieces for ost in piece.osts]
+        return max([1, self.mirrors, *counts, *numbers])
+
+    @property
+    def words(self) -> Tuple[str, ...]:
+        """What is asked: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M').
+
+        mdt and mdts are the index and the count of the directory's metadata targets.
+        """
+        words = [] if self.mdt_index is None else [f'mdt{self.mdt_index}']
+        words += [] if self.mdt_count is None else [f'mdts{self.mdt_count}']
+        words += [] if self.mirrors == 1 else [f'N{self.mirrors}']
+        for piece in self.components:
+            words += [f'E{-1 if piece.end is None else binary(piece.end)}', *(['Lmdt'] if piece.on_mdt else [])]
+            words += piece.words
+        return (*words, *(() if self.components else self.pieces[0].words))
+
+    @property
+    def canonical(self) -> str:
+        """As Layout has it."""
+        return self.named('').canonical
+
+    def named(self, name: str) -> Layout:
+        """As plans and records carry it."""
+        return Layout(name, NAME, self.words, self.targets_needed, self.places_file) if self.words else Layout(name)
+
+
+def asked(layout: Layout) -> LustreLayout:
+    """What a layout of this type asks for."""
+    whole: Dict[str, Any] = {}
+    pieces: List[Dict[str, Any]] = []
+    for word in layout.asks:
+        letters = next(letters for letters in ('mdts', 'mdt', word[0]) if word.startswith(letters))
+        value = word[len(letters) :]
+        if letters == 'E':
+            pieces.append({} if value == '-1' else {'end': _bytes(value)})
+        elif letters == 'L':
+            pieces[-1]['on_mdt'] = True
+        elif letters in _WHOLE:
+            whole[_WHOLE[letters]] = int(value)
+        else:
+            key, _, read = _WORDS[letters]
+            (pieces[-1] if pieces else whole)[key] = read(value)
+    return LustreLayout(components=tuple(Component(**piece) for piece in pieces), **whole)
+
+
+def from_settings(settings: Any) -> LustreLayout:
+    """The layout that a site or a check writes. Raises LayoutError for the first thing that no Lustre could do."""
+    layout = LustreLayout(**_read(settings, _LAYOUT_KEYS))
+    beside = [key for key in _STRIPING if getattr(layout, key) not in (None, ())]
+    if layout.components and beside:
+        raise LayoutError([beside[0]], 'stands beside components; put it into each of them')
+    last_end = 0
+    for place, piece in enumerate(layout.pieces):
+        fault = _piece_fault(piece, place) or _end_fault(piece, last_end, place == len(layout.pieces) - 1)
+        if fault is not None:
+            raise LayoutError([*(('components', place) if layout.components else ()), fault[0]], fault[1])
+        last_end = piece.end or last_end
+    return layout
+
+
+def striped(
+    name: str = 'default', stripe_count: Optional[int] = None, stripe_size: Any = None, **settings: Any
+) -> Layout:
+    """A layout that a check declares, by the keys of a site's layouts: striped('c4', 4, '1MiB', pool='flash').
+
+    Raises LayoutError.
+    """
+    first = {'stripe_count': stripe_count, 'stripe_size': stripe_size}
+    stated = {key: value for key, value in first.items() if value is not None}
+    return from_settings({**stated, **settings}).named(name)
+
+
+def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layout:
+    """One of components (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
+    return striped(name, components=components, **settings)
+
+
+def binary(size: int) -> str:
+    """The exact size in bytes in the largest unit that lfs knows and that divides it: 65536 is '64k'."""
+    for unit, factor in _UNITS:
+        if size and size % factor == 0:
+            return f'{size // factor}{unit}'
+    return str(size)
+
+
+def _bytes(text: str) -> int:
+    return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
+
+
+def _inherited(piece: Component, before: Component) -> Component:
+    counted = piece.stripe_count is not None or piece.osts or piece.overstripe_count is not None
+    return piece._replace(
+        stripe_count=piece.stripe_count if counted else before.stripe_count,
+        stripe_size=before.stripe_size if piece.stripe_size is None else piece.stripe_size,
+        pool=before.pool if piece.pool is None else piece.pool,
+    )
+
+
+def _piece_fault(piece: Component, place: int) -> _Fault:
+    if piece.on_mdt:
+        if place > 0:
+            return 'on_mdt', 'only the first component can lie on the metadata target'
+        if piece != Component(piece.end, True):
+            return 'on_mdt', 'a component on the metadata target has nothing else to choose; take the other keys out'
+        if piece.end is None or piece.end > MOST_ON_MDT:
+            return 'end', f'a component on the metadata target ends at {binary(MOST_ON_MDT)} at the latest'
+        return None
+    if piece.stripe_count is not None and piece.overstripe_count is not None:
+        return 'overstripe_count', 'contradicts stripe_count; keep one'
+    if not piece.osts:
+        return None
+    for key in ('start_ost', 'overstripe_count', 'pool'):
+        if getattr(piece, key) is not None:
+            return key, 'contradicts osts, which names the targets; keep one'
+    if piece.stripe_count not in (None, len(piece.osts)):
+        return 'stripe_count', f'contradicts osts, which names {len(piece.osts)}; take it out'
+    return None
+
+
+def _end_fault(piece: Component, start: int, is_last: bool) -> _Fault:
+    if piece.end is None and is_last:
+        return None
+    if is_last:
+        return 'end', 'the last component must go to the end of the file (leave end out): a write past it fails'
+    if piece.end is None:
+        return 'end', 'only the last component goes to the end of the file; write where this one ends'
+    if piece.end % STRIPE_SIZE_UNIT or piece.end <= start:
+        return 'end', f'{piece.end} is not an end here; write a multiple of 64KiB above {start}'
+    if piece.stripe_size is not None and piece.end % piece.stripe_size:
+        return 'end', f'{piece.end} is no multiple of the stripe size of this component, {piece.stripe_size}'
+    return None
+
+
+def _read(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str, Any]:
+    """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
+    if not isinstance(settings, dict):
+        raise LayoutError([], f'{show(settings)} stands where a mapping is expected; write {{stripe_count: 4}}')
+    found = {}
+    for key, value in settings.items():
+        if key not in keys:
+            raise LayoutError([key], f'there is no such key; {choice(key, keys)}')
+        try:
+            found[key] = keys[key](value)
+        except LayoutError as error:
+            raise LayoutError([key, *error.keys], error.sentence) from None
+        except ValueError as error:
+            raise LayoutError([key], str(error)) from None
+    return found
+
+
+def _number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
+    def number(value: Any) -> int:
+        if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
+            also = ', or -1 for all targets' if or_all else ''
+            raise ValueError(f'{show(value)} is not {what}; write {first} to {last}{also}')
+        return value
+
+    return number
+
+
+def _size(value: Any) -> int:
+    size = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
+    if type(size) is not int or not 0 < size < 1 << 63:
+        raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')
+    return size
+
+
+def _stripe_size(value: Any) -> int:
+    size = _size(value)
+    if size % STRIPE_SIZE_UNIT or size >= STRIPE_SIZE_BELOW:
+        raise ValueError(f'{show(value)} is not a stripe size; write a multiple of 64KiB below 4GiB')
+    return size
+
+
+def _pool(value: Any) -> str:
+    if not isinstance(value, str) or not _POOL.match(value) or value in _POOL_WORDS:
+        raise ValueError(f"{show(value)} cannot be a pool's name; write letters, digits, _ and -, at most 15")
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f'{show(value)} is neither true nor false; write one of them')
+    return value
+
+
+def _list(value: Any) -> List[Any]:
+    if not isinstance(value, (list, tuple)) or not value:
+        raise ValueError(f'{show(value)} stands where a list is expected; write one or more values in []')
+    return list(value)
+
+
+def _osts(value: Any) -> Tuple[int, ...]:
+    osts = tuple(_target(each) for each in _list(value))
+    if len(set(osts)) < len(osts):
+        raise ValueError('each OST once, by its index from 0; for several stripes on one use overstripe_count')
+    return osts
+
+
+def _components(value: Any) -> Tuple[Component, ...]:
+    found = []
+    for place, each in enumerate(_list(value)):
+        try:
+            found.append(Component(**_read(each, _COMPONENT_KEYS)))
+        except LayoutError as error:
+            raise LayoutError([place, *error.keys], error.sentence) from None
+    return tuple(found)
+
+
+_target = _number('the number of a target', 0, MOST_STRIPES - 1)
+_count = _number('a stripe count', 1, MOST_STRIPES, or_all=True)
+_STRIPING: Dict[str, Callable[[Any], Any]] = {
+    'stripe_count': _count,
+    'stripe_size': _stripe_size,
+    'pool': _pool,
+    'start_ost': _target,
+    'osts': _osts,
+    'overstripe_count': _number('a stripe count', 1, MOST_STRIPES),
+}
+_COMPONENT_KEYS: Dict[str, Callable[[Any], Any]] = {**_STRIPING, 'end': _size, 'on_mdt': _truth}
+_LAYOUT_KEYS: Dict[str, Callable[[Any], Any]] = {
+    **_STRIPING,
+    'components': _components,
+    'mirrors': _number('a number of copies', 1, MOST_MIRRORS),
+    'mdt_count': _count,
+    'mdt_index': _target,
+}
+
+_WHOLE = {'mdts': 'mdt_count', 'mdt': 'mdt_index', 'N': 'mirrors'}
+
+
+def _written(value: Any) -> str:
+    return '' if value is None else str(value)
+
+
+_WORDS: Dict[str, Tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
+    'c': ('stripe_count', _written, int),
+    'C': ('overstripe_count', _written, int),
+    'S': ('stripe_size', lambda size: '' if size is None else binary(size), _bytes),
+    'i': ('start_ost', _written, int),
+    'o': ('osts', lambda osts: '_'.join(map(str, osts)), lambda text: tuple(map(int, text.split('_')))),
+    'p': ('pool', _written, str),
+}
+"""Of each letter the field, how its value is written, and how it is read."""

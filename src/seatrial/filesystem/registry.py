@@ -1,0 +1,36 @@
+"""The file-system types, each in its own file with all that depends on it. What is not here is refused."""
+
+from typing import Optional, Tuple
+
+from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.beegfs import BeeGfs
+from seatrial.filesystem.glusterfs import GlusterFS
+from seatrial.filesystem.gpfs import Gpfs
+from seatrial.filesystem.lustre.driver import Lustre
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.nfs import Nfs
+from seatrial.filesystem.posix import Posix
+
+DRIVERS: Tuple[FileSystem, ...] = (Posix(), Lustre(), Gpfs(), BeeGfs(), Nfs(), GlusterFS())
+
+TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)
+
+
+def by_type(type: str) -> FileSystem:
+    """The driver of a type. Raises ValueError that names the known ones."""
+    for driver in DRIVERS:
+        if driver.name == type:
+            return driver
+    raise ValueError(f"'{type}' is not a file-system type; it can be {', '.join(TYPES)}")
+
+
+def type_of(mount: Mount) -> Optional[str]:
+    """The type whose driver knows such a mount better than posix does, or None."""
+    return next((driver.name for driver in DRIVERS if mount.type in driver.kernel_types), None)
+
+
+def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
+    """Whether two mounts have one source: a device, for NFS a server, for Lustre a file system."""
+    if one is None or other is None or one.type != other.type:
+        return False
+    return by_type(type_of(one) or 'posix').same_source(one.source, other.source)

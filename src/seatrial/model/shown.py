@@ -1,0 +1,52 @@
+"""Values from a file as they are named in a sentence, and the remedy for a word that is none of the known ones."""
+
+import difflib
+from typing import Any, Iterable, Union
+
+SHOWN_CHARACTERS = 60
+
+
+def show(value: Any) -> str:
+    """The value as it is named in a problem; long ones are cut, unprintable characters escaped."""
+    if value is None:
+        return 'nothing'
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return 'a list' if value else 'an empty list'
+    if isinstance(value, dict):
+        return 'a mapping'
+    text = str(value)
+    cut = text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + '...'
+    return printable(f"'{cut}'")
+
+
+def printable(text: str) -> str:
+    """The text with everything that a terminal would not print as itself written as an escape."""
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape', 'surrogatepass').decode() for c in text)
+
+
+def choice(word: Any, known: Iterable[str]) -> str:
+    """The remedy for a word that is none of the known: the nearest of them, or all."""
+    names = list(known)
+    near = difflib.get_close_matches(word[:SHOWN_CHARACTERS], names, n=1) if isinstance(word, str) else []
+    if near:
+        return f"did you mean '{near[0]}'?"
+    return (
+        f'write {"one of " if len(names) > 1 else ""}{", ".join(names)}' if names else 'there is none to choose from'
+    )
+
+
+def key_path(keys: Iterable[Union[str, int]]) -> str:
+    """The place of a value as people write it: trials[0].nodes[1]. Odd keys are quoted."""
+    path = ''
+    for key in keys:
+        if isinstance(key, int):
+            path += f'[{key}]'
+        elif all(character.isalnum() or character in '_-:$@' for character in key) and key:
+            path += f'.{key}' if path else key
+        else:
+            path += f'[{show(key)}]'
+    return path

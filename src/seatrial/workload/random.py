@@ -1,0 +1,200 @@
+"""Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
+
+from math import gcd
+from typing import Dict, List, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import LOWER, MetricType, percentile_name
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import MIB, approximate_size, parse_size, round_up
+from seatrial.workload.access import FILES, Access, data_access, file_totals, through
+from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
+from seatrial.workload.words import exact_size, joined
+
+PHASES = ('randread', 'randwrite', 'randrw')
+"""As fio calls them; the last one mixes both in the point's read_share."""
+
+DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
+
+PERCENTILES = (0.50, 0.95, 0.99, 0.999)
+
+ALIGNMENT = 4096
+"""Bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2))."""
+
+
+def random_access(
+    phases: Sequence[str],
+    working_set: Union[int, str],
+    transfer_size: Union[int, str] = '4KiB',
+    queue_depth: int = 1,
+    direct: bool = True,
+    duration_s: float = 30.0,
+    read_share: float = 0.0,
+    files: str = 'multiple',
+    tasks: int = 0,
+) -> Point:
+    """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
+
+    working_set: of all tasks together; profiles and sites choose another, and another duration
+    """
+    return Point(
+        'random',
+        tuple(phases),
+        tasks=tasks,
+        files=files,
+        direct=direct,
+        transfer_size=parse_size(transfer_size) if isinstance(transfer_size, str) else transfer_size,
+        working_set=parse_size(working_set) if isinstance(working_set, str) else working_set,
+        queue_depth=queue_depth,
+        duration_s=duration_s,
+        read_share=read_share,
+    )
+
+
+class Random(Kind):
+    """Every task reads or writes at random in files that were written before, until its time is over."""
+
+    name = 'random'
+    words = 'random I/O'
+    title = 'Random I/O'
+    columns = (
+        ('read IOPS', ('randread_iops', 'randrw_read_iops')),
+        ('read p99', ('randread_p99', 'randrw_read_p99')),
+        ('write IOPS', ('randwrite_iops', 'randrw_write_iops')),
+        ('write p99', ('randwrite_p99', 'randrw_write_p99')),
+    )
+    parameters = (
+        'files',
+        'direct',
+        'transfer_size',
+        'bytes_per_task',
+        'working_set',
+        'queue_depth',
+        'duration_s',
+        'read_share',
+    )
+    moves_data = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if not point.phases or any(phase not in PHASES for phase in point.phases):
+            return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}'
+        if point.files not in FILES:
+            return f"files: '{point.files}' is none; it can be {' or '.join(FILES)}"
+        if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
+            return f'working_set: {point.working_set} B hold no transfer of {point.transfer_size} B for each task'
+        if point.direct and point.transfer_size % ALIGNMENT:
+            return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {point.transfer_size}'
+        if point.queue_depth < 1 or point.duration_s <= 0:
+            return 'queue_depth, duration_s: both are above 0'
+        if ('randrw' in point.phases) != (0 < point.read_share < 1):
+            return 'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one'
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Of each direction bandwidth, IOPS and latencies: their mean and percentiles."""
+        return tuple(each for name in names_of(phase).values() for each in _metrics_called(name))
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        does = joined([_DOES[phase] for phase in point.phases], 'and then')
+        share = f' ({100 * point.read_share:.0f} % reads)' if point.read_share else ''
+        where = 'files of its own' if point.files == 'multiple' else 'one shared file'
+        sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
+        how = f', for {point.duration_s:g} s{through(point)}'
+        return f'Every task {does}{share} {sizes} at random places of {where}{how}'
+
+    def totals(self, point: Point) -> str:
+        return file_totals(self.files(point))
+
+    def share_words(self, share: int) -> str:
+        return approximate_size(share)
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        """The working set that a profile has time to write, and its time."""
+        share = min(point.working_set // point.tasks, effort.first_bytes or point.working_set)
+        point = point._replace(duration_s=effort.target_s or point.duration_s)
+        return self.resized(point, max(1, share // _granule(point)) * _granule(point))
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """The working set of each task is fixed: what is moved ends with its time."""
+        granule = max(_granule(point) for point in points)
+        if pinned is not None and pinned % granule:
+            raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
+        own = min(point.bytes_per_task for point in points)
+        return Sizing(round_up(own, granule) if pinned is None else pinned, granule, 0.0, effort.min_s, False, pinned)
+
+    def resized(self, point: Point, share: int) -> Point:
+        return point._replace(bytes_per_task=share, working_set=share * point.tasks)
+
+    def share_for(self, point: Point, working_set: int) -> int:
+        return -(-working_set // point.tasks)
+
+    def share_of(self, point: Point) -> int:
+        return point.bytes_per_task
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        """The whole working set, in order: holes and data that were never written are read at no cost (P10)."""
+        return [Launch('write', prepared(max(points, key=lambda point: point.tasks)))]
+
+    def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        return Access().files(prepared(point))
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        return Access().footprint([prepared(point) for point in points])
+
+    def amount(self, point: Point) -> int:
+        return point.working_set
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, point.transfer_size
+
+    def reads(self, phase: str) -> bool:
+        return 'read' in DIRECTIONS[phase]
+
+    def writes(self, phase: str) -> bool:
+        return 'write' in DIRECTIONS[phase]
+
+    def needs_files(self, phase: str) -> bool:
+        return True
+
+    def makes(self, phase: str) -> bool:
+        return False
+
+    def exact_bytes(self, point: Point) -> Optional[int]:
+        return None
+
+
+def names_of(phase: str) -> Dict[str, str]:
+    """What the metrics of each direction of a phase begin with."""
+    own = DIRECTIONS[phase]
+    return {own[0]: phase} if len(own) == 1 else {direction: f'{phase}_{direction}' for direction in own}
+
+
+def prepared(point: Point) -> Point:
+    """The data access that writes the working set."""
+    written = data_access(
+        point.files,
+        'whole' if point.files == 'multiple' else 'segment',
+        operations=('write',),
+        transfer_size=MIB if point.bytes_per_task % MIB == 0 else point.transfer_size,
+        bytes_per_task=point.bytes_per_task,
+    )
+    placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
+    return written._replace(**placed)
+
+
+_DOES = {'randread': 'reads', 'randwrite': 'writes', 'randrw': 'reads and writes'}
+
+
+def _metrics_called(name: str) -> Tuple[MetricType, ...]:
+    latencies = ('latency', *map(percentile_name, PERCENTILES))
+    return (
+        MetricType(name, 'B/s'),
+        MetricType(f'{name}_iops', 'op/s'),
+        *(MetricType(f'{name}_{each}', 's', LOWER, steers=False) for each in latencies),
+    )
+
+
+def _granule(point: Point) -> int:
+    """A share is written in whole mebibytes where its transfers allow it."""
+    return point.transfer_size * MIB // gcd(point.transfer_size, MIB)

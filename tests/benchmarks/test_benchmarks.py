@@ -1,0 +1,87 @@
+"""benchmarks/: each works (how fast anything is, is not asked), and leaves nothing behind when it is interrupted."""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from traces import traces_of
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
+SHARED = {'harness.py', 'case_a_point.py'}
+TABLES = {'coverage': 3, 'isolation': 2, 'posixops': 2, 'rare': 4, 'runner': 1, 'slurm': 1}
+"""How many each prints."""
+
+WAIT_S = 300.0
+LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
+needs_slurm = pytest.mark.needs('slurmctld', 'munged')
+
+
+@pytest.fixture
+def place():
+    """A folder with a short name: a lab has sockets in it."""
+    made = Path(tempfile.mkdtemp(prefix='seatrial-test-'))
+    yield made
+    for trace in traces_of(made):  # of a test that has failed
+        with contextlib.suppress(ProcessLookupError, ValueError):
+            os.kill(int(trace.split()[0]), signal.SIGKILL)
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def start(place, name, *options):
+    """Start a benchmark whose folders lie in the place; its descendants inherit the place's name."""
+    argv = [sys.executable, str(BENCHMARKS / f'{name}.py'), *options]
+    environment = {**os.environ, 'TMPDIR': str(place)}
+    streams = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
+    return subprocess.Popen(argv, env=environment, cwd=place, start_new_session=True, **streams)
+
+
+def left_by(place):
+    return os.listdir(place), traces_of(place)
+
+
+def test_every_benchmark_is_tried():
+    assert {file.name for file in BENCHMARKS.glob('*.py')} == SHARED | {f'{name}.py' for name in TABLES}
+
+
+@pytest.mark.parametrize(
+    'name', [pytest.param(each, marks=needs_slurm if each == 'slurm' else ()) for each in sorted(TABLES)]
+)
+def test_it_works(place, name):
+    running = start(place, name, '--quick', *([f'--on={place}'] if name == 'posixops' else ()))
+    out, err = running.communicate(timeout=WAIT_S)
+    assert running.returncode == 0, err
+    assert len(re.findall(r'^\|(?:-+\|)+$', out, re.MULTILINE)) == TABLES[name], out
+    assert left_by(place) == ([], [])
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=['SIGINT', 'SIGTERM'])
+@pytest.mark.parametrize(
+    ('name', 'busy'),
+    [
+        ('runner', LAUNCHED),
+        ('posixops', 'seatrial-bench-*/*/*'),
+        pytest.param('slurm', '*/lab/etc/slurm.conf', marks=needs_slurm),
+        pytest.param('slurm', LAUNCHED, marks=needs_slurm),
+    ],
+    ids=['runner, launching', 'posixops', 'slurm, coming up', 'slurm, launching'],
+)
+def test_interrupted_it_leaves_nothing(place, name, busy, number):
+    running = start(place, name, *([f'--on={place}'] if name == 'posixops' else ()))
+    end = time.monotonic() + WAIT_S
+    while not any(place.glob(busy)):
+        assert running.poll() is None and time.monotonic() < end, running.communicate()
+        time.sleep(0.01)
+    assert len(traces_of(place)) > 1
+    running.send_signal(number)
+    _, err = running.communicate(timeout=WAIT_S)
+    assert running.returncode == 128 + number and 'Traceback' not in err, err
+    assert left_by(place) == ([], [])

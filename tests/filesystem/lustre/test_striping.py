@@ -1,0 +1,269 @@
+"""Layouts on a Lustre: what this one cannot give, and whether a file has what was asked for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout
+from seatrial.filesystem.lustre.striping import (
+    DirectoryStriping,
+    Inventory,
+    Piece,
+    Striping,
+    difference,
+    directory_difference,
+    granted,
+    impossible,
+    mkdir_argv,
+    parse_getdirstripe,
+    parse_getstripe,
+    setdirstripe_argv,
+    setstripe_argv,
+    spelled,
+)
+from seatrial.filesystem.lustre.text import NotUnderstood
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})
+DOM = LustreLayout(components=(Component(MIB, True), Component(stripe_count=2)))
+PROGRESSIVE = LustreLayout(
+    components=(
+        Component(4 * MIB, stripe_count=1, stripe_size=MIB),
+        Component(64 * MIB, stripe_count=2),
+        Component(stripe_count=ALL, stripe_size=4 * MIB),
+    )
+)
+
+
+def plain(*osts, size=4 * MIB, pool=None, pattern=('raid0',)):
+    return Striping((Piece(0, None, pattern, len(osts), size, osts, pool),))
+
+
+def progressive(*osts_of_each):
+    """The layout of a file with PROGRESSIVE, of which so many components have objects."""
+    wished = ((0, 4 * MIB, 1, MIB), (4 * MIB, 64 * MIB, 2, MIB), (64 * MIB, None, ALL, 4 * MIB))
+    pieces = []
+    for place, (start, end, count, size) in enumerate(wished):
+        osts = osts_of_each[place] if place < len(osts_of_each) else ()
+        pieces.append(Piece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ()))
+    return Striping(tuple(pieces))
+
+
+@pytest.mark.parametrize(
+    ('layout', 'argv'),
+    [
+        (LustreLayout(4, 64 * KIB), 'lfs setstripe -c 4 -S 64k D'),
+        (LustreLayout(ALL, MIB), 'lfs setstripe -c -1 -S 1M D'),
+        (LustreLayout(2, pool='flash', start_ost=1), 'lfs setstripe -c 2 -i 1 -p flash D'),
+        (LustreLayout(osts=(3, 1)), 'lfs setstripe -o 3,1 D'),
+        (LustreLayout(overstripe_count=8), 'lfs setstripe -C 8 D'),
+        (PROGRESSIVE, 'lfs setstripe -E 4M -c 1 -S 1M -E 64M -c 2 -E -1 -c -1 -S 4M D'),
+        (DOM, 'lfs setstripe -E 1M -L mdt -E -1 -c 2 D'),
+        (LustreLayout(1, mirrors=2), 'lfs setstripe -N2 -c 1 D'),
+    ],
+)
+def test_the_command_line_of_a_layout(layout, argv):
+    assert setstripe_argv(layout, 'D') == argv.split()
+
+
+def test_the_command_line_of_a_directory_on_metadata_targets():
+    assert mkdir_argv(LustreLayout(mdt_count=2, mdt_index=1), 'D') == ['lfs', 'mkdir', '-c', '2', '-i', '1', 'D']
+    assert mkdir_argv(LustreLayout(mdt_index=1), 'D') == ['lfs', 'mkdir', '-i', '1', 'D']
+    assert ' '.join(setdirstripe_argv(LustreLayout(mdt_index=1), 'D', False)) == 'lfs setdirstripe -D -c 1 -i 1 D'
+    assert ' '.join(setdirstripe_argv(LustreLayout(mdt_count=2), 'D', True)) == 'lfs setdirstripe -D -c 2 -X -1 D'
+
+
+@pytest.mark.parametrize(
+    ('layout', 'said'),
+    [
+        (LustreLayout(stripe_count=5), '5 OSTs are asked for, and the file system has 4; lfs gives fewer in silence'),
+        (LustreLayout(stripe_count=3, pool='flash'), "3 OSTs are asked for, and the pool 'flash' has 2"),
+        (LustreLayout(pool='nopool'), "there is no pool 'nopool'; the pools are: empty, flash"),
+        (LustreLayout(pool='empty'), "the pool 'empty' has no OST"),
+        (LustreLayout(start_ost=9), 'OST 9 is asked for, and the file system has OST 0-3'),
+        (LustreLayout(start_ost=2, pool='flash'), "OST 2 is asked for, and the pool 'flash' has OST 0-1"),
+        (LustreLayout(osts=(1, 9)), 'OST 9 is asked for'),
+        (LustreLayout(mdt_count=5), 'a directory over 5 MDTs is asked for, and the file system has 2'),
+        (LustreLayout(mdt_index=7), 'MDT 7 is asked for, and the file system has MDT 0-1'),
+        (
+            LustreLayout(components=(Component(MIB, stripe_count=1), Component(stripe_count=5))),
+            '5 OSTs are asked for',
+        ),
+    ],
+)
+def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, said):
+    assert said in (impossible(layout, THERE) or '')
+
+
+@pytest.mark.parametrize(
+    'layout',
+    [
+        PROGRESSIVE,
+        DOM,
+        LustreLayout(stripe_count=4),
+        LustreLayout(overstripe_count=8),
+        LustreLayout(stripe_count=ALL, pool='flash'),
+    ],
+    ids=lambda layout: layout.canonical,
+)
+def test_what_it_can_give_is_not_refused(layout):
+    assert impossible(layout, THERE) is None
+
+
+@pytest.mark.parametrize(
+    ('layout', 'is_possible'),
+    [
+        (LustreLayout(stripe_count=ALL), False),
+        (LustreLayout(stripe_count=4), False),
+        (LustreLayout(stripe_count=3), True),
+        (LustreLayout(osts=(2,)), False),
+        (LustreLayout(start_ost=2), False),
+        (LustreLayout(osts=(0, 1)), True),
+        (LustreLayout(stripe_count=ALL, pool='flash'), True),
+    ],
+)
+def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
+    said = impossible(layout, THERE._replace(closed=(2,)))
+    assert said is None if is_possible else 'no new object can be made on OST 2' in (said or '')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got'),
+    [
+        (LustreLayout(), plain(2)),
+        (LustreLayout(stripe_count=4), plain(2, 3, 0, 1)),
+        (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1)),
+        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, 0, pool='flash')),
+        (LustreLayout(stripe_size=4 * MIB), plain(3)),
+        (LustreLayout(stripe_count=1, start_ost=2), plain(2)),
+        (LustreLayout(osts=(3, 1)), plain(3, 1)),
+        (LustreLayout(overstripe_count=6), plain(0, 1, 2, 3, 0, 1, pattern=('raid0', 'overstriped'))),
+        (PROGRESSIVE, progressive((2,))),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0, 1))),
+    ],
+)
+def test_asked_is_got(asked, got):
+    assert difference(asked, got, THERE) is None
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (LustreLayout(stripe_count=5), plain(1, 2, 3, 0), 'stripe count 4 instead of 5'),
+        (LustreLayout(stripe_count=ALL), plain(0, 1, 2, 3, 4), 'stripe count 5 instead of 4'),
+        (LustreLayout(stripe_count=ALL), plain(), 'stripe count 0 instead of 4'),
+        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, 0), 'pool none instead of flash'),
+        (LustreLayout(stripe_size=MIB), plain(3), 'stripe size 4M instead of 1M'),
+        (LustreLayout(stripe_count=1, start_ost=3), plain(0), 'it begins on OST 0 instead of 3'),
+        (LustreLayout(osts=(3, 1)), plain(1, 3), 'OST 1, 3 instead of 3, 1'),
+        (LustreLayout(stripe_count=2), plain(0, 0), 'several stripes lie on one OST'),
+        (LustreLayout(stripe_count=1), plain(0, pattern=('released',)), 'its pattern is released'),
+        (LustreLayout(stripe_count=1, mirrors=2), plain(0), '1 mirror instead of 2'),
+        (LustreLayout(stripe_count=1), progressive((2,)), '3 components instead of 1'),
+        (PROGRESSIVE, plain(2), '1 component instead of 3'),
+        (PROGRESSIVE, progressive((2,), (0,)), 'component 2: stripe count 1 instead of 2'),
+        (
+            DOM,
+            Striping((Piece(0, MIB, ('raid0',), 1, MIB, (0,)), Piece(MIB, None, ('raid0',), 2, MIB))),
+            'lies on OSTs',
+        ),
+        (
+            DOM,
+            Striping((Piece(0, 65536, ('mdt',), 0, 65536), Piece(65536, None, ('raid0',), 2, 4 * MIB))),
+            'component 1: it ends at 64k instead of 1M',
+        ),
+    ],
+)
+def test_asked_is_not_got(asked, got, said):
+    sentence = difference(asked, got, THERE)
+    assert sentence is not None and said in sentence
+    assert f'asked for {asked.canonical}, and the file has {got.layout.canonical}: ' in sentence
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1), ''),
+        (LustreLayout(stripe_count=ALL), plain(0, 1, 2), 'all = 3 of 4 OSTs'),
+        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, pool='flash'), 'all = 1 of 2 OSTs'),
+        (LustreLayout(stripe_count=3), plain(0, 1, 2), ''),
+        (LustreLayout(osts=(0, 1)), plain(0, 1), ''),
+        (PROGRESSIVE, progressive((2,), (0, 1)), ''),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0)), 'all = 3 of 4 OSTs'),
+    ],
+)
+def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, said):
+    assert difference(asked, got, THERE) is None
+    assert granted(asked, got, THERE) == said
+
+
+def test_on_an_ldiskfs_without_large_attributes_all_of_500_targets_are_160():
+    there = Inventory(tuple(range(500)), (), {})
+    assert difference(LustreLayout(stripe_count=ALL), plain(*range(160)), there) is None
+    assert granted(LustreLayout(stripe_count=ALL), plain(*range(160)), there) == 'all = 160 of 500 OSTs'
+
+
+def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():
+    assert 'not known how many' in (difference(LustreLayout(stripe_count=ALL), plain(0), Inventory((), (), {})) or '')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got', 'said'),
+    [
+        (LustreLayout(mdt_count=2), DirectoryStriping(2, 0, 'crush', (0, 1)), None),
+        (LustreLayout(mdt_count=ALL), DirectoryStriping(2, 1, 'crush', (1, 0)), None),
+        (LustreLayout(mdt_count=1), DirectoryStriping(0, 0, 'none'), None),
+        (LustreLayout(mdt_index=1), DirectoryStriping(0, 1, 'none'), None),
+        (LustreLayout(mdt_count=5), DirectoryStriping(2, 1, 'crush', (1, 0)), '2 MDTs instead of 5'),
+        (
+            LustreLayout(mdt_index=1),
+            DirectoryStriping(0, 0, 'none'),
+            'the directory has mdt0.mdts1: MDT 0 instead of 1',
+        ),
+    ],
+)
+def test_the_metadata_targets_of_a_directory(asked, got, said):
+    sentence = directory_difference(asked, got, THERE)
+    assert sentence is None if said is None else said in (sentence or '')
+
+
+@pytest.mark.parametrize('where', ['mdt_index:     0', 'stripe_offset: -1'], ids=['2.17', 'before'])
+def test_the_default_of_a_directory_with_components_is_read(where):
+    """In the form that lov_dump_comp_v1 of liblustreapi.c prints for a directory: without ids and prefixes."""
+    heads = (
+        (0, 1048576, 'stripe_count:  0', 'mdt', where),
+        (1048576, 'EOF', 'stripe_count:  2', 'raid0', ''),
+    )
+    text = 'lcm_layout_gen:    0\nlcm_mirror_count:  1\nlcm_entry_count:   2\ncomponents:\n'
+    for start, end, count, pattern, place in heads:
+        text += '  - lcme_id:             N/A\n    lcme_mirror_id:      N/A\n    lcme_flags:          0\n'
+        text += f'    lcme_extent.e_start: {start}\n    lcme_extent.e_end:   {end}\n    sub_layout:\n'
+        text += f'      {count}\n      stripe_size:   1048576\n      pattern:       {pattern}\n'
+        text += f'      {place or "stripe_offset: -1"}\n'
+    got = parse_getstripe(text)
+    assert got.of_directory and got.layout.canonical == 'E1M.Lmdt.E-1.c2.S1M'
+    assert difference(DOM, got, THERE) is None
+
+
+def test_indices_are_spelled_as_ranges():
+    assert spelled([3, 0, 1, 2, 7, 10, 9]) == '0-3, 7, 9-10'
+    assert spelled([]) == 'none'
+
+
+LINES = (
+    'lmm_stripe_count:  2\nlmm_stripe_size:   65536\nlmm_pattern:       raid0\nlmm_stripe_offset: 1\nlmm_objects:\n'
+    '      - l_ost_idx: 1\n        l_fid:     0x2c0000401:0x3:0x0\n      - l_ost_idx: 2\nlcm_entry_count:   3\n'
+    '  - lcme_id:             1\n    lcme_flags:          init\n    lcme_extent.e_start: 0\ncomponents:\n'
+    '    lcme_extent.e_end:   EOF\n\t     3\t             2\t          0x2\t   0x340000401\nx\n\n'
+    'stripe_count:  1 stripe_size:   4194304 pattern:       0 stripe_offset: -1\nlmv_stripe_count: 2\n'
+    'lmv_stripe_offset: 0\nlmv_hash_type: none\n     0\t\t [0x200000400:0x4:0x0]\t\t\nlmv_max_inherit: x\n'
+).splitlines(keepends=True)
+
+
+@given(st.lists(st.sampled_from(LINES) | st.text(), max_size=16).map(''.join))
+def test_any_text_is_a_layout_or_is_not_understood(text):
+    for parse in (parse_getstripe, parse_getdirstripe):
+        try:
+            assert isinstance(parse(text), (Striping, DirectoryStriping))
+        except NotUnderstood as error:
+            assert str(error)

@@ -1,0 +1,128 @@
+"""The types: each whole in one place, and what is not registered or does not say what it is mounted as is refused."""
+
+import subprocess
+import sys
+
+import pytest
+
+from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.lustre.layout import striped
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Mounted
+from seatrial.filesystem.registry import DRIVERS, TYPES, by_type, same_storage, type_of
+
+ROOT = Mount('/', 'ext4', '/dev/vda', 'rw,discard')
+LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
+HOME = Mount('/home', 'nfs4', 'filer:/export/home', 'rw,vers=4.2')
+PROJECTS = HOME._replace(point='/projects', source='filer:/export/projects')
+
+
+def test_an_unknown_type_is_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match="'ext5' is not a file-system type; it can be posix, lustre, gpfs, beegfs, "):
+        by_type('ext5')
+    assert [by_type(name).name for name in TYPES] == list(dict.fromkeys(TYPES)) == [each.name for each in DRIVERS]
+
+
+class Weka(Mounted):
+    """A new type that does not say what the kernel calls it."""
+
+    name = 'weka'
+
+
+def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
+    for mount in (ROOT, LUSTRE, ROOT._replace(type='wekafs'), None):
+        assert (Weka().type_fault(mount) or '').startswith('the site says type weka, but ')
+    assert Weka().tried == '' and Weka().no_layout
+
+
+@pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
+def test_only_posix_is_any_mount(driver):
+    for mount in (ROOT, ROOT._replace(type='what'), None):
+        assert (driver.type_fault(mount) is None) == (driver.name == 'posix')
+    for kernel_type in driver.kernel_types:
+        assert driver.type_fault(ROOT._replace(type=kernel_type)) is None
+
+
+def test_an_empty_mount_point_is_not_the_file_system_that_the_site_says():
+    said = by_type('lustre').type_fault(ROOT)
+    assert said == 'the site says type lustre, but it lies on /dev/vda on / type ext4 (rw,discard)'
+
+
+@pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
+def test_a_type_says_all_that_depends_on_it(driver):
+    assert driver.recovery_source and driver.sources and bool(driver.tried) == bool(driver.tried_on)
+    assert (driver.recovery_limit_s > 0) == (driver.name != 'posix') == bool(driver.kernel_types)
+    for word, method in (('layouts', 'set_layout'), ('targets', 'targets'), ('request sizes', 'rpc_sizes')):
+        assert (word in driver.can) == (getattr(type(driver), method) is not getattr(FileSystem, method))
+    assert ('layouts' in driver.can) == (driver.no_layout == '')
+    assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
+
+
+def test_what_is_tried_and_what_has_layouts():
+    assert {name for name in TYPES if by_type(name).tried} == {'posix', 'glusterfs'}
+    assert {name for name in TYPES if not by_type(name).no_layout} == {'lustre'}
+
+
+def test_a_layout_of_another_type_is_refused():
+    foreign = striped('wide', 2)._replace(type='cephfs')
+    said = by_type('lustre').layout_fault(foreign, '/lustre')
+    assert said == "the layout 'wide' cannot be set on a file system of type lustre: it is one of cephfs"
+
+
+def test_the_page_of_the_types_is_up_to_date(repository):
+    argv = [sys.executable, str(repository / 'docs' / 'generate_file_systems.py')]
+    made = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert made == (repository / 'docs' / 'file-systems.md').read_text(), (
+        'python docs/generate_file_systems.py > docs/file-systems.md'
+    )
+
+
+@pytest.mark.parametrize(
+    ('kernel_type', 'type_'),
+    [
+        ('nfs', 'nfs'),
+        ('nfs4', 'nfs'),
+        ('gpfs', 'gpfs'),
+        ('beegfs', 'beegfs'),
+        ('beegfs_nodev', 'beegfs'),
+        ('fuse.glusterfs', 'glusterfs'),
+        ('lustre', 'lustre'),
+        ('ext4', None),
+        ('fuse.sshfs', None),
+    ],
+)
+def test_the_kernels_type_names_the_driver_that_knows_it(kernel_type, type_):
+    assert type_of(Mount('/mnt', kernel_type, 'source', 'rw')) == type_
+
+
+def test_two_exports_of_one_nfs_server_are_one_storage():
+    assert same_storage(HOME, PROJECTS)
+    assert not same_storage(HOME, PROJECTS._replace(source='other:/export/projects'))
+
+
+@pytest.mark.parametrize(
+    ('one', 'other', 'same'),
+    [
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
+        ('10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
+        ('10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
+        ('10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),
+        ('fe80::1@tcp:fe80::2@tcp:/lustre', 'fe80::2@tcp:/lustre', True),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/scratch', False),
+        ('10.0.2.15@tcp:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('10.0.2.15@tcp10:/lustre', '10.0.2.15@tcp1:/lustre', False),
+        ('10.0.2.15@tcp:/lustre', '10.0.9.1@tcp:/lustre', False),
+        ('0@lo:/lustre', '0@lo:/lustre', True),
+        ('', '', False),
+    ],
+)
+def test_one_lustre_has_many_sources(one, other, same):
+    assert same_storage(LUSTRE._replace(source=one), LUSTRE._replace(source=other, point='/other')) is same
+
+
+def test_two_mounts_of_one_device_are_one_storage_and_two_tmpfs_are_not():
+    assert same_storage(ROOT, ROOT._replace(point='/var'))
+    tmpfs = Mount('/tmp', 'tmpfs', 'tmpfs', 'rw')
+    assert not same_storage(tmpfs, tmpfs._replace(point='/run'))
+    assert not same_storage(ROOT, LUSTRE) and not same_storage(None, ROOT)

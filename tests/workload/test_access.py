@@ -1,0 +1,358 @@
+"""Data access: what contradicts itself, what is on disk, and what stays the same when a point is resized."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Allocation
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.access import MIN_GRANULE, data_access, file_name, name_of, writer_of, writers
+from seatrial.workload.base import Effort, FileSpec, Launch
+from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.sweep import Sweep, expand, powers_of_two
+
+SFWA = data_access('single', operations=('read',))
+MFWA = data_access('multiple')
+CONTIGUOUS = data_access('single', 'segment')
+STRIDED = data_access('single', 'segment', 'strided')
+CLASSES = (SFWA, MFWA, CONTIGUOUS, STRIDED)
+ACCESS = kind_of('access')
+HERE = Allocation(2, 3)
+
+
+def placed(template, nodes=2, tasks_per_node=3, **changes):
+    """The point of a template on all of an allocation."""
+    return template._replace(nodes=nodes, tasks=nodes * tasks_per_node, tasks_per_node=tasks_per_node, **changes)
+
+
+@st.composite
+def points(draw, templates=CLASSES):
+    """A point of one of the classes that contradicts nothing."""
+    transfer_size = draw(st.sampled_from([1, KIB, 4 * KIB, 100_000, MIB]))
+    nodes, tasks_per_node = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    transfers = draw(st.integers(1, 40))
+    point = placed(
+        draw(st.sampled_from(templates)),
+        nodes,
+        tasks_per_node,
+        transfer_size=transfer_size,
+        bytes_per_task=transfers * transfer_size,
+    )
+    assert fault_of(point) is None
+    return point
+
+
+# What contradicts itself
+
+
+@pytest.mark.parametrize(
+    'template',
+    [
+        *CLASSES,
+        data_access('single', 'segment', 'random'),
+        data_access('multiple', order='random'),
+        data_access('multiple', operations=('write',), direct=True),
+        data_access('single', 'segment', interface='mpiio', collective=True),
+        data_access('multiple', operations=('read',), tasks=4, scales=False),
+    ],
+)
+def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
+    assert fault_of(template) is None
+
+
+@pytest.mark.parametrize(
+    ('template', 'fault'),
+    [
+        (MFWA._replace(files='many'), "files: 'many' is none; it can be single or multiple"),
+        (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
+        (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
+        (MFWA._replace(interface='hdf5'), "interface: 'hdf5' is none; it can be posix or mpiio"),
+        (MFWA._replace(phases=()), 'operations: []; they are drawn from write and read'),
+        (MFWA._replace(phases=('list',)), "operations: ['list']; they are drawn from write and read"),
+        (MFWA._replace(phases=('write', 'write')), 'operations: one is named twice'),
+        (
+            MFWA._replace(phases=('read', 'write')),
+            'operations: a file is read before it is written; write comes first',
+        ),
+        (data_access('single'), 'operations: all tasks would write the whole of one file over each other'),
+        (MFWA._replace(extent='segment'), 'extent: a file a task has no segments'),
+        (MFWA._replace(order='strided'), 'order: a whole file is not strided between tasks'),
+        (MFWA._replace(collective=True), 'collective: collective access exists only through MPI-IO'),
+        (
+            MFWA._replace(direct=True, interface='mpiio'),
+            'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
+        ),
+        (MFWA._replace(transfer_size=0), 'transfer_size: 0 B cannot be moved; write a size from 1 B'),
+        (
+            MFWA._replace(bytes_per_task=KIB),
+            'bytes_per_task: 1024 B are less than one transfer of 1048576 B',
+        ),
+        (
+            MFWA._replace(bytes_per_task=MIB + 1),
+            'bytes_per_task: 1048577 B do not divide by transfers of 1048576 B',
+        ),
+    ],
+)
+def test_a_contradiction_is_named_with_its_field(template, fault):
+    assert fault_of(template) == fault
+
+
+# What a case is called and measures
+
+
+def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use():
+    assert [name_of(each) for each in CLASSES] == [
+        'SFWA (whole shared file)',
+        'MFWA (file per process)',
+        'SFSA contiguous (single shared file)',
+        'SFSA strided (single shared file)',
+    ]
+
+
+@pytest.mark.parametrize(
+    ('template', 'sentence'),
+    [
+        (SFWA, 'Every task reads the whole of one shared file'),
+        (MFWA, 'Every task writes and reads a file of its own'),
+        (CONTIGUOUS, 'Every task writes and reads its segment of one shared file'),
+        (STRIDED, 'Every task writes and reads blocks of one shared file, dealt round-robin'),
+        (
+            data_access('multiple', order='random', operations=('write',), direct=True),
+            'Every task writes a file of its own, in random order, with O_DIRECT',
+        ),
+        (
+            data_access('single', 'segment', interface='mpiio', collective=True),
+            'Every task writes and reads its segment of one shared file, collectively through MPI-IO',
+        ),
+    ],
+)
+def test_what_a_case_does_is_one_sentence(template, sentence):
+    assert ACCESS.sentence([placed(template)]) == sentence
+
+
+@pytest.mark.parametrize('phase', ['write', 'read'])
+def test_an_operation_is_its_only_metric_a_bandwidth(phase):
+    assert ACCESS.metrics(placed(MFWA), phase) == (MetricType(phase, 'B/s'),)
+
+
+@pytest.mark.parametrize(
+    ('template', 'totals'),
+    [(MFWA, '6 files of 64 MiB (384 MiB)'), (CONTIGUOUS, '1 file of 384 MiB'), (SFWA, '1 file of 64 MiB')],
+)
+def test_what_is_on_disk_is_said(template, totals):
+    assert ACCESS.totals(placed(template, bytes_per_task=64 * MIB)) == totals
+
+
+def test_the_share_of_a_task_is_said_as_a_size():
+    assert ACCESS.share_words(64 * MIB) == '64 MiB'
+
+
+# What is on disk
+
+
+def test_files_on_disk_are_those_of_the_class():
+    assert ACCESS.files(placed(MFWA, bytes_per_task=MIB)) == tuple(FileSpec(f'data.{n:08d}', MIB) for n in range(6))
+    assert ACCESS.files(placed(STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
+    assert ACCESS.files(placed(SFWA, bytes_per_task=MIB)) == (FileSpec('data', MIB),)
+
+
+@given(points())
+def test_every_task_has_its_file_among_those_on_disk(point):
+    names = {file.name for file in ACCESS.files(point)}
+    assert {file_name(point, rank) for rank in range(point.tasks)} == names
+
+
+@given(points())
+def test_no_task_moves_more_than_is_on_disk_and_together_they_move_all_of_it(point):
+    there = sum(file.size for file in ACCESS.files(point))
+    assert point.bytes_per_task <= there <= ACCESS.bytes_of(point) == ACCESS.amount(point) == point.bytes_moved
+
+
+@given(st.lists(points(), min_size=1, max_size=4))
+def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(own):
+    own = [point._replace(**{name: getattr(own[0], name) for name in ('files', 'extent', 'order')}) for point in own]
+    own = [point._replace(transfer_size=own[0].transfer_size, bytes_per_task=own[0].bytes_per_task) for point in own]
+    footprint = ACCESS.footprint(own)
+    for point in own:
+        files = ACCESS.files(point)
+        assert footprint.bytes >= sum(file.size for file in files)
+        assert footprint.inodes >= len(files)
+
+
+def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
+    assert ACCESS.footprint([placed(SFWA, bytes_per_task=MIB)]) == (MIB, 7)
+
+
+def test_a_case_of_data_has_its_files_as_entries():
+    assert ACCESS.entries(placed(MFWA), 'write') == (0, 6, 0)
+
+
+# What is made before
+
+
+@pytest.mark.parametrize('template', [MFWA, CONTIGUOUS, STRIDED])
+def test_what_writes_makes_its_own_files(template):
+    assert ACCESS.preparations([placed(template)]) == []
+
+
+@given(points([SFWA, *(each._replace(phases=('read',)) for each in (MFWA, CONTIGUOUS, STRIDED))]))
+def test_the_preparation_writes_exactly_the_files_that_the_read_needs(point):
+    (launch,) = ACCESS.preparations([point])
+    assert launch == Launch('write', writers(point))
+    assert fault_of(launch.point) is None
+    assert ACCESS.files(launch.point) == ACCESS.files(point)
+    assert ACCESS.writes('write') and not ACCESS.reads('write') and launch.point.tasks <= point.tasks
+    assert launch.point.label == point.label
+
+
+def test_one_set_of_files_serves_every_point_and_is_that_of_most_tasks():
+    own = expand(Sweep('tasks', (1, 2, 3)), SFWA, HERE)
+    assert ACCESS.preparations(own) == [Launch('write', writers(own[2]))]
+
+
+def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
+    point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=28 * KIB)
+    assert (writers(point).nodes, writers(point).tasks, writers(point).bytes_per_task) == (1, 1, 28 * KIB)
+    point = placed(SFWA, transfer_size=4 * KIB, bytes_per_task=24 * KIB)
+    assert (writers(point).tasks, writers(point).bytes_per_task) == (6, 4 * KIB)
+
+
+# With another share of each task
+
+
+@given(points(), st.integers(1, 100))
+def test_a_resized_point_moves_other_bytes_and_means_the_same(point, transfers):
+    share = transfers * point.transfer_size
+    new = ACCESS.resized(point, share)
+    assert new._replace(bytes_per_task=point.bytes_per_task) == point
+    assert ACCESS.share_of(new) == ACCESS.exact_bytes(new) == new.bytes_per_task == share
+    assert new.transfers == transfers == new.segments * new.block_size // new.transfer_size
+    assert fault_of(new) is None
+
+
+@given(points(), st.integers(1, 100), st.integers(1, 100))
+def test_the_share_before_leaves_no_trace(point, one, other):
+    first = ACCESS.resized(point, one * point.transfer_size)
+    assert ACCESS.resized(first, other * point.transfer_size) == ACCESS.resized(point, other * point.transfer_size)
+
+
+def test_bytes_that_do_not_divide_are_an_error():
+    with pytest.raises(ValueError, match='65537 bytes a task do not divide by 1048576'):
+        ACCESS.resized(MFWA, 65537)
+
+
+@given(points(), st.integers(1, 1 << 40))
+def test_the_share_for_a_working_set_is_the_least_with_which_the_files_have_it(point, working_set):
+    share = ACCESS.share_for(point, working_set)
+    one = point._replace(transfer_size=1)
+
+    def there(size):
+        return sum(file.size for file in ACCESS.files(one._replace(bytes_per_task=size)))
+
+    assert there(share) >= working_set > there(share - 1)
+
+
+# How much a profile wants
+
+
+def sizes(*values):
+    return expand(Sweep('transfer_size', values), MFWA, HERE)
+
+
+SOME = Effort(first_bytes=128 * MIB, target_s=5.0, min_s=0.5)
+
+
+@given(
+    st.lists(st.integers(1, 40).map(lambda n: n * 16 * KIB), min_size=1, max_size=4, unique=True),
+    st.integers(1, 50),
+    st.integers(1, 8),
+)
+def test_every_multiple_of_the_granule_fits_every_point(values, times, first):
+    own = sizes(*values)
+    sizing = ACCESS.sizing(own, SOME._replace(first_bytes=first * 64 * MIB), None)
+    assert sizing.first > 0 == sizing.first % sizing.granule
+    assert sizing.granule >= MIN_GRANULE
+    for point in own:
+        assert fault_of(ACCESS.resized(point, times * sizing.granule)) is None
+
+
+def test_the_sweep_of_the_source_starts_with_what_the_profile_says_in_steps_of_16_mib():
+    sizing = ACCESS.sizing(sizes(*powers_of_two(KIB, 4 * MIB)), SOME._replace(working_set=True), None)
+    assert sizing == Sizing(128 * MIB, 16 * MIB, 5.0, 0.5, working_set=True)
+    assert not sizing.fixed
+
+
+def test_the_granule_grows_with_the_largest_transfer():
+    sizing = ACCESS.sizing(sizes(MIB, 64 * MIB), SOME._replace(first_bytes=100 * MIB), None)
+    assert (sizing.first, sizing.granule) == (128 * MIB, 64 * MIB)
+
+
+def test_without_bytes_of_a_profile_the_sources_own_are_taken_as_they_are():
+    sizing = ACCESS.sizing(sizes(MIB), Effort(min_s=0.5), None)
+    assert (sizing.first, sizing.target_s, sizing.fixed) == (2 * GIB, 0.0, True)
+
+
+def test_the_share_of_the_site_is_taken_as_it_is():
+    sizing = ACCESS.sizing(sizes(MIB), SOME, 8 * MIB)
+    assert (sizing.first, sizing.pinned, sizing.fixed, sizing.target_s) == (8 * MIB, 8 * MIB, True, 5.0)
+
+
+@pytest.mark.parametrize('pinned', [None, 8 * MIB])
+def test_a_check_that_does_not_scale_has_its_own_share_in_every_profile(pinned):
+    own = [placed(data_access('multiple', bytes_per_task='40MiB', scales=False))]
+    sizing = ACCESS.sizing(own, SOME, pinned)
+    assert (sizing.first, sizing.pinned) == (40 * MIB, 40 * MIB)
+    assert ACCESS.fits(own[0]._replace(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
+    assert ACCESS.resized(own[0], MIB) == own[0]
+
+
+@pytest.mark.parametrize(('effort', 'pinned'), [(Effort(), None), (SOME, 100 * KIB)])
+def test_a_share_that_does_not_divide_is_an_error_with_what_it_must_divide_by(effort, pinned):
+    own = expand(Sweep('transfer_size', (64 * KIB, 4 * KIB)), MFWA._replace(bytes_per_task=100 * KIB), HERE)
+    with pytest.raises(ValueError, match='100 KiB a task is not a multiple of 64 KiB, which the transfer sizes need'):
+        ACCESS.sizing(own, effort, pinned)
+
+
+@pytest.mark.parametrize(
+    ('effort', 'pinned', 'fits'),
+    [
+        (Effort(), None, [True, True, False]),
+        (SOME, None, [True, False, False]),
+        (SOME, MIB, [True, False, False]),
+        (SOME, 4 * GIB, [True, True, True]),
+    ],
+)
+def test_a_transfer_that_is_more_than_a_task_moves_is_left_out(effort, pinned, fits):
+    assert [ACCESS.fits(point, effort, pinned) for point in sizes(MIB, GIB, 4 * GIB)] == fits
+
+
+def test_a_profile_leaves_a_point_of_data_as_it_is():
+    assert ACCESS.adapted(placed(MFWA), SOME) == placed(MFWA)
+
+
+def test_the_shortest_launch_is_that_of_the_fewest_tasks_with_the_largest_transfers():
+    own = [*expand(Sweep('tasks', (2, 1)), MFWA, HERE), *sizes(4 * MIB)]
+    assert min(own, key=ACCESS.weight).label == '1task'
+    assert min(sizes(KIB, 4 * MIB, MIB), key=ACCESS.weight).label == '4MiB'
+
+
+# What the rules ask
+
+
+def test_what_reads_may_come_from_a_cache_and_needs_files_what_writes_makes_them():
+    asked = [(ACCESS.reads(p), ACCESS.writes(p), ACCESS.makes(p), ACCESS.needs_files(p)) for p in ('write', 'read')]
+    assert asked == [(False, True, True, False), (True, False, False, True)]
+
+
+@given(st.integers(2, 6), st.integers(1, 6))
+def test_on_several_nodes_every_task_reads_what_another_node_has_written_and_all_is_read(nodes, tasks_per_node):
+    point = placed(MFWA, nodes, tasks_per_node)
+    read = [writer_of(point, rank) for rank in range(point.tasks)]
+    assert sorted(read) == list(range(point.tasks))
+    assert all(rank // tasks_per_node != writer // tasks_per_node for rank, writer in enumerate(read))
+
+
+def test_on_one_node_every_task_reads_its_own():
+    assert [writer_of(placed(MFWA, 1, 3), rank) for rank in range(3)] == [0, 1, 2]

@@ -1,0 +1,150 @@
+"""Listings of a directory: their metrics, which of them find what nobody has asked for, and what is there at once."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Allocation
+from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Launch
+from seatrial.workload.listing import MAX_PAUSE_S, listing, listing_metrics, pause_of
+from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.sweep import Sweep, examples, expand
+
+LISTING = kind_of('listing')
+PAUSES = (0.5, 1.0, 10.0)
+SIZES = Sweep('entries', (10, 100, 1000))
+POINTS = examples(SIZES, listing(1))
+
+
+def test_a_listing_contradicts_nothing():
+    assert [fault_of(point) for point in (listing(891, PAUSES), *POINTS)] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ('point', 'fault'),
+    [
+        (listing(891)._replace(tasks=2), 'tasks: one task lists, not 2'),
+        (listing(0), 'files_per_directory: the listing of a directory needs at least one file'),
+        (listing(1, (0.0,)), f'pauses_s: [0.0]; they are times above 0 s and below {MAX_PAUSE_S} s, each once'),
+        (listing(1, (-1.0,)), 'pauses_s: [-1.0]; they are times'),
+        (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
+        (listing(1, (float('nan'),)), 'pauses_s: [nan]; they are times'),
+        (listing(1, (float('inf'),)), 'pauses_s: [inf]; they are times'),
+        (listing(1, ('1s',)), 'pauses_s[0]: float is expected, not str'),
+        (listing(1)._replace(depth=1), 'depth: the listing of a directory has no such parameter'),
+        (listing(1)._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+    ],
+)
+def test_a_contradiction_is_named_with_its_field(point, fault):
+    assert (fault_of(point) or '').startswith(fault)
+
+
+def test_with_pauses_four_listings_are_measured_and_one_after_each_pause():
+    assert [each.name for each in metrics_at(listing(891, (0.5, 10.0)))] == [
+        'ls_first',
+        'ls_second',
+        'ls_third',
+        'ls_fourth',
+        'ls_after_0.5s',
+        'ls_after_10s',
+    ]
+
+
+def test_without_pauses_names_and_attributes_are_measured_twice():
+    assert metrics_at(listing(10)) == tuple(
+        MetricType(name, 'op/s') for name in ('names_first', 'stat_first', 'names_second', 'stat_second')
+    )
+
+
+def test_making_the_directory_measures_nothing():
+    assert LISTING.metrics(listing(10), 'create') == ()
+
+
+@given(st.lists(st.floats(0.0, 2.0 * MAX_PAUSE_S), max_size=6))
+def test_listings_that_contradict_nothing_have_metrics_with_names_of_their_own_that_say_the_pause(pauses):
+    point = listing(10, pauses)
+    names = listing_metrics(point.pauses_s)
+    if fault_of(point) is None:
+        assert len(set(names)) == len(names)
+        assert [pause_of(name) for name in names if pause_of(name)] == pytest.approx(pauses, rel=1e-5)
+
+
+def test_only_the_first_listing_finds_what_nobody_has_asked_for():
+    for pauses in (PAUSES, ()):
+        first = [name for name in listing_metrics(pauses) if LISTING.cache_of(name, 'cold') == 'cold']
+        assert first == [name for name in listing_metrics(pauses) if name.endswith('_first')]
+        others = {LISTING.cache_of(name, 'cold') for name in listing_metrics(pauses)} - {'cold'}
+        assert others == {LISTED_BEFORE}
+
+
+@pytest.mark.parametrize('launch', ['cold', 'cached', 'unknown', ''])
+def test_the_first_listing_is_what_the_launch_was(launch):
+    assert LISTING.cache_of('ls_first', launch) == launch
+
+
+def test_what_is_not_asked_has_no_cache():
+    assert LISTING.cache_of('ls_fourth', '') == ''
+
+
+@pytest.mark.parametrize(
+    ('metric', 'words'),
+    [
+        ('ls_first', '1st listing'),
+        ('ls_after_0.5s', 'after 0.5 s'),
+        ('names_first', 'names, 1st time'),
+        ('stat_second', 'attributes, 2nd time'),
+    ],
+)
+def test_a_metric_has_words_for_people(metric, words):
+    assert LISTING.metric_words(metric) == words
+
+
+def test_every_point_has_a_directory_of_its_own_and_all_are_there_at_once():
+    assert LISTING.preparations(POINTS) == [Launch('create', point) for point in POINTS]
+    assert [LISTING.entries(point, 'list') for point in POINTS] == [Entries(1, n, 0) for n in (10, 100, 1000)]
+    assert LISTING.footprint(POINTS) == (0, 10 + 100 + 1000 + 3)
+
+
+def test_what_is_listed_is_there_before():
+    assert (LISTING.reads('list'), LISTING.needs_files('list'), LISTING.makes('create')) == (True, True, True)
+
+
+@pytest.mark.parametrize(('entries', 'fits'), [(0, [True] * 3), (100, [True, True, False])])
+def test_directories_that_are_too_large_for_a_profile_are_left_out(entries, fits):
+    assert [LISTING.fits(point, Effort(entries=entries), None) for point in POINTS] == fits
+
+
+def test_a_directory_that_is_listed_with_pauses_is_never_left_out():
+    assert LISTING.fits(listing(1000, PAUSES), Effort(entries=100), None)
+
+
+@pytest.mark.parametrize(('pause_s', 'kept'), [(0.0, PAUSES), (1.0, (0.5, 1.0)), (0.1, ())])
+def test_pauses_that_are_too_long_for_a_profile_are_left_out(pause_s, kept):
+    point = listing(891, PAUSES)
+    assert LISTING.adapted(point, Effort(pause_s=pause_s)) == point._replace(pauses_s=kept)
+
+
+def test_a_listing_is_as_the_check_says_in_every_profile():
+    assert LISTING.sizing(POINTS, Effort(files=10), 300) == Sizing(0, 1, 0.0, 0.0)
+    assert LISTING.resized(POINTS[0], 300) == POINTS[0]
+
+
+@pytest.mark.parametrize(
+    ('points', 'sentence'),
+    [
+        (
+            POINTS,
+            'One task lists directories of 10 to 1000 files twice, each time first the names and then the '
+            'attributes of all',
+        ),
+        (
+            expand(Sweep('tree', (('891', {}),)), listing(891, PAUSES), Allocation(1, 1)),
+            'One task lists a directory of 891 files with all attributes, four times in a row and again after '
+            '0.5, 1 and 10 s without a call',
+        ),
+    ],
+)
+def test_what_a_case_does_is_one_sentence(points, sentence):
+    assert LISTING.sentence(points) == sentence

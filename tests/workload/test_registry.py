@@ -1,0 +1,169 @@
+"""The kinds of workload: each is registered once and answers all that is asked of it."""
+
+import inspect
+
+import pytest
+
+from builders import plan_of
+from seatrial.model.metric import HIGHER, LOWER
+from seatrial.model.point import Allocation, Point
+from seatrial.model.units import MIB, UNITS
+from seatrial.workload import access, listing, operations, semantics, tree
+from seatrial.workload.base import MAX_TASKS, Effort, Kind
+from seatrial.workload.registry import (
+    KINDS,
+    UnknownKind,
+    fault_of,
+    form_fault,
+    kind_of,
+    metrics_at,
+    metrics_of,
+    planned_metrics,
+    resized,
+)
+from seatrial.workload.sweep import Sweep, examples, expand
+
+TEMPLATES = {
+    'access': access.data_access('multiple'),
+    'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
+    'listing': listing.listing(10, (0.5,)),
+    'operations': operations.posix_operations(10, '4KiB'),
+    'semantics': semantics.posix_semantics(),
+}
+ONE = Sweep('tree', (('one', {}),))
+POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
+
+
+def test_every_kind_in_the_folder_is_registered_under_its_own_name():
+    written = {
+        value
+        for module in (access, tree, listing, operations, semantics)
+        for value in vars(module).values()
+        if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
+    }
+    assert {type(kind) for kind in KINDS.values()} == written
+    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in TEMPLATES}
+
+
+@pytest.mark.parametrize('call', [kind_of, lambda name: metrics_of(Point(name, ('write',)), 'write')])
+def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
+    with pytest.raises(
+        UnknownKind,
+        match="'random' is not a kind of workload; it can be access, tree, listing, operations, semantics",
+    ):
+        call('random')
+
+
+# Every kind
+
+
+@pytest.fixture(params=KINDS)
+def point(request):
+    return POINTS[request.param]
+
+
+@pytest.fixture
+def kind(point):
+    return kind_of(point.kind)
+
+
+def test_a_template_has_the_kind_and_the_phases_of_its_points(point, kind):
+    assert TEMPLATES[kind.name]._replace(label='one', tasks=point.tasks, tasks_per_node=point.tasks) == point
+    assert fault_of(point) is None
+
+
+def test_its_parameters_are_fields_of_a_point_that_are_not_those_of_all_kinds(kind):
+    of_all = Point._fields[: Point._fields.index('files')]
+    assert set(kind.parameters) <= set(Point._fields) - set(of_all)
+    assert len(set(kind.parameters)) == len(kind.parameters)
+
+
+def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
+    others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
+    values = {'pauses_s': (1.0,), 'files': 'single', 'extent': 'whole', 'order': 'random', 'interface': 'posix'}
+    for field in others:
+        value = values.get(
+            field, 'shared' if field == 'subtrees' else 7 if type(getattr(point, field)) is int else True
+        )
+        changed = point._replace(**{field: value})
+        assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
+
+
+def test_its_metrics_have_base_units_and_names_that_break_no_form(point, kind):
+    bases = {base for base, _ in UNITS.values()}
+    types = metrics_at(point)
+    assert types
+    assert all(each.unit in bases and each.better in (HIGHER, LOWER) for each in types)
+    assert not any(set(each.name) & set('@: ') for each in types)
+    assert len({each.name for each in types}) == len(types)
+    assert types == tuple(each for phase in point.phases for each in metrics_of(point, phase))
+
+
+def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
+    sentence = kind.sentence([point])
+    assert sentence[0].isupper() and not sentence.endswith('.')
+    assert kind.totals(point) and kind.words and kind.share_words(kind.share_of(point))
+
+
+def test_what_it_has_on_disk_fits_its_footprint(point, kind):
+    footprint = kind.footprint([point])
+    for phase in point.phases:
+        assert footprint.inodes >= kind.entries(point, phase).inodes
+    assert footprint.bytes >= sum(file.size for file in kind.files(point))
+
+
+@pytest.mark.parametrize('effort', [Effort(), Effort(first_bytes=64 * MIB, target_s=1.0, files=50, phase_s=1.0)])
+def test_the_first_share_of_its_sizing_is_one_that_its_points_can_have(point, kind, effort):
+    sizing = kind.sizing([point], effort, None)
+    assert sizing.first % sizing.granule == 0
+    (new,) = resized([point], sizing.first)
+    assert fault_of(new) is None
+    assert metrics_at(new) == metrics_at(point)
+    assert (new.label, new.tasks, new.phases) == (point.label, point.tasks, point.phases)
+
+
+def test_the_time_of_a_launch_grows_with_something_and_its_points_can_be_ordered(point, kind):
+    assert kind.amount(point) > 0
+    assert sorted([point, point], key=kind.weight) == [point, point]
+
+
+def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind):
+    first = metrics_at(point)[0].name
+    assert kind.cache_of(first, 'cold') == 'cold'
+    assert kind.metric_words(first)
+
+
+# What no point can have
+
+
+@pytest.mark.parametrize(
+    ('point', 'fault'),
+    [
+        (Point('random', ('read',)), "kind: 'random' is not a kind of workload; it can be access, tree,"),
+        (Point(None, ('read',)), 'kind: str is expected, not null'),
+        (POINTS['access']._replace(phases='write'), 'phases: a list is expected, not str'),
+        (POINTS['access']._replace(transfer_size='1MiB'), 'transfer_size: int is expected, not str'),
+        (POINTS['access']._replace(direct=1), 'direct: bool is expected, not int'),
+        (POINTS['access']._replace(tasks=-1), f'tasks: -1 cannot be; write 1 to {MAX_TASKS}, or 0 for all of the'),
+        (POINTS['access']._replace(tasks=MAX_TASKS + 1), f'tasks: {MAX_TASKS + 1} cannot be'),
+        (POINTS['access']._replace(queue_depth=2), 'queue_depth: data access has no such parameter'),
+        (POINTS['access']._replace(layout='wide'), 'layout: an object is expected, not str'),
+    ],
+)
+def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fault):
+    assert (form_fault(point) or '').startswith(fault)
+    assert fault_of(point) == form_fault(point)
+
+
+# A case
+
+
+def test_points_are_resized_each_by_its_kind():
+    points = expand(Sweep('tasks', (1, 2)), TEMPLATES['access'], Allocation(1, 2))
+    assert [each.bytes_per_task for each in resized(points, 4 * MIB)] == [4 * MIB] * 2
+    assert resized([POINTS['semantics']], 4 * MIB) == [POINTS['semantics']]
+
+
+def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():
+    plan = plan_of(TEMPLATES['access'], Sweep('transfer_size', (MIB, 2 * MIB)))
+    assert planned_metrics(plan) == ['write@1MiB', 'read@1MiB', 'write@2MiB', 'read@2MiB']

@@ -1,0 +1,368 @@
+"""Metadata trees: the exact numbers that they come to, and what contradicts itself."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Allocation
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.base import Effort, Entries
+from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.sweep import Sweep, expand
+from seatrial.workload.tree import (
+    MAX_DEPTH,
+    MIN_DIRECTORIES,
+    PHASES,
+    levels,
+    levels_total,
+    metadata_tree,
+    operations,
+)
+
+TREE = kind_of('tree')
+FDTREE_1 = metadata_tree(depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private')
+FDTREE_2 = metadata_tree(depth=1, files_per_directory=1000, bytes_per_file=2_048_000, subtrees='private')
+PLAIN = metadata_tree(files_per_directory=1000, empties_per_directory=1000, scales=True)
+
+TREES = st.builds(
+    metadata_tree,
+    depth=st.integers(0, 4),
+    branching=st.integers(1, 4),
+    files_per_directory=st.integers(0, 5),
+    empties_per_directory=st.integers(0, 5),
+    bytes_per_file=st.integers(0, 5000),
+    subtrees=st.sampled_from(['shared', 'private']),
+)
+FLAT_TREES = st.builds(
+    metadata_tree,
+    files_per_directory=st.integers(0, 50),
+    empties_per_directory=st.integers(0, 50),
+    bytes_per_file=st.integers(0, 5000),
+    subtrees=st.sampled_from(['shared', 'private']),
+    scales=st.just(True),
+)
+TASKS = st.integers(1, 5)
+SHARES = st.integers(1, 10_000)
+
+
+def placed(tree, tasks=3):
+    return tree._replace(label='label', nodes=1, tasks=tasks, tasks_per_node=tasks)
+
+
+def walk(tree, tasks):
+    """Every entry as a recursion makes it: (kind, level of the directory that it is, or that it lies in)."""
+
+    def inside(level, makers):
+        yield 'directory', level
+        for _ in range(makers):
+            yield from [('file', level)] * tree.files_per_directory
+            yield from [('empty', level)] * tree.empties_per_directory
+        if level < tree.depth:
+            for _ in range(tree.branching):
+                yield from inside(level + 1, makers)
+
+    if tree.subtrees == 'shared':
+        return list(inside(0, tasks))
+    return [entry for _ in range(tasks) for entry in inside(0, 1)]
+
+
+# Numbers
+
+
+@given(TREES, TASKS)
+def test_the_levels_are_those_of_a_recursion(tree, tasks):
+    made = walk(tree, tasks)
+    assert levels(tree, tasks) == tuple(
+        Entries(*(made.count((kind, level)) for kind in ('directory', 'file', 'empty')))
+        for level in range(tree.depth + 1)
+    )
+
+
+@given(TREES, TASKS)
+def test_the_inodes_are_the_entries_of_a_recursion(tree, tasks):
+    point = placed(tree, tasks)
+    assert levels_total(tree, tasks).inodes == TREE.amount(point) == len(walk(tree, tasks))
+
+
+@given(TREES, TASKS)
+def test_everything_that_is_created_is_removed(tree, tasks):
+    created, removed = operations(tree, 'create', tasks), operations(tree, 'remove', tasks)
+    assert list(created.values()) == list(removed.values())
+
+
+@given(TREES, TASKS)
+def test_one_operation_is_counted_for_every_entry_except_a_tree_of_few_directories(tree, tasks):
+    there = levels_total(tree, tasks)
+    few = levels_total(tree, 1).directories < MIN_DIRECTORIES
+    expected = there.files + there.empties if few else there.inodes
+    assert sum(operations(tree, 'create', tasks).values()) == expected
+
+
+@given(TREES, TASKS)
+def test_the_share_of_one_task_is_the_same_in_either_kind_of_tree(tree, tasks):
+    share, there = levels_total(tree, 1), levels_total(tree, tasks)
+    assert (there.files, there.empties) == (tasks * share.files, tasks * share.empties)
+
+
+@pytest.mark.parametrize(
+    ('tree', 'there', 'size'),
+    [(FDTREE_1, Entries(781, 2343, 0), 93_720 * KIB), (FDTREE_2, Entries(2, 2000, 0), 4_000_000 * KIB)],
+)
+def test_the_scenarios_of_fdtree_are_exact_to_the_file(tree, there, size):
+    assert levels_total(tree, 1) == there
+    assert TREE.bytes_of(placed(tree, 1)) == size
+
+
+def test_private_trees_have_all_of_it_once_a_task_and_a_shared_one_its_directories_once():
+    assert levels_total(FDTREE_1, 48) == Entries(48 * 781, 48 * 2343, 0)
+    assert levels_total(FDTREE_1._replace(subtrees='shared'), 48) == Entries(781, 48 * 2343, 0)
+
+
+def test_plain_mdtest_is_one_directory_with_files_and_directories():
+    assert levels_total(PLAIN, 48) == Entries(1, 48_000, 48_000)
+
+
+def test_the_levels_of_the_first_scenario():
+    assert [level.directories for level in levels(FDTREE_1, 1)] == [1, 5, 25, 125, 625]
+
+
+# Metrics
+
+
+@pytest.mark.parametrize(
+    ('phase', 'names'),
+    [
+        ('create', ['tree_create', 'directory_create', 'file_create']),
+        ('stat', ['directory_stat', 'file_stat']),
+        ('read', ['file_read']),
+        ('remove', ['tree_remove', 'directory_remove', 'file_remove']),
+    ],
+)
+def test_a_phase_measures_a_rate_of_each_kind_of_entry(phase, names):
+    point = placed(FDTREE_1._replace(empties_per_directory=3))
+    assert TREE.metrics(point, phase) == tuple(MetricType(name, 'op/s') for name in names)
+
+
+def test_a_root_that_stands_alone_is_no_metric():
+    assert operations(PLAIN, 'create', 2) == {'directory_create': 2000, 'file_create': 2000}
+
+
+def test_files_alone_have_no_metric_of_directories():
+    assert operations(FDTREE_2._replace(subtrees='shared'), 'create', 2) == {'file_create': 4000}
+
+
+@pytest.mark.parametrize(('branching', 'counts'), [(MIN_DIRECTORIES - 2, False), (MIN_DIRECTORIES - 1, True)])
+def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
+    tree = metadata_tree(depth=1, branching=branching, files_per_directory=1, subtrees='private')
+    assert levels_total(tree, 1).directories == branching + 1
+    assert ('tree_create' in operations(tree, 'create', 48)) is counts, 'of one task, however many there are'
+
+
+# Contradictions
+
+
+@pytest.mark.parametrize(
+    'tree',
+    [
+        FDTREE_1,
+        FDTREE_2,
+        PLAIN,
+        PLAIN._replace(phases=('stat',)),
+        PLAIN._replace(fsync=True, bytes_per_file=1),
+        metadata_tree(('create', 'stat', 'remove'), empties_per_directory=1),
+        metadata_tree(('create', 'remove'), depth=2, branching=10),
+        metadata_tree(('create', 'remove'), depth=MAX_DEPTH, branching=5),
+    ],
+)
+def test_the_trees_of_the_sources_contradict_nothing(tree):
+    assert fault_of(placed(tree)) is None
+
+
+@pytest.mark.parametrize(
+    ('tree', 'fault'),
+    [
+        (PLAIN._replace(depth=-1), 'depth: -1 is too few; it is 0 or more'),
+        (PLAIN._replace(depth=MAX_DEPTH + 1), 'depth: 101 is too many; it is 100 or fewer'),
+        (FDTREE_1._replace(branching=0), 'branching: 0 is too few; it is 1 or more'),
+        (PLAIN._replace(files_per_directory=-1), 'files_per_directory: -1 is too few; it is 0 or more'),
+        (PLAIN._replace(empties_per_directory=-1), 'empties_per_directory: -1 is too few; it is 0 or more'),
+        (PLAIN._replace(bytes_per_file=-1), 'bytes_per_file: -1 is too few; it is 0 or more'),
+        (PLAIN._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+        (PLAIN._replace(phases=()), 'phases: []; they are drawn from create, stat, read, remove, in this order'),
+        (PLAIN._replace(phases=('create', 'rename')), "phases: ['create', 'rename']; they are drawn from create,"),
+        (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
+        (PLAIN._replace(phases=('create', 'create')), "phases: ['create', 'create']; they are drawn from create,"),
+        (PLAIN._replace(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
+        (
+            metadata_tree(empties_per_directory=1, bytes_per_file=1),
+            'bytes_per_file: 1 bytes are to be written to each file, and there are no files',
+        ),
+        (metadata_tree(empties_per_directory=1, fsync=True), 'fsync: files are to be synced, and there are none'),
+        (metadata_tree(empties_per_directory=1), 'phases: there is nothing to read'),
+        (metadata_tree(), 'phases: there is nothing to create'),
+        (metadata_tree(('create', 'stat'), depth=2, branching=10), 'phases: there is nothing to stat'),
+        (metadata_tree(('create', 'remove'), depth=1, branching=10), 'phases: there is nothing to create'),
+    ],
+)
+def test_a_contradiction_is_named_with_its_field(tree, fault):
+    assert (fault_of(placed(tree)) or '').startswith(fault)
+
+
+# With another number of files of each task
+
+
+@given(FLAT_TREES, SHARES, st.integers(1, 9))
+def test_every_task_puts_its_share_into_a_flat_tree_of_each_kind_that_it_has(tree, share, tasks):
+    was, now = levels_total(tree, tasks), levels_total(TREE.resized(placed(tree, tasks), share), tasks)
+    assert now.files == (share * tasks if was.files else 0)
+    assert now.empties == (share * tasks if was.empties else 0)
+
+
+@given(FLAT_TREES, SHARES, SHARES)
+def test_nothing_else_of_a_tree_changes_with_its_share_and_the_share_before_leaves_no_trace(tree, before, share):
+    point = placed(tree)
+    new = TREE.resized(TREE.resized(point, before), share)
+    assert new == TREE.resized(point, share)
+    same = ('files_per_directory', 'empties_per_directory')
+    assert new._replace(**{name: getattr(point, name) for name in same}) == point
+    assert TREE.share_of(new) == (share if TREE.share_of(point) else 0)
+
+
+@pytest.mark.parametrize('tree', [FDTREE_1._replace(scales=True), PLAIN._replace(scales=False)])
+@given(share=SHARES)
+def test_a_tree_of_levels_or_one_that_does_not_scale_is_that_of_the_plan_whatever_the_share(tree, share):
+    assert TREE.resized(placed(tree), share) == placed(tree)
+
+
+@given(FLAT_TREES)
+def test_no_share_leaves_a_tree_as_the_plan_has_it(tree):
+    assert TREE.resized(placed(tree), 0) == placed(tree)
+
+
+# What is on disk
+
+
+@given(st.lists(TREES, min_size=1, max_size=4), TASKS)
+def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
+    own = [placed(tree, tasks) for tree in trees]
+    assert TREE.footprint(own) == (
+        max(TREE.bytes_of(point) for point in own),
+        max(TREE.entries(point, 'create').inodes for point in own),
+    )
+
+
+@given(TREES, TASKS)
+def test_after_the_removal_nothing_is_there_and_before_it_all_that_was_created(tree, tasks):
+    point = placed(tree, tasks)
+    assert TREE.entries(point, 'remove').inodes == 0
+    assert {TREE.entries(point, phase) for phase in ('create', 'stat', 'read')} == {levels_total(point, tasks)}
+
+
+def test_a_tree_makes_its_entries_itself():
+    assert TREE.preparations([placed(PLAIN)]) == []
+    assert TREE.files(placed(PLAIN)) == ()
+
+
+def test_what_stats_or_reads_may_come_from_a_cache():
+    assert [TREE.reads(phase) for phase in PHASES] == [False, True, True, False]
+    assert [TREE.makes(phase) for phase in PHASES] == [True, False, False, False]
+    assert not any(TREE.writes(phase) for phase in PHASES)
+
+
+# What a profile wants
+
+SOME = Effort(files=1000, phase_s=1.0)
+
+
+def test_the_files_of_a_tree_that_scales_are_found_out():
+    assert TREE.sizing([placed(PLAIN)], SOME, None) == Sizing(1000, 1, 1.0, 0.25)
+
+
+@pytest.mark.parametrize(('effort', 'pinned', 'first'), [(SOME, 300, 300), (Effort(), None, 0), (Effort(), 300, 300)])
+def test_the_files_of_the_site_and_those_of_the_source_are_taken_as_they_are(effort, pinned, first):
+    sizing = TREE.sizing([placed(PLAIN)], effort, pinned)
+    assert sizing == Sizing(first, 1, 0.0, 0.0, pinned=pinned)
+    assert sizing.fixed
+
+
+@pytest.mark.parametrize('pinned', [None, 300])
+def test_a_tree_that_does_not_scale_has_the_files_of_the_check_whatever_the_site_says(pinned):
+    assert TREE.sizing([placed(FDTREE_2)], SOME, pinned) == Sizing(0, 1, 0.0, 0.0)
+
+
+@given(
+    st.integers(0, 1 << 34),
+    st.builds(
+        metadata_tree,
+        depth=st.integers(0, 4),
+        branching=st.integers(1, 5),
+        files_per_directory=st.integers(1, 2000),
+        empties_per_directory=st.integers(0, 5),
+        bytes_per_file=st.integers(0, 4 * MIB),
+    ),
+)
+def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_bytes, tree):
+    taken = TREE.adapted(tree, Effort(tree_bytes=tree_bytes))
+    assert 1 <= taken.files_per_directory <= tree.files_per_directory
+    assert taken._replace(files_per_directory=tree.files_per_directory) == tree
+    if not tree_bytes:
+        assert taken == tree
+    elif taken.files_per_directory > 1:
+        assert TREE.bytes_of(placed(taken, 1)) <= tree_bytes
+    if taken != tree:
+        more = taken._replace(files_per_directory=taken.files_per_directory + 1)
+        assert TREE.bytes_of(placed(more, 1)) > tree_bytes
+
+
+# In words
+
+
+def points_of(sweep, template, tasks=8):
+    return expand(sweep, template, Allocation(1, tasks))
+
+
+SHARED_OR_PRIVATE = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
+
+
+@pytest.mark.parametrize(
+    ('points', 'sentence'),
+    [
+        (
+            points_of(SHARED_OR_PRIVATE, PLAIN._replace(phases=('create', 'remove'))),
+            'Each of 8 tasks makes and removes 1000 empty files and 1000 empty directories '
+            'in one shared directory or in a directory of its own',
+        ),
+        (
+            points_of(Sweep('tree', (('one', {}),)), FDTREE_1._replace(phases=('create', 'remove'))),
+            'Each of 8 tasks makes and removes 2343 files of 40 KiB in a tree of 781 directories of its own',
+        ),
+        (
+            points_of(
+                Sweep('tree', (('a', {'bytes_per_file': 3901}), ('b', {'bytes_per_file': 4096}))),
+                metadata_tree(files_per_directory=1000),
+                1,
+            ),
+            'One task makes, stats, reads and removes 1000 files (of 3901 B or of 4 KiB) in one directory',
+        ),
+    ],
+)
+def test_what_a_case_does_is_one_sentence(points, sentence):
+    assert TREE.sentence(points) == sentence
+
+
+@pytest.mark.parametrize(
+    ('tree', 'totals'),
+    [
+        (FDTREE_1, '7029 files of 40 KiB in 2343 directories (275 MiB)'),
+        (PLAIN, '3000 empty files and 3000 directories in 1 directory'),
+    ],
+)
+def test_what_is_on_disk_is_said(tree, totals):
+    assert TREE.totals(placed(tree)) == totals
+
+
+@pytest.mark.parametrize(('share', 'words'), [(1000, '1000 files'), (1, '1 file'), (0, 'what the check says')])
+def test_the_share_of_a_task_is_said_in_files(share, words):
+    assert TREE.share_words(share) == words
