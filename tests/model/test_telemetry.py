@@ -48,7 +48,7 @@ def test_cut_short_anywhere_only_the_torn_line_is_lost():
         lines = TEXT[:length].splitlines()
         whole = TEXT[: length + 1].count('\n')  # without its newline alone a line is still whole
         found = read_telemetry(lines)
-        assert found == read_telemetry(map(line_of, ALL[:whole]))._replace(torn=len(lines) - whole)
+        assert found == read_telemetry(map(line_of, ALL[:whole]))._replace(truncated=len(lines) - whole)
 
 
 @pytest.mark.parametrize(

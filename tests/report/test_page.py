@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import seatrial.report
 from seatrial.judge.verdict import Verdict
-from seatrial.model.metric import Fact
+from seatrial.model.metric import LOWER, Fact
 from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
@@ -423,3 +423,18 @@ def test_a_site_that_shows_decimal_units_has_them_everywhere_but_in_what_was_wri
     decimal = Seen(page(replace(session, units=DECIMAL))).said
     assert 'bandwidth, MB/s' in decimal and 'bandwidth, MiB/s' not in decimal
     assert 'write@32KiB at least 405 MiB/s at least 425 MB/s' in decimal
+
+
+def test_metrics_of_two_dimensions_have_a_drawing_each_and_their_units_beside_them(make):
+    plan = make.plan()
+    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    metrics = tuple(
+        replace(each, unit='s', better=LOWER) if each.name == 'read' else each for each in case.result.metrics
+    )
+    html = page(make.session(replace(case, result=replace(case.result, metrics=metrics))))
+    section = section_of(html, 'Check')
+    assert section.count('<svg class="curve wide"') == 2
+    said = Seen(section).said
+    assert 's (lower is better)' in said and 'MiB/s (lower is better)' not in said
+    assert re.search(r'write, MiB/s 2 MiB PASS 500 .* read, s 2 MiB PASS 1 048 576 000', said)
+    assert {'write, MiB/s', 'read, s'} <= set(re.findall(r'data-label="([^"]+)"', html))

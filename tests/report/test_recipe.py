@@ -228,11 +228,8 @@ def test_a_launch_on_two_nodes_is_the_line_of_the_launcher_with_its_barrier(make
     runner = str(write_runner(home))
     argvs = [together_argv('python3', rank, 2, ('cp', '/dev/null', f'{RAW}/seen.{rank}')) for rank in range(2)]
     ranks = json.dumps([[*argv[:5], runner, *argv[6:]] for argv in argvs])
-    start = (
-        'import sys; sys.path.insert(0, sys.argv[1]); from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import main; main(sys.argv[2:])'
-    )
-    line = shell_line([str(launcher), 'python3', '-I', '-S', '-c', start, runner, f'{RAW}/x.ranks.json', f'{RAW}/x'])
+    argv = module_argv('python3', 'seatrial.engine.dispatch', (f'{RAW}/x.ranks.json', f'{RAW}/x'))
+    line = shell_line([str(launcher), *argv[:5], runner, *argv[6:]])
     plan = make.plan(path=str(target))
     own = step(make, (line,), {'x.ranks.json': ranks}, barrier=2)
     own = Step(own.sample._replace(point=own.sample.point._replace(nodes=2)), own.inputs)

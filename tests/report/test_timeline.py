@@ -213,7 +213,7 @@ def test_the_caption_says_whose_traffic_it_is_and_the_table_says_it_without_the_
 
 
 def test_truncated_lines_are_said(case, page_of):
-    assert '2 lines of the telemetry cut short or foreign' in page_of(case, counted([1.0] * 5, torn=2))
+    assert '2 lines of the telemetry cut short or foreign' in page_of(case, counted([1.0] * 5, truncated=2))
 
 
 def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(case, page_of):

@@ -123,7 +123,7 @@ KINDS = {
 
 
 class Telemetry(NamedTuple):
-    """All that was counted in one case. torn: how many lines were cut short or are not of this form."""
+    """All that was counted in one case. truncated: how many lines were cut short or are not of this form."""
 
     watch: Optional[Watch]
     looks: List[Look]
@@ -132,7 +132,7 @@ class Telemetry(NamedTuple):
     rpc_sizes: List[RpcSizes]
     servers: List[Servers]
     ended: Optional[Ended]
-    torn: int
+    truncated: int
 
 
 def line_of(value: Any) -> str:
@@ -142,7 +142,7 @@ def line_of(value: Any) -> str:
 
 def read_telemetry(written: Iterable[str]) -> Telemetry:
     """What these lines say."""
-    values, torn = lines.values_in(written, KINDS)
+    values, truncated = lines.values_in(written, KINDS)
     found: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
     for value in values:
         found[type(value)].append(value)
@@ -154,5 +154,5 @@ def read_telemetry(written: Iterable[str]) -> Telemetry:
         rpc_sizes=found[RpcSizes],
         servers=found[Servers],
         ended=found[Ended][-1] if found[Ended] else None,
-        torn=torn,
+        truncated=truncated,
     )

@@ -22,7 +22,7 @@ MAX_COLUMNS = 8
 
 
 @dataclass(frozen=True)
-class Environment:
+class BesideHead:
     """Where a case ran. kind: type and layout; detail: partition, nodes, tasks, engine and a task's share, where they
     differ between the cases of the check."""
 
@@ -53,7 +53,7 @@ class BesideGroup:
     """Rows under one heading, an environment and its cells each."""
 
     label: str
-    rows: tuple[tuple[Environment, tuple[BesideCell, ...]], ...]
+    rows: tuple[tuple[BesideHead, tuple[BesideCell, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class GuaranteesBeside:
     """
 
     check: str
-    environments: tuple[Environment, ...]
+    environments: tuple[BesideHead, ...]
     rows: tuple[tuple[str, tuple[Fact | None, ...]], ...]
     alike: int
 
@@ -165,7 +165,7 @@ def _band(
     columns: Mapping[str, str],
     headings: Mapping[str, str],
     cases: Sequence[CaseEvidence],
-    environments: Sequence[Environment],
+    environments: Sequence[BesideHead],
     swept: bool,
     units: Mapping[str, Unit],
 ) -> ColumnBand:
@@ -216,11 +216,11 @@ def _banded(keys: Sequence[str]) -> list[Sequence[str]]:
     return [keys[i : i + size] for i in range(0, len(keys), size)]
 
 
-def _environments(cases: Sequence[CaseEvidence]) -> list[Environment]:
+def _environments(cases: Sequence[CaseEvidence]) -> list[BesideHead]:
     details = list(zip(*(_details(case) for case in cases), strict=True))
     differing = [column for column in details if len(set(column)) > 1]
     return [
-        Environment(
+        BesideHead(
             name=case.plan.case.file_system,
             kind=words.file_system_type(case)
             + (f', {case.plan.case.layout}' if case.plan.case.layout != 'default' else ''),

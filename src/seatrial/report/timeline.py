@@ -109,7 +109,7 @@ def timeline(evidence: CaseEvidence, system: str) -> Timeline | None:
         what=telemetry.watch.what,
         interval_s=max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
         step_s=0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
-        truncated=telemetry.torn,
+        truncated=telemetry.truncated,
         unit=unit,
         words=_summary(found.pieces, found.pauses, unit),
         drawings={

@@ -307,7 +307,7 @@ class TestInARun:
         ran = lab.run(lab.plan(stub_fio()))
         found = telemetry_in(ran.plan.records)
         launches = ran.records.samples
-        assert ran.end.reason == 'finished' and found.torn == 0
+        assert ran.end.reason == 'finished' and found.truncated == 0
         assert found.watch.time <= min(sample.started for sample in launches)
         assert found.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
         assert found.looks[-1].clock_s > found.looks[0].clock_s
@@ -343,5 +343,5 @@ def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
     path = Path(records, 'telemetry.jsonl')
     whole = telemetry_in(records)
     path.write_bytes(path.read_bytes()[:-9] + b'\xff\xfe')
-    torn = telemetry_in(records)
-    assert (torn.torn, torn.looks, torn.watch) == (1, whole.looks, whole.watch)
+    cut = telemetry_in(records)
+    assert (cut.truncated, cut.looks, cut.watch) == (1, whole.looks, whole.watch)
