@@ -149,7 +149,7 @@ def carry_out(
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
-    """The outcome of ranks that a launcher has started; when each ran as far as it told, else as the launcher did."""
+    """The outcome of ranks that a launcher has started; when each ran as far as it reported, else as the launcher did."""
     launcher = outcome.processes[0]
     told = ran(reports)
     first = min((each.called_s - each.uncertainty_s for each in told.values()), default=0.0)
@@ -163,7 +163,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
             times.append(ProcessTime(each.host, start_s, end_s, status))
         elif reports and not status:
             times.append(launcher._replace(exit_status=ALONE))
-            err += f'seatrial: rank {rank} has not told when it ran\n'
+            err += f'seatrial: rank {rank} has not reported when it ran\n'
         else:
             times.append(launcher)
         # A launcher that fails says why, and the ranks perhaps nothing.

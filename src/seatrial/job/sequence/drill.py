@@ -45,7 +45,7 @@ Measure = Callable[[Point, int], Optional[float]]
 
 
 def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Begun]:
-    """What there is to be searched for and among, or None: all may meet its bound, or nothing can be told apart."""
+    """What there is to be searched for and among, or None: all may meet its bound, or nothing can be distinguished."""
     kind = kind_of(plan.kind)
     if not plan.floors or plan.axis.named or not kind.moves_data:
         return None
