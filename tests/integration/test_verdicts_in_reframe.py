@@ -261,7 +261,7 @@ def test_plain_reframe_exits_as_after_any_failure(begun):
 def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
     process = reframe_run(make_site(CHECKS + CHECK.format(name='Steady')), profile='nighty')
     output, _ = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 64
     assert "SEATRIAL_PROFILE is 'nighty'; it can be smoke, nightly" in output
 
 
