@@ -100,7 +100,7 @@ def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
 
 
 def _orphans(site: Site, screen: Console, queued: set[str] | None) -> list[Orphan]:
-    """Those of every configured path; one that cannot be read is said and passed over. queued: see orphans.find."""
+    """Those of every configured path; one that cannot be read is named and skipped. queued: see orphans.find."""
     found = []
     for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
         silence = unresponsive(path)

@@ -40,7 +40,7 @@ HOW_TO_GET = {
     'posixops': 'part of Seatrial; any Python since 3.6 runs it',
 }
 Row = tuple[bool | None, str, str]
-"""Whether it is as it should be, None for what is merely told; of what, and in words."""
+"""Whether it is as it should be, None for what is merely shown; of what, and in words."""
 
 
 @click.command()

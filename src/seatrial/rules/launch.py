@@ -209,7 +209,7 @@ seen_elsewhere(
     'The I/O that was issued is the I/O that was meant',
     LAUNCH,
     'invalid',
-    'the engine did something else than it was told; see its raw output in the records',
+    'the engine did something else than it was asked; see its raw output in the records',
     "the engine's own account of its parameters; Darshan's log of one repetition",
 )
 
