@@ -13,7 +13,7 @@ from seatrial.job.directory import lock, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
 
-SESSION, CASE = '20261121T020638-9f3a1c', 'Objects/local:default/scratch/default/1n'
+SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
 KILLED = """
 import os, signal, sys
