@@ -126,8 +126,8 @@ def _notes(
     notes = []
     if not entry.time_limit:
         notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of {counted(len(plans), "case")}, without '
-            'their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
+            f'time limit {duration(limit_s)}: the budgets and longest launches of {counted(len(plans), "case")}, '
+            'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
     moments = calendar.after(datetime.now().astimezone(), 8)
     if timedelta(seconds=limit_s) > min(after - before for before, after in pairwise(moments)):
