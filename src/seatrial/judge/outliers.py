@@ -179,7 +179,9 @@ def _figure(value: float, unit: str) -> str:
 def _remedy(plan: TrialPlan) -> str:
     if plan.axis.equals == 'node':
         return 'see what the slower ones share, or give nodes of another kind a partition of their own'
-    return f'see what the slower ones share, or list those of one kind under {plan.axis.equals.lower()}s in trial.yaml'
+    return (
+        f'see what the slower ones share, or list those of one kind under {plan.axis.equals.lower()}s in trial.yaml'
+    )
 
 
 def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
