@@ -204,7 +204,7 @@ def records_on_target(environment: Environment) -> Optional[str]:
     BEFORE,
     'refuse',
     'use the layout default on this file system',
-    'lfs accepts more stripes than there are targets, and gives fewer',
+    'more stripes than there are targets are accepted, and fewer are made',
 )
 def layout_possible(environment: Environment) -> Optional[str]:
     return environment.layout_fault
