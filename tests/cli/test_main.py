@@ -156,8 +156,8 @@ TRIAL_FAULTS = {
     ),
     'bytes that do not divide': (
         'bytes_per_task: 1MiB',
-        'bytes_per_task: 1000',
-        '1000 B a task is not a multiple',
+        'bytes_per_task: 1000000',
+        '1000000 B a task is not a multiple',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
     'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),
@@ -186,9 +186,9 @@ def test_several_faults_of_trial_yaml_are_said_at_once(on_site, site):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('import no_such_module\n', "check.py: ModuleNotFoundError: No module named 'no_such_module'"),
+        ('import no_such_module\n', "check.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ('def broken(\n', 'check.py: SyntaxError'),
-        ('1 / 0\n', 'check.py: ZeroDivisionError'),
+        ('1 / 0\n', 'check.py: line 1: ZeroDivisionError'),
     ],
 )
 def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, site, name, text, expected):
@@ -206,7 +206,7 @@ def test_a_workload_that_contradicts_itself_is_named(on_site, site):
 def test_two_checks_of_one_name_are_refused(on_site, site):
     (site.checks / 'other').mkdir()
     (site.checks / 'other' / 'check.py').write_text(site.check.read_text())
-    check_refusal(on_site('list'), 'other/check.py: Writes is declared in another file too', lines=1)
+    check_refusal(on_site('list'), 'other/check.py: Reads is declared in another file too', lines=1)
 
 
 def test_a_folder_without_checks_is_refused(command, site, tmp_path):
