@@ -13,13 +13,13 @@ import reframe.utility.sanity as sn
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, performance_function, run_before, sanity_function
 
-TOLD = json.loads(Path(os.environ['SEATRIAL_BENCH']).read_text())
-COMMANDS = TOLD['commands']
+GIVEN = json.loads(Path(os.environ['SEATRIAL_BENCH']).read_text())
+COMMANDS = GIVEN['commands']
 
 
 @rfm.simple_test
 class Point(rfm.RunOnlyRegressionTest):
-    check = parameter(range(TOLD['checks']))
+    check = parameter(range(GIVEN['checks']))
     label = parameter(list(COMMANDS))
     valid_systems = ['*']
     valid_prog_environs = ['*']
@@ -39,4 +39,4 @@ class Point(rfm.RunOnlyRegressionTest):
     def write(self):
         reports = [json.loads(Path(report).read_text()) for report in COMMANDS[self.label]['reports']]
         seconds = [report['jobs'][0]['write']['runtime'] / 1000 for report in reports]
-        return TOLD['mib'] / (sum(seconds) / len(seconds))
+        return GIVEN['mib'] / (sum(seconds) / len(seconds))

@@ -20,13 +20,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from seatrial.job.recorder import records_in
-
+from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SITES = REPOSITORY / 'site-config'
-REPORT = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.json'
+TRANSCRIPT = REPOSITORY / 'tests' / 'transcripts' / 'fio' / 'mfwa-write.txt'
 SIZE = 8 * MIB
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PR_SET_CHILD_SUBREAPER = 36
@@ -47,7 +46,13 @@ FIO = """#!/bin/sh
 [ "$1" = --version ] && {{ echo fio-3.33; exit; }}
 sleep {seconds}
 truncate -s {size} data.00000000
-cp {report} "${{3#--output=}}"
+awk -F= -f {echo} "$4" {report} > "${{3#--output=}}"
+"""
+# Seatrial reads in the report which options fio has had: those of the job file take the places of @global and @job.
+ECHO = """
+NR == FNR && /^\\[/ { part = $0 == "[global]" ? "@global" : "@job"; comma = ""; next }
+NR == FNR { own[part] = own[part] comma "\\"" $1 "\\": \\"" $2 "\\""; comma = ", "; next }
+{ for (part in own) sub("\\"" part "\\"", "{" own[part] "}"); print }
 """
 # The command on the node. Rule T19 would call the stand-in's launches too short; the peak memory is read last.
 RUNNER = """
@@ -75,7 +80,7 @@ partitions:
   {partition}: {{launcher: {launcher}, tasks_per_node: 1, python: {python}}}
 trials:
   - {{checks: ['*'], partitions: ['{partition}'], file_systems: [target], nodes: [1],
-      bytes_per_client: {size}, budget: 10min}}
+      bytes_per_task: {size}, budget: 10min}}
 """
 # The profile is smoke's, with its fixed number of repetitions, but with all points of the sweep.
 CHECKS = """
@@ -83,18 +88,19 @@ from dataclasses import replace
 
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.workload import AccessPattern, Sweep, powers_of_two
+from seatrial.check.base import Check, trial
 from seatrial.site.profile import PROFILES
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep, powers_of_two
 
 PROFILES['smoke'] = replace(PROFILES['smoke'], points=0, repetitions={repetitions})
 """
 CHECK = """
 
 @trial
-class Objects{number}(AccessPatternCheck):
-    pattern = AccessPattern('multiple', 'whole', operations=('write',))
-    sweep = Sweep('objects', powers_of_two(1, {last}), bytes_per_client={size})
+class TransferSizes{number}(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task={size})
+    sweep = Sweep('transfer_size', powers_of_two({first}, {size}))
 """
 
 
@@ -141,7 +147,7 @@ def scratch(on: 'Path | None' = None) -> Iterator[Path]:
             _end_descendants()
 
 
-class Place(NamedTuple):
+class System(NamedTuple):
     """Where the cases run: the settings.py of a site of the checkout, ReFrame's partition, and the launcher."""
 
     settings: Path
@@ -149,37 +155,40 @@ class Place(NamedTuple):
     launcher: str
 
 
-def make_site(folder: Path, place: Place, scale: Scale, checks: int = 1) -> 'tuple[Path, Path]':
+def make_site(folder: Path, system: System, scale: Scale, checks: int = 1) -> 'tuple[Path, Path]':
     """A site in the folder, whose engine is the stand-in, and so many checks for it; returns both folders."""
     site, family = folder / 'site', folder / 'checks' / 'family'
     for made in (site, family, folder / 'target'):
         made.mkdir(parents=True)
-    shutil.copy(place.settings, site)
+    shutil.copy(system.settings, site)
     trial = TRIAL.format(
         state=folder / 'state',
         fio=_fio(folder, scale.command_s),
         target=folder / 'target',
         python=python(folder),
-        partition=place.partition,
-        launcher=place.launcher,
+        partition=system.partition,
+        launcher=system.launcher,
         size=SIZE,
     )
     (site / 'trial.yaml').write_text(trial)
-    last = 2 ** (scale.points - 1)
-    classes = (CHECK.format(number=number, last=last, size=SIZE) for number in range(checks))
-    (family / 'objects.py').write_text(CHECKS.format(repetitions=scale.repetitions) + ''.join(classes))
+    first = SIZE >> (scale.points - 1)
+    classes = (CHECK.format(number=number, first=first, size=SIZE) for number in range(checks))
+    (family / 'transfer_sizes.py').write_text(CHECKS.format(repetitions=scale.repetitions) + ''.join(classes))
     return site, folder / 'checks'
 
 
 def _fio(folder: Path, command_s: float) -> str:
     """A program that passes for fio: it sleeps, makes its file, and prints a genuine report with these figures."""
-    report = json.loads(REPORT.read_text())
+    _, _, printed = TRANSCRIPT.read_text().partition('=== json\n')
+    report, _ = json.JSONDecoder().raw_decode(printed)
     job = report['jobs'][0]
     job['write'].update(io_bytes=SIZE, runtime=int(1000 * command_s), bw_bytes=int(SIZE / command_s))
-    report['jobs'] = [job]
-    canned, program = folder / 'canned.json', folder / 'fio'
+    job['job options'] = '@job'
+    report.update({'jobs': [job], 'global options': '@global'})
+    canned, echo, program = folder / 'canned.json', folder / 'echo.awk', folder / 'fio'
     canned.write_text(json.dumps(report, indent=2) + '\n')
-    program.write_text(FIO.format(seconds=command_s, size=SIZE, report=canned))
+    echo.write_text(ECHO)
+    program.write_text(FIO.format(seconds=command_s, size=SIZE, echo=echo, report=canned))
     program.chmod(0o755)
     return str(program)
 
@@ -202,7 +211,7 @@ def commands_of(records: Path) -> 'list[tuple[str, list[str]]]':
     recorded = records_in(str(records))
     assert recorded.end is not None and recorded.end.reason == 'finished', recorded.end
     assert all(sample.valid for sample in recorded.samples), 'a launch of the stand-in is not valid'
-    return [(sample.point, list(sample.command)) for sample in recorded.samples]
+    return [(sample.point.label, list(sample.command)) for sample in recorded.samples]
 
 
 def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None) -> 'dict[str, list[str]]':
@@ -215,9 +224,9 @@ def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None)
 
 def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' = None) -> float:
     """Wall seconds of a command that must succeed, in a folder that also has its temporary files."""
-    told = {**(environment or os.environ), 'TMPDIR': str(folder)}
+    own = {**(environment or os.environ), 'TMPDIR': str(folder)}
     began = time.monotonic()
-    done = subprocess.run(argv, cwd=folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(argv, cwd=folder, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     seconds = time.monotonic() - began
     if done.returncode:
         sys.exit(f'{shlex.join(argv)}: exit status {done.returncode}\n{done.stdout}')
@@ -266,8 +275,8 @@ def a_case_a_point(
     commands = {label: {'lines': own, 'reports': _reports_of(own)} for label, own in lines.items()}
     file = folder.with_suffix('.json')
     file.write_text(json.dumps({'commands': commands, 'checks': checks, 'mib': SIZE / MIB}))
-    told = {**(environment or os.environ), 'SEATRIAL_BENCH': str(file)}
-    return reframe(folder, settings, Path(__file__).with_name('case_a_point.py'), *options, environment=told)
+    own = {**(environment or os.environ), 'SEATRIAL_BENCH': str(file)}
+    return reframe(folder, settings, Path(__file__).with_name('case_a_point.py'), *options, environment=own)
 
 
 def _reports_of(lines: 'list[str]') -> 'list[str]':

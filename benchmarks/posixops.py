@@ -3,7 +3,7 @@
     python benchmarks/posixops.py [--mdtest PROGRAM] [--fio PROGRAM] [--on /dev/shm] [--rounds 5]
                                  [--quick]
 
-prints the tables of docs/benchmarks.md. One client of every program creates, stats and removes the same number of
+prints the tables of docs/benchmarks.md. One task of every program creates, stats and removes the same number of
 empty files in one flat directory, a program after the other, round after round; of each the fastest round counts,
 because other work on the machine only adds. A program that is not installed is left out. --quick shows only that it
 works.
@@ -24,32 +24,34 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness import machine, run, scratch
-from seatrial.engine.meeting import VARIABLE, line_of
-from seatrial.job.meeting import Meeting
-from seatrial.model.namespace import FILEOP, OPERATIONS, TREE, Namespace
-from seatrial.model.tree import MetadataTree, TreeMeasurement, TreePoint
 
-from seatrial.engine.base import NamespaceEngine, Outcome, ProcessTime
+from seatrial.engine.barrier import VARIABLE, line_of
+from seatrial.engine.base import Engine, Outcome, ProcessTime
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posix_work import Work
 from seatrial.engine.posixops import PosixOps
+from seatrial.job.launch.barrier import Barrier
+from seatrial.model.metric import Measurement
+from seatrial.model.point import Point
+from seatrial.workload.operations import FILEOP, posix_operations
+from seatrial.workload.tree import metadata_tree
 
 PHASES = ('create', 'stat', 'remove')
-CLIENT = """
+TASK = """
 import sys, time
-from seatrial.engine.meeting import join
-with join(int(sys.argv[1]), 2, 'here') as meeting:
+from seatrial.engine.barrier import join
+with join(int(sys.argv[1]), 2, 'here') as barrier:
     starts = []
     for _ in range(int(sys.argv[2])):
-        meeting.barrier('begin')
+        barrier.wait('begin')
         starts.append(time.monotonic())
-    meeting.leave(starts)
+    barrier.leave(starts)
 """
 
 
 class Scale(NamedTuple):
-    """How much is done: empty files of the flat tree, files of fileop, calls of nothing, barriers, many clients."""
+    """How much is done: empty files of the flat tree, files of fileop, calls of nothing, barriers, many tasks."""
 
     files: int
     calls: int
@@ -57,12 +59,11 @@ class Scale(NamedTuple):
     barriers: int
     many: int
 
-    def flat(self) -> TreePoint:
-        return TreePoint('flat', 1, 1, 1, MetadataTree(files_per_directory=self.files, phases=PHASES))
+    def flat(self) -> Point:
+        return metadata_tree(PHASES, files_per_directory=self.files, tasks=1)._replace(tasks_per_node=1)
 
-    def single_calls(self) -> TreePoint:
-        tree = MetadataTree(files_per_directory=self.calls, bytes_per_file=1, subtrees='private')
-        return TreePoint('calls', 1, 1, 1, tree)
+    def single_calls(self) -> Point:
+        return posix_operations(self.calls, 1, 'private', tasks=1)._replace(tasks_per_node=1)
 
 
 FULL = Scale(files=50_000, calls=10_000, nothing=1_000_000, barriers=200, many=1000)
@@ -72,15 +73,13 @@ QUICK = Scale(files=200, calls=20, nothing=1000, barriers=5, many=10)
 class Program(NamedTuple):
     """An engine, the path of its program, and what starts it."""
 
-    engine: NamespaceEngine
+    engine: Engine
     path: str
     starter: 'tuple[str, ...]' = ()
 
-    def launch(
-        self, workload: Namespace, operation: str, point: TreePoint, data: Path, records: Path
-    ) -> TreeMeasurement:
+    def launch(self, phase: str, point: Point, data: Path, records: Path) -> Measurement:
         """One launch in the directory `data`, as the runner makes it."""
-        command = self.engine.command(self.path, workload, operation, point, str(records / operation), 1)
+        command = self.engine.command(self.path, phase, point, str(records / phase), 1)
         for path, text in command.inputs.items():
             Path(path).write_text(text)
         for name in command.directories:
@@ -90,22 +89,21 @@ class Program(NamedTuple):
         process = ProcessTime(platform.node(), 0.0, time.monotonic() - began, done.returncode)
         left = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
         outcome = Outcome((process,), (done.stdout,), (done.stderr,), left)
-        return self.engine.measure(workload, operation, point, command, outcome)
+        return self.engine.measure(phase, point, command, outcome)
 
 
-def seconds_an_operation(program: Program, point: TreePoint, on: Path) -> 'dict[str, float]':
+def seconds_an_operation(program: Program, point: Point, on: Path) -> 'dict[str, float]':
     """Of each phase of the flat tree, once."""
-    workload = TREE._replace(operations=PHASES)
     with scratch(on) as data, scratch() as records:
-        rates = [program.launch(workload, phase, point, data, records).rates[0] for phase in PHASES]
-    return {phase: rate.seconds / rate.operations for phase, rate in zip(PHASES, rates, strict=True)}
+        rates = {phase: program.launch(phase, point, data, records).metrics[0] for phase in point.phases}
+    return {phase: rate.seconds / rate.operations for phase, rate in rates.items()}
 
 
-def seconds_a_call(program: Program, point: TreePoint, on: Path) -> 'dict[str, tuple[float, ...]]':
+def seconds_a_call(program: Program, point: Point, on: Path) -> 'dict[str, dict[str, float]]':
     """The percentiles of each of fileop's operations, once."""
     with scratch(on) as data, scratch() as records:
-        rates = program.launch(OPERATIONS, 'fileop', point, data, records).rates
-    return {rate.metric: rate.percentiles_s for rate in rates}
+        measured = program.launch(point.phases[0], point, data, records)
+    return {rate.name: rate.percentiles_s for rate in measured.metrics}
 
 
 def seconds_of_nothing(calls: int) -> 'dict[str, float]':
@@ -132,28 +130,28 @@ def seconds_of_nothing(calls: int) -> 'dict[str, float]':
     raise AssertionError('half of the calls are not among all of them')
 
 
-def apart_s(barriers: int) -> float:
-    """How far apart two clients start that are told to begin together: the median of so many times."""
-    with Meeting(2) as meeting:
-        clients = [
+def skew_s(barriers: int) -> float:
+    """The start skew of two tasks that begin together: the median of so many times."""
+    with Barrier(2) as barrier:
+        tasks = [
             subprocess.Popen(
-                [sys.executable, '-c', CLIENT, str(client), str(barriers)], env={**os.environ, **meeting.environment}
+                [sys.executable, '-c', TASK, str(rank), str(barriers)], env={**os.environ, **barrier.environment}
             )
-            for client in range(2)
+            for rank in range(2)
         ]
-        for client in clients:
-            client.wait()
-    return statistics.median(abs(one - other) for one, other in zip(*meeting.reports.values(), strict=True))
+        for task in tasks:
+            task.wait()
+    return statistics.median(abs(one - other) for one, other in zip(*barrier.reports.values(), strict=True))
 
 
-def meeting_of_many(many: int) -> 'tuple[float, float]':
-    """Seconds that a meeting of so many takes, and how long before the moment they are told it, at the latest."""
-    with Meeting(many) as meeting, contextlib.ExitStack() as stack:
-        address, port, token = meeting.environment[VARIABLE].rsplit(':', 2)
+def barrier_of_many(many: int) -> 'tuple[float, float]':
+    """Seconds that a barrier of so many takes, and how long before the moment they know it, at the latest."""
+    with Barrier(many) as barrier, contextlib.ExitStack() as stack:
+        address, port, token = barrier.environment[VARIABLE].rsplit(':', 2)
         connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(many)]
         answers = [stack.enter_context(connection.makefile('rb')) for connection in connections]
-        for client, connection in enumerate(connections):
-            connection.sendall(line_of({'token': token, 'client': client, 'clients': many, 'host': 'here'}))
+        for rank, connection in enumerate(connections):
+            connection.sendall(line_of({'token': token, 'rank': rank, 'tasks': many, 'host': 'here'}))
         for answer in answers:
             answer.readline()
         began = time.monotonic()
@@ -203,20 +201,20 @@ def main() -> int:
         for other in (best[name][phase] for name in others):
             cells.append(f' {1 / other:,.0f} | {own / other:.2f} | {1e6 * (own - other):.1f} µs |')
         print(f'| {phase} | {1 / own:,.0f} |{"".join(cells)}')
-    least = {key: min(each[key] for each in nothing) for key in nothing[0]}
+    fastest = {key: min(each[key] for each in nothing) for key in nothing[0]}
     print(
-        f'\nA call that does nothing: {1e9 * least["whole"]:.0f} ns in a loop, {1e9 * least["singly"]:.0f} ns where '
-        f'every call is timed, of which {1e9 * least["shown"]:.0f} ns are in its time.\n'
+        f'\nA call that does nothing: {1e9 * fastest["whole"]:.0f} ns in a loop, {1e9 * fastest["singly"]:.0f} ns where '
+        f'every call is timed, of which {1e9 * fastest["shown"]:.0f} ns are in its time.\n'
     )
     print('| fileop on 1-byte files | ' + ' | '.join(FILEOP) + ' |\n|---|' + '---|' * len(FILEOP))
-    for index, part in enumerate(('p50', 'p95', 'p99')):
-        row = [f'{1e6 * min(each[name][index] for each in calls):.2f}' for name in FILEOP]
+    for part in ('p50', 'p95', 'p99'):
+        row = [f'{1e6 * min(each[name][part] for each in calls):.2f}' for name in FILEOP]
         print(f'| {part} in µs | ' + ' | '.join(row) + ' |')
-    apart = min(apart_s(scale.barriers) for _ in range(number))
-    took, ahead = min(meeting_of_many(scale.many) for _ in range(number))
+    skew = min(skew_s(scale.barriers) for _ in range(number))
+    took, ahead = min(barrier_of_many(scale.many) for _ in range(number))
     print(
-        f'\nTwo clients start {1e3 * apart:.3f} ms apart. A meeting of {scale.many} takes {1e3 * took:.0f} ms, and '
-        f'all of them are told {1e3 * ahead:.0f} ms ahead.'
+        f'\nTwo tasks start {1e3 * skew:.3f} ms apart. A barrier of {scale.many} takes {1e3 * took:.0f} ms, and '
+        f'all of them know the moment {1e3 * ahead:.0f} ms ahead.'
     )
     return 0
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from harness import (
     QUICK,
     SITES,
-    Place,
     Scale,
+    System,
     a_case_a_point,
     by_point,
     cases_in,
@@ -36,7 +36,7 @@ from harness import (
 from seatrial.model.units import KIB
 
 FULL = Scale(points=12, repetitions=4, command_s=0.1)
-HERE = Place(SITES / 'local' / 'settings.py', 'local:default', 'local')
+HERE = System(SITES / 'local' / 'settings.py', 'local:default', 'local')
 MAX_WALL_RATIO, MAX_MEMORY_KIB, MIN_HARNESS_RATIO = 1.05, 30 * KIB, 5.0
 
 

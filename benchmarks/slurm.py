@@ -23,8 +23,8 @@ from harness import (
     QUICK,
     REPOSITORY,
     SITES,
-    Place,
     Scale,
+    System,
     a_case_a_point,
     by_point,
     cases_in,
@@ -39,7 +39,7 @@ from harness import (
 )
 
 LAB = REPOSITORY / 'ci' / 'lab-slurm'
-HERE = Place(SITES / 'lab' / 'settings.py', 'lab:compute', 'srun')
+HERE = System(SITES / 'lab' / 'settings.py', 'lab:compute', 'srun')
 FULL = Scale(points=10, repetitions=4, command_s=0.1)
 MAX_SHARE = 0.20
 

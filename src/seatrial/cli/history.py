@@ -58,7 +58,7 @@ def list_(site_folder: Path) -> None:
 @history.command()
 @click.argument('session', required=False)
 @click.option('--check', help='Only this check.')
-@click.option('--metric', help='Only this metric, as in write@64KiB.')
+@click.option('--metric', help='Only this metric, as in write@1MiB.')
 @site_option
 def show(session: str | None, check: str | None, metric: str | None, site_folder: Path) -> None:
     """Show the metrics of SESSION, or with --check or --metric those of every session, one below the other."""

@@ -20,7 +20,7 @@ from seatrial.scheduler.successors import Successors, superseded
 from seatrial.site.model import Site
 
 STOP_S = 480.0
-"""How long a session may take to end once it was asked to: less than what is left of the job, for the notification."""
+"""How long a session may take to end once asked to: less than what is left of the job, for the notification."""
 
 POLL_S = 0.2
 _WITHIN_A_JOB = ('SLURM_CONF', 'SLURM_JOB_ID')

@@ -131,7 +131,7 @@ class FileSystem:
         return None
 
     def lost(self, before: Any, after: Any) -> str:
-        """The connections that were lost between two readings, as a clause; empty if none, or if it cannot be seen."""
+        """The connections that were lost between two readings, as a clause; empty if none, or if none is seen."""
         return ''
 
     def unseen(self, before: Any, after: Any) -> Optional[str]:

@@ -12,8 +12,8 @@ from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize
 from seatrial.workload.registry import kind_of
 
 STALL_S, EARLY_S = 2.0, 0.1
-"""A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so much
-the last of the three may come early."""
+"""A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so
+much the last of the three may come early."""
 
 STALL_SHARE = 0.1
 """Of the usual rate: below it hardly anything moves; slow phases of caches and disks that work stay above it."""

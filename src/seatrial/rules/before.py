@@ -204,7 +204,7 @@ def records_on_target(environment: Environment) -> Optional[str]:
     BEFORE,
     'refuse',
     'use the layout default on this file system',
-    'more stripes than there are targets are accepted, and fewer are made',
+    'Lustre accepts more stripes than there are targets, and gives fewer',
 )
 def layout_possible(environment: Environment) -> Optional[str]:
     return environment.layout_fault

@@ -215,7 +215,7 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
 )
 def every_target(seen: CaseSeen) -> Optional[str]:
     plan, start = seen.plan, seen.records.start
-    if start is None or plan.axis.name in plan.target.listed:
+    if start is None or plan.axis.equals in plan.target.listed:
         return None
     lost = left_untested(plan, seen.records)
     return f'not tested, although files go there: {listed(lost)}' if lost else None

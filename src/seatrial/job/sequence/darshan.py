@@ -1,6 +1,6 @@
 """A launch under Darshan, which sees what an engine really does (rule P15). Its figures never count.
 
-How Darshan is configured: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
+How Darshan is set up: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
 """
 
 import glob
