@@ -27,7 +27,6 @@ from seatrial.scheduler.successors import (
 )
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site, calendar_of
-from seatrial.workload.words import counted
 
 LEAD_S = 600.0
 """Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
@@ -126,7 +125,7 @@ def _notes(
     notes = []
     if not entry.time_limit:
         notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of {counted(len(plans), "case")}, '
+            f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
             'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
     moments = calendar.after(datetime.now().astimezone(), 8)
