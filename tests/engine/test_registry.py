@@ -107,14 +107,6 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
     assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
 
 
-def test_no_engine_passes_one_transfer_at_a_time_for_several():
-    deep = [READ._replace(queue_depth=8)]
-    skipped = choose([EngineChoice('ior', 'ior'), FIO, DD], deep, installed('ior', 'fio', '/opt/dd')).skipped
-    assert skipped == tuple(
-        f'{name}: cannot keep 8 transfers of a task in flight (4KiB)' for name in ('ior', 'fio', 'dd')
-    )
-
-
 def test_where_none_can_no_engine_is_chosen_and_every_reason_is_kept():
     chosen = choose([FIO, DD], [WRITE_AND_READ], installed('/opt/dd'))
     assert (chosen.engine, chosen.program, len(chosen.skipped)) == (None, '', 2)

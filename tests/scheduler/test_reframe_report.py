@@ -34,7 +34,7 @@ def said_of(tmp_path, monkeypatch):
             report = {'runs': [{'testcases': [{'name': 'without a case'}, test]}]}
             (tmp_path / 'reframe' / 'report.json').write_text(json.dumps(report))
         complete_job_states(tmp_path, [plan])
-        return records_in(plan.records).fate
+        return records_in(plan.records).job_state
 
     complete.plan = plan
     return complete
@@ -115,4 +115,4 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
     (tmp_path / 'reframe' / 'report.json').write_text(json.dumps({'runs': [{'testcases': tests}]}))
     complete_job_states(tmp_path, plans)
     assert len(asked) == 1
-    assert {records_in(plan.records).fate for plan in plans} == {'Slurm does not answer: it sleeps'}
+    assert {records_in(plan.records).job_state for plan in plans} == {'Slurm does not answer: it sleeps'}
