@@ -213,7 +213,7 @@ def test_nothing_is_made(doctor, site):
     assert not (site.folder / 'state').exists()
 
 
-def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_told(doctor):
+def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
     said = doctor().out
     assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
     assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)

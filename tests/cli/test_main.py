@@ -60,7 +60,7 @@ def test_a_command_that_is_none_is_refused(command):
 
 
 @pytest.mark.parametrize('name', [*COMMANDS, 'doctor', 'clean'])
-def test_a_site_that_is_not_there_is_named_with_the_mend(command, name):
+def test_a_site_that_is_not_there_is_named_with_the_remedy(command, name):
     expected = 'nowhere: No such file or directory; name a folder that holds settings.py and trial.yaml'
     check_refusal(command(name, '--site=nowhere'), expected, lines=1)
 
@@ -109,9 +109,9 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
     check_refusal(status(), 'choose one of them with --system local|other')
     check_refusal(status('--system=third'), "'third' is no system of the profile smoke")
     assert status('--system=other').status == 13  # nothing has run yet
-    mend = 'make a site folder for each, with a state of its own'
-    check_refusal(status('--system=other', '--notify'), mend)
-    check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), mend)
+    remedy = 'make a site folder for each, with a state of its own'
+    check_refusal(status('--system=other', '--notify'), remedy)
+    check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), remedy)
     assert command('schedule', f'--site={site.folder}', '--profile=smoke', '--remove').status == 0
 
 
@@ -166,7 +166,7 @@ TRIAL_FAULTS = {
 
 @pytest.mark.parametrize('fault', TRIAL_FAULTS)
 @pytest.mark.parametrize('name', COMMANDS)
-def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_mend(on_site, site, name, fault):
+def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_remedy(on_site, site, name, fault):
     old, new, expected = TRIAL_FAULTS[fault]
     site.change(old, new)
     if fault == 'state on the target':

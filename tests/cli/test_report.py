@@ -280,7 +280,7 @@ def test_results_that_cannot_be_written_are_named_and_the_rest_is_written(left, 
     assert not list(folder.glob('.*.tmp'))
 
 
-def test_a_report_where_one_may_not_write_is_refused_with_the_mend(on_site, past, tmp_path):
+def test_a_report_where_one_may_not_write_is_refused_with_the_remedy(on_site, past, tmp_path):
     past(FIRST)
     (tmp_path / 'in the way').touch()
     said = on_site('report', '--output', tmp_path / 'in the way' / 'report')

@@ -75,7 +75,7 @@ def test_of_a_job_that_came_to_its_own_end_nobody_is_asked(slurm, tmp_path, end)
     assert asked == [] and not (tmp_path / 'job.json').exists()
 
 
-def test_of_an_interrupted_job_slurm_is_asked_who_told_it(slurm, tmp_path):
+def test_of_an_interrupted_job_slurm_is_asked_who_ended_it(slurm, tmp_path):
     asked = slurm()
     leave(tmp_path, 'interrupted')
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
@@ -163,5 +163,5 @@ def test_of_a_long_output_the_end_counts(tmp_path):
 
 
 def test_a_state_that_is_no_json_is_none(tmp_path):
-    (tmp_path / 'job.json').write_text('{"fate": ')
+    (tmp_path / 'job.json').write_text('{"job_state": ')
     assert records_in(str(tmp_path)).job_state == ''

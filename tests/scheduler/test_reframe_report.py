@@ -74,7 +74,7 @@ def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(said_
 
 
 @pytest.mark.parametrize('why', ['force exit error: received signal 15', 'cancelled by user'])
-def test_a_reframe_that_was_told_to_stop_is_no_reason(said_of, tmp_path, why):
+def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
     (tmp_path / 'reframe.out').write_text(f'ERROR: run session stopped: {why}\n')
     assert said_of() == ''
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
-from seatrial.cli.darshan_library import Program, told
+from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
@@ -127,7 +127,7 @@ def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
 
 def _library(site: Site, choices: list[EngineChoice], partitions: list[str]) -> list[Row]:
     """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
-    said, faults = told(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
+    said, faults = examined(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
     return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
 
 
