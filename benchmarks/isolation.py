@@ -10,19 +10,20 @@ are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only
 
 import argparse
 import random
-import sys
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from seatrial.model.workload import group_size, on_groups, over_nodes
+from harness import run
 
 from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.outliers import LEAST_EFFECT, again, parted, suspects
+from seatrial.model.point import Allocation
+from seatrial.rules.outliers import MIN_EFFECT, again, split, suspects
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep, expand, group_size
 
 RULE = StoppingRule(0.1)
-REPETITIONS = RULE.least + RULE.extra
+REPETITIONS = RULE.minimum + RULE.extra
 OPERATIONS = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
@@ -93,7 +94,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
             first.append((operation, figures))
             suspected[operation] |= {each.name for each in suspects(figures)}
     groups = any(
-        parted({name: own for name, own in figures.items() if name not in suspected[operation]})
+        split({name: own for name, own in figures.items() if name not in suspected[operation]})
         for operation, figures in first
     )
     everyone = set().union(*suspected.values())
@@ -109,7 +110,7 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
         own = suspected[operation]
         stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
         named |= {each.name for each in stood if each.slow}
-        cleared -= {each.name for each in stood if each.effect >= LEAST_EFFECT}
+        cleared -= {each.name for each in stood if each.effect >= MIN_EFFECT}
     return Night(everyone, named, groups or bool(everyone - named - cleared))
 
 
@@ -141,7 +142,7 @@ class Cost(NamedTuple):
 
 def cost(nodes: int) -> Cost:
     """By the nightly profile; the second measurement is that of one suspect."""
-    points = len(on_groups(over_nodes(1, 1), nodes).values)
+    points = len(expand(Sweep('node'), data_access('multiple'), Allocation(nodes, 1)))
     names = [f'n{number}' for number in range(nodes)]
     again = len(regrouped(['n0'], names, random.Random(1)))
     launches, more = (count * len(OPERATIONS) * REPETITIONS for count in (points, again))
@@ -149,14 +150,13 @@ def cost(nodes: int) -> Cost:
     return Cost(points - 1, group_size(nodes), launches, more, hours, hours * nodes)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print both tables."""
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--nights', type=int, default=200)
     parser.add_argument('--seed', type=int, default=2026)
     parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
     parser.add_argument('--quick', action='store_true', help='two nights of few nodes, to see that it works')
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args()
     if chosen.quick:
         chosen.nights, chosen.nodes = 2, (4, 31)
     print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
@@ -186,4 +186,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    run(main)

@@ -5,7 +5,6 @@ from typing import Any, Dict, Iterable, List, Tuple
 
 from seatrial.model.codec import from_json, to_json
 
-
 _encoded = json.JSONEncoder(separators=(',', ':')).encode  # json.dumps would make an encoder for every line
 
 
