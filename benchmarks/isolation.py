@@ -24,7 +24,7 @@ from seatrial.workload.sweep import Sweep, expand, group_size
 
 RULE = StoppingRule(0.1)
 REPETITIONS = RULE.minimum + RULE.extra
-OPERATIONS = ('write', 'read')
+PHASES = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
 GROUP = 0.80  # how fast the slow half is
@@ -86,16 +86,16 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
     names = [f'n{number}' for number in range(nodes)]
     speeds = 1 + scatter.nodes * rng.standard_normal(nodes)
     speeds[:ill] *= slow
-    suspected: dict[str, set[str]] = {operation: set() for operation in OPERATIONS}
+    suspected: dict[str, set[str]] = {phase: set() for phase in PHASES}
     first: list[tuple[str, dict[str, list[float]]]] = []
-    for operation in OPERATIONS:
+    for phase in PHASES:
         for _ in ('together', 'in groups'):
             figures = dict(zip(names, drawn(rng, speeds, scatter).tolist(), strict=True))
-            first.append((operation, figures))
-            suspected[operation] |= {each.name for each in suspects(figures)}
+            first.append((phase, figures))
+            suspected[phase] |= {each.name for each in suspects(figures)}
     groups = any(
-        split({name: own for name, own in figures.items() if name not in suspected[operation]})
-        for operation, figures in first
+        split({name: own for name, own in figures.items() if name not in suspected[phase]})
+        for phase, figures in first
     )
     everyone = set().union(*suspected.values())
     if not everyone:
@@ -103,11 +103,11 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
     placed = regrouped(sorted(everyone), names, random.Random(int(rng.integers(1 << 30))))
     places = [names.index(name) for group in placed for name in group]
     named, cleared = set(), set(everyone)
-    for operation in OPERATIONS:
+    for phase in PHASES:
         second: dict[str, list[float]] = {}
         for place, figures in zip(places, drawn(rng, speeds[places], scatter).tolist(), strict=True):
             second.setdefault(names[place], []).extend(figures)
-        own = suspected[operation]
+        own = suspected[phase]
         stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
         named |= {each.name for each in stood if each.slow}
         cleared -= {each.name for each in stood if each.effect >= MIN_EFFECT}
@@ -145,7 +145,7 @@ def cost(nodes: int) -> Cost:
     points = len(expand(Sweep('node'), data_access('multiple'), Allocation(nodes, 1)))
     names = [f'n{number}' for number in range(nodes)]
     again = len(regrouped(['n0'], names, random.Random(1)))
-    launches, more = (count * len(OPERATIONS) * REPETITIONS for count in (points, again))
+    launches, more = (count * len(PHASES) * REPETITIONS for count in (points, again))
     hours = (launches + more) * (TARGET_S + BESIDE_S) / 3600
     return Cost(points - 1, group_size(nodes), launches, more, hours, hours * nodes)
 

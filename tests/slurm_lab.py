@@ -28,17 +28,17 @@ WAIT_S = 300.0
 CHECK = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class Write(AccessPatternCheck):
-    \"\"\"Every client writes a file of its own.\"\"\"
+class Write(Check):
+    \"\"\"Every task writes a file of its own.\"\"\"
 
-    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
-    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
 """
 SETTINGS = """
 access = {access!r}
@@ -61,7 +61,7 @@ file_systems:
 partitions:
   lab:compute: {{launcher: {launcher}, tasks_per_node: {tasks}, python: {python}, queue_limit: {queue_limit}}}
 trials:
-  - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [{nodes}], bytes_per_client: 1MiB}}
+  - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [{nodes}], bytes_per_task: 1MiB}}
 """
 LAUNCH_LIMIT = """
 import sys

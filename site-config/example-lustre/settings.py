@@ -30,7 +30,7 @@ site_configuration = {
                     'sched_options': _SCHED_OPTIONS,
                     'launcher': 'srun',
                     # Whole nodes, because a neighbour's I/O would be measured too. No requeue: a trial that was
-                    # interrupted is told as such and not silently begun anew.
+                    # interrupted is reported as such, and not silently begun anew.
                     'access': ['--partition=compute', '--account=benchmark', '--exclusive', '--no-requeue'],
                     'environs': ['seatrial'],
                     # One trial at a time on one storage system; Seatrial's own lock holds between sessions.

@@ -1,4 +1,4 @@
-"""What the cases of the sites and checks that come with Seatrial are held against."""
+"""What the cases of the sites and checks that come with Seatrial are compared with."""
 
 import re
 from pathlib import Path
@@ -15,6 +15,7 @@ from seatrial.site.error import SiteError
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import INDEX
+from seatrial.workload.registry import planned_metrics
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
@@ -26,20 +27,21 @@ DOCUMENTED = re.findall(
 
 CHECK = """
 import reframe
-from seatrial.check.base import AccessPatternCheck, trial
+from seatrial.check.base import Check, trial
 from seatrial.judge.expectations import AtLeast, Insensitive
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 @trial
-class Objects(AccessPatternCheck):
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = Sweep('objects', (2, 4), bytes_per_client=1024)
+class Sizes(Check):
+    workload = data_access('multiple')
+    sweep = Sweep('transfer_size', (1024, 2048))
     expectations = ({},)
 
 @trial
-class Clients(AccessPatternCheck):
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = Sweep('clients', (1, 2), bytes_per_client=1024, objects=2)
+class Tasks(Check):
+    workload = data_access('multiple')
+    sweep = Sweep('tasks', (1, 2))
 """
 
 
@@ -83,21 +85,21 @@ def test_the_references_of_the_example_are_valid():
 
 
 @pytest.mark.parametrize(('profile', 'count'), [('nightly', 5), ('acceptance', 6), ('paper', 0), ('smoke', 0)])
-def test_every_reference_of_the_example_is_held_against_a_metric_that_is_planned(profile, count):
+def test_every_reference_of_the_example_is_of_a_metric_that_is_planned(profile, count):
     session = with_references(session_of(profile=profile), CHECKS)
-    held = 0
+    number = 0
     for check in CHECKS.values():
         for case in cases_of(session, check):
             references = criteria_of(session, check, case).references
-            held += len(references)
+            number += len(references)
             if references:
-                assert {each.metric for each in references} <= set(plan_of(session, check, case).metrics)
-    assert held == count
+                assert {each.metric for each in references} <= set(planned_metrics(plan_of(session, check, case)))
+    assert number == count
 
 
 def test_the_trials_of_the_example_enforce_what_they_name():
     session = session_of(profile='acceptance')
-    check = CHECKS['MultipleFilesObjects']
+    check = CHECKS['MultipleFilesTransferSizes']
     enforced = {criteria_of(session, check, case).enforced for case in cases_of(session, check)}
     assert enforced == {frozenset({'L09-02', 'L09-04'})}
 
@@ -108,12 +110,14 @@ def test_a_trial_enforces_nothing_by_itself():
         assert not any(criteria_of(session, check, case).enforced for case in cases_of(session, check))
 
 
-@pytest.mark.parametrize(('id', 'mend'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-02, L09-04')])
-def test_an_id_that_no_check_of_the_trial_has_is_refused(changed, id, mend):
+@pytest.mark.parametrize(
+    ('id', 'remedy'), [('L09-2', "did you mean 'L09-02'?"), ('x', 'write one of L09-02, L09-04')]
+)
+def test_an_id_that_no_check_of_the_trial_has_is_refused(changed, id, remedy):
     with pytest.raises(SiteError) as caught:
         with_references(changed('trial.yaml', 'enforce: [L09-02', f'enforce: [{id}'), CHECKS)
     assert caught.value.problems[0].startswith(
-        f"trial.yaml: trials[2].enforce[0]: '{id}' is no expectation of the checks of this trial; {mend}"
+        f"trial.yaml: trials[2].enforce[0]: '{id}' is no expectation of the checks of this trial; {remedy}"
     )
 
 
@@ -123,8 +127,8 @@ def test_an_id_of_a_check_that_the_trial_leaves_out_is_refused(changed):
 
 
 def test_a_point_that_the_profile_leaves_out_can_have_no_reference(changed):
-    session = changed('references.yaml', 'write@2objects: [57000.0', 'write@4objects: [57000.0')
-    with pytest.raises(SiteError, match="'write@4objects' is no metric that is judged here"):
+    session = changed('references.yaml', 'write@1MiB: [60.0', 'write@2MiB: [60.0')
+    with pytest.raises(SiteError, match="'write@2MiB' is no metric that is judged here"):
         with_references(session, CHECKS)
 
 
@@ -167,22 +171,22 @@ def test_every_class_that_writes_and_reads_compares_the_two():
     # Those of Boito et al.: in isolation and layouts other figures are compared.
     for check in (each for each in CHECKS.values() if each.family == 'access'):
         compares = any(isinstance(each, OfPair) and each.than == 'write' for each in check.expectations)
-        assert compares == (check.workload.operations == ('write', 'read'))
+        assert compares == (check.workload.phases == ('write', 'read'))
 
 
 def test_an_expectation_of_another_axis_is_refused(declaring):
-    with pytest.raises(CheckError, match=r"Objects.expectations: X: 'clients' is not the axis of its sweep"):
-        declaring("Insensitive(to='clients', id='X', words='w', source='s')")
+    with pytest.raises(CheckError, match=r"Sizes.expectations: X: 'tasks' is not the axis of its sweep"):
+        declaring("Insensitive(to='tasks', id='X', words='w', source='s')")
 
 
 def test_a_comparison_with_a_check_that_is_not_there_is_refused(declaring):
-    with pytest.raises(CheckError, match="Objects.expectations: X: there is no check 'Objcts'"):
-        declaring("AtLeast(of='Objcts', id='X', words='w', source='s')")
+    with pytest.raises(CheckError, match="Sizes.expectations: X: there is no check 'Szes'"):
+        declaring("AtLeast(of='Szes', id='X', words='w', source='s')")
 
 
 def test_a_comparison_with_a_check_that_sweeps_something_else_is_refused(declaring):
-    with pytest.raises(CheckError, match='Objects.expectations: X: Clients sweeps clients, not objects'):
-        declaring("AtLeast(of='Clients', id='X', words='w', source='s')")
+    with pytest.raises(CheckError, match='Sizes.expectations: X: Tasks sweeps numbers of tasks, not transfer sizes'):
+        declaring("AtLeast(of='Tasks', id='X', words='w', source='s')")
 
 
 def test_a_reference_of_metadata_is_checked_against_what_the_trials_measure_in_its_own_unit(changed):
@@ -201,12 +205,24 @@ EmptyFiles:
     file = session.site.folder / 'references.yaml'
     file.write_text(file.read_text() + rates)
     found = with_references(session, CHECKS).references
-    assert [(each.metric, each.unit) for each in found if each.case.check == 'EmptyFiles'] == [
-        ('file_create@shared', 'ops/s')
+    assert [(each.metric, each.unit, each.base) for each in found if each.case.check == 'EmptyFiles'] == [
+        ('file_create@shared', 'ops/s', 40_000.0)
     ]
-    file.write_text(file.read_text().replace('ops/s', 'MiB/s'))
-    with pytest.raises(SiteError, match="'MiB/s' is not the unit of the metric; write ops/s"):
+    file.write_text(file.read_text().replace('40000.0, -0.1, null, ops/s', '40.0, -0.1, null, kIOPS'))
+    assert {each.base for each in with_references(session, CHECKS).references if each.unit == 'kIOPS'} == {40_000.0}
+    file.write_text(file.read_text().replace('kIOPS', 'MiB/s'))
+    with pytest.raises(SiteError, match="'MiB/s' is not a unit of the metric; write op/s or kop/s"):
         with_references(session, CHECKS)
+
+
+def test_a_case_is_compared_in_base_units_with_what_was_written(changed):
+    session = with_references(session_of(profile='acceptance'), CHECKS)
+    check = CHECKS['MultipleFilesTransferSizes']
+    written = [each for case in cases_of(session, check) for each in criteria_of(session, check, case).references]
+    assert {(each.metric, each.value, each.unit) for each in written if each.metric.startswith('write')} == {
+        ('write@1MiB', 60e9, 'GB/s'),
+        ('write@1GiB', 60e9, 'GB/s'),
+    }
 
 
 @pytest.fixture
@@ -245,32 +261,33 @@ def test_whatever_nodes_a_group_has_a_contract_holds_for_it_and_a_baseline_for_a
 
 
 @pytest.fixture
-def for_clients(changed):
-    """The session of the example whose contract says for how many clients it is; the case has 1024."""
+def for_tasks(changed):
+    """The session of the example whose contract says for how many tasks it is; the case has 1024."""
 
     def make(said):
-        origin = '  MultipleFilesObjects:\n    acceptance: {origin: contract, '
+        origin = '  MultipleFilesTransferSizes:\n    acceptance: {origin: contract, '
         return changed('references.yaml', origin, f'{origin}{said}')
 
     return make
 
 
-@pytest.mark.parametrize('said', ['', 'clients: 1024, '])
-def test_references_may_say_for_how_many_clients_they_are(for_clients, said):
-    assert len(with_references(for_clients(said), CHECKS).references) == 11
+@pytest.mark.parametrize('said', ['', 'tasks: 1024, '])
+def test_references_may_say_for_how_many_tasks_they_are(for_tasks, said):
+    assert len(with_references(for_tasks(said), CHECKS).references) == 11
 
 
-def test_references_for_another_number_of_clients_are_refused(for_clients):
+def test_references_for_another_number_of_tasks_are_refused(for_tasks):
     with pytest.raises(SiteError) as caught:
-        with_references(for_clients('clients: 64, '), CHECKS)
+        with_references(for_tasks('tasks: 64, '), CHECKS)
     assert list(caught.value.problems) == [
-        'references.yaml: $seatrial.MultipleFilesObjects.acceptance.clients: is 64, and '
-        'MultipleFilesObjects/pelagia:compute/scratch/wide/64n has 1024; see tasks_per_node, nodes and max_clients'
+        'references.yaml: $seatrial.MultipleFilesTransferSizes.acceptance.tasks: is 64, and '
+        'MultipleFilesTransferSizes/pelagia:compute/scratch/wide/64n has 1024; see tasks_per_node, nodes and '
+        'max_tasks'
     ]
 
 
 def test_two_trials_that_fix_a_case_differently_are_refused(changed):
     again = "  - checks: ['*']\n    partitions: [pelagia:compute]\n    file_systems: [scratch]\n    nodes: [4]\n"
-    twice = f'trials:\n{again}    max_clients: 8\n{again}    max_clients: 4\n'
-    with pytest.raises(SiteError, match=r'trials\[1\]\.max_clients: is not that of trials\[0\], which gives '):
+    twice = f'trials:\n{again}    max_tasks: 8\n{again}    max_tasks: 4\n'
+    with pytest.raises(SiteError, match=r'trials\[1\]\.max_tasks: is not that of trials\[0\], which gives '):
         with_references(changed('trial.yaml', '\ntrials:\n', f'\n{twice}'), CHECKS)

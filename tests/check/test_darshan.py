@@ -4,23 +4,25 @@ import json
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import AccessPattern, Point
 
 from builders import moved, plan_of, records_of, sample_of
 from seatrial.check import darshan
-from seatrial.check.darshan import MISSING, LogError, keep_testimony, read_logs
+from seatrial.check.darshan import MISSING, LogError, keep_darshan_run, read_logs
 from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record
 from seatrial.model.issued import ISSUED
+from seatrial.model.plan import Sizing
 from seatrial.model.record import SAMPLES, line_of
 from seatrial.model.units import KIB, MIB
-from seatrial.rules.issued import issued_findings
+from seatrial.rules.issued import DARSHAN, issued_findings
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
 NAMES = sorted(file.stem for file in TRANSCRIPTS.glob('*.darshan'))
-STRIDED = AccessPattern('single', 'segment', 'strided')
-POINT = Point('32objects', 1, 2, 2, 8 * MIB, 256 * KIB, 32)
+STRIDED = data_access('single', 'segment', 'strided', bytes_per_task=8 * MIB)
+SIZES = Sweep('transfer_size', (256 * KIB,))
 
 
 @pytest.fixture
@@ -132,7 +134,7 @@ def test_a_reader_that_hangs_is_ended(stand_in):
         read_logs([TRANSCRIPTS / 'mfwa.darshan'], limit_s=1.0)
 
 
-def test_without_pydarshan_the_mend_is_named(stand_in, tmp_path):
+def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
     (tmp_path / 'darshan.py').write_text('raise ImportError("no module")')
     stand_in(Path(darshan.darshan_log.__file__).read_text())
     with pytest.raises(LogError) as caught:
@@ -140,23 +142,25 @@ def test_without_pydarshan_the_mend_is_named(stand_in, tmp_path):
     assert str(caught.value) == MISSING
 
 
-# What a case testifies
+# What is kept of a case
 
 
 @pytest.fixture
 def case(tmp_path):
-    """A case whose witness repetition left these logs; returns its plan."""
+    """A case whose Darshan repetition left these logs; returns its plan."""
 
-    def make(pattern, **logs):
-        plan = plan_of(pattern, points=(POINT,), darshan='/opt/libdarshan.so', records=str(tmp_path), clients=2)
+    def make(**logs):
+        sizing = Sizing(8 * MIB, 8 * MIB, 0.8, 0.5)
+        plan = plan_of(STRIDED, SIZES, darshan='/opt/libdarshan.so', records=str(tmp_path), sizing=sizing)
         plan = plan._replace(stopping=plan.stopping._replace(fixed=True))  # as in a smoke test: no summary
-        records = records_of(plan, [100.0] * 6)
+        records = records_of(plan, [100.0 * MIB] * 6)
+        (point,) = plan.points
         raw = tmp_path / 'raw'
         samples = [*records.samples]
-        for operation, name in logs.items():
-            sample = sample_of(plan, POINT, operation, 0, moved(POINT, 100.0), 'witness')
-            samples.append(sample._replace(raw=f'0001-{operation}', per_client=8 * MIB))
-            folder = raw / f'0001-{operation}{FOLDER}' / '2026' / '11' / '21'
+        for phase, name in logs.items():
+            sample = sample_of(plan, point, phase, 0, moved(point, 100.0 * MIB, phase), DARSHAN)
+            samples.append(sample._replace(raw=f'0001-{phase}'))
+            folder = raw / f'0001-{phase}{FOLDER}' / '2026' / '11' / '21'
             folder.mkdir(parents=True)
             (folder.parents[2] / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))
             if name:
@@ -170,8 +174,8 @@ def case(tmp_path):
 
 @pytest.mark.usefixtures('pydarshan')
 def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp_path):
-    plan = case(STRIDED, write='sfsa-contiguous')
-    keep_testimony(plan)
+    plan = case(write='sfsa-contiguous')
+    keep_darshan_run(plan)
     (finding,) = issued_findings(plan, records_in(str(tmp_path)))
     assert 'order: strided meant, contiguous' in finding.sentence
     # The run behind the log also read, which this launch did not mean to.
@@ -180,40 +184,40 @@ def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp
 
 @pytest.mark.usefixtures('pydarshan')
 def test_the_same_case_with_the_log_of_a_strided_run_has_the_order_that_it_declares(case, tmp_path):
-    plan = case(STRIDED, write='sfsa-strided')
-    keep_testimony(plan)
+    plan = case(write='sfsa-strided')
+    keep_darshan_run(plan)
     (finding,) = issued_findings(plan, records_in(str(tmp_path)))
     assert 'order' not in finding.sentence
 
 
-def test_what_was_testified_once_stays(case, tmp_path):
-    plan = case(STRIDED, write='')
+def test_what_was_kept_once_stays(case, tmp_path):
+    plan = case(write='')
     (tmp_path / ISSUED).write_text('kept')
-    keep_testimony(plan)
+    keep_darshan_run(plan)
     assert (tmp_path / ISSUED).read_text() == 'kept'
 
 
-def test_a_case_without_a_witness_leaves_no_testimony(case, tmp_path):
-    keep_testimony(case(STRIDED))
-    keep_testimony(case(STRIDED, write='')._replace(darshan=''))
+def test_a_case_without_a_darshan_run_keeps_nothing(case, tmp_path):
+    keep_darshan_run(case())
+    keep_darshan_run(case(write='')._replace(darshan=''))
     assert not (tmp_path / ISSUED).exists()
 
 
 def test_a_launch_that_left_no_log_says_so(case, tmp_path):
-    keep_testimony(case(STRIDED, write=''))
+    keep_darshan_run(case(write=''))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'no log was left; is /opt/libdarshan.so on the node' in seen.why
 
 
 def test_a_log_that_cannot_be_read_says_so(case, tmp_path, stand_in):
     stand_in('import os; os.abort()')
-    keep_testimony(case(STRIDED, write='sfsa-strided'))
+    keep_darshan_run(case(write='sfsa-strided'))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'died of SIGABRT' in seen.why
 
 
-def test_a_testimony_that_is_damaged_is_none(case, tmp_path):
-    case(STRIDED, write='')
+def test_what_is_damaged_of_it_is_none(case, tmp_path):
+    case(write='')
     for text in ('', '{', '[]', '{"launches": [1]}'):
         (tmp_path / ISSUED).write_text(text)
         assert records_in(str(tmp_path)).issued == ()
@@ -222,7 +226,7 @@ def test_a_testimony_that_is_damaged_is_none(case, tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures('pydarshan')
 def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
-    plan = case(STRIDED, write='sfsa-strided')
-    keep_testimony(plan._replace(stopping=plan.stopping._replace(fixed=False)))
+    plan = case(write='sfsa-strided')
+    keep_darshan_run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(darshan.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')

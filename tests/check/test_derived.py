@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import AccessPattern
 
 from seatrial.check.declared import load as load_checks
 from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
@@ -18,10 +17,9 @@ from seatrial.judge.issued import ALL, Log, Record
 from seatrial.model.units import KIB, MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
+from seatrial.workload.access import data_access
 
 TRANSCRIPTS = Path(__file__).parents[1] / 'transcripts' / 'darshan'
-BOTH = ('write', 'read')
-CONTIGUOUS = AccessPattern('single', 'segment', 'contiguous')
 SITE = """
 version: 1
 state: state
@@ -71,30 +69,47 @@ def private(rank, name, size=MIB):
 
 
 @pytest.mark.parametrize(
-    ('name', 'pattern', 'files', 'transfer_size', 'bytes_per_client'),
+    ('name', 'files', 'workload'),
     [
-        ('mfwa', AccessPattern('multiple', 'whole'), 2, 256 * KIB, 8 * MIB),
-        ('sfsa-contiguous', CONTIGUOUS, 1, 256 * KIB, 8 * MIB),
-        ('sfsa-strided', AccessPattern('single', 'segment', 'strided'), 1, 256 * KIB, 8 * MIB),
-        ('random', AccessPattern('single', 'segment', 'random'), 1, 64 * KIB, 8 * MIB),
+        ('mfwa', 2, data_access('multiple', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2)),
+        (
+            'sfsa-contiguous',
+            1,
+            data_access('single', 'segment', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2),
+        ),
+        (
+            'sfsa-strided',
+            1,
+            data_access('single', 'segment', 'strided', transfer_size='256KiB', bytes_per_task='8MiB', tasks=2),
+        ),
+        (
+            'random',
+            1,
+            data_access('single', 'segment', 'random', transfer_size='64KiB', bytes_per_task='8MiB', tasks=2),
+        ),
         (
             'sfsa-mpiio-collective',
-            AccessPattern('single', 'segment', 'strided', BOTH, 'mpiio', True),
             1,
-            256 * KIB,
-            4 * MIB,
+            data_access(
+                'single',
+                'segment',
+                'strided',
+                transfer_size='256KiB',
+                bytes_per_task='4MiB',
+                interface='mpiio',
+                collective=True,
+                tasks=2,
+            ),
         ),
     ],
 )
-def test_a_known_run_gives_back_pattern_files_sizes_and_bytes(name, pattern, files, transfer_size, bytes_per_client):
+def test_a_known_run_gives_back_its_workload(name, files, workload):
     shape = shape_of(log_of(name))
-    assert (shape.pattern, shape.clients, shape.files) == (pattern, 2, files)
-    assert (shape.transfer_size, shape.bytes_per_client) == (transfer_size, bytes_per_client)
-    assert shape.remarks == ()
+    assert (shape.point, shape.files, shape.remarks) == (workload, files, ())
 
 
-def test_one_operation_can_be_looked_at_alone():
-    assert shape_of(log_of('sfsa-strided'), 'read').pattern.operations == ('read',)
+def test_one_operation_can_be_read_alone():
+    assert shape_of(log_of('sfsa-strided'), 'read').point.phases == ('read',)
 
 
 # What is said to be lost
@@ -106,9 +121,9 @@ def test_one_operation_can_be_looked_at_alone():
         (shared(partial=True), 'marks the log as partial'),
         (replace(shared(), stdio=(MIB, 0)), '1 MiB more went through stdio'),
         (Log('', 4, False, (*shared().records, private(0, '/b', 64 * KIB))), '94 % of its bytes; 1 other'),
-        (Log('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 clients had 6 files'),
+        (Log('', 2, False, tuple(private(n % 2, f'/f{n}') for n in range(6))), 'Its 2 tasks had 6 files'),
         (shared(POSIX_ACCESS1_COUNT=14, POSIX_ACCESS2_ACCESS=512, POSIX_ACCESS2_COUNT=2), '64KiB 88 %, 512B 12 %'),
-        (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every client moves 256KiB'),
+        (shared(POSIX_BYTES_WRITTEN=MIB + 100), 'It moved write 1048676 B; here every task moves 256KiB'),
         (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
         (shared(POSIX_MAX_BYTE_WRITTEN=4 * MIB), ''),
     ],
@@ -183,18 +198,19 @@ def test_the_check_and_its_entry_plan_what_the_application_did(derived, name):
     shape = shape_of(log)
     check, plan = derived(log)
     (point,) = plan.points
-    assert check.workload == plan.workload == shape.pattern
-    assert (point.tasks, point.nodes) == (2, 1)
-    assert (point.transfer_size, plan.sizing.pinned) == (shape.transfer_size, shape.bytes_per_client)
+    placed = shape.point._replace(nodes=1, tasks_per_node=2, label=point.label, at=point.at)
+    assert point == placed
+    assert plan.sizing.pinned == shape.point.bytes_per_task
+    assert check.workload.phases == shape.point.phases
 
 
-def test_clients_are_spread_evenly_over_the_fewest_nodes(derived):
+def test_tasks_are_spread_evenly_over_the_fewest_nodes(derived):
     _, plan = derived(shared(processes=6), launcher='hydra')
     assert (plan.points[0].nodes, plan.points[0].tasks_per_node) == (3, 2)
 
 
-def test_clients_that_no_partition_holds_are_refused(derived):
-    with pytest.raises(Underivable, match='no partition of .* holds its 6 clients'):
+def test_tasks_that_no_partition_holds_are_refused(derived):
+    with pytest.raises(Underivable, match='no partition of .* holds its 6 tasks'):
         derived(shared(processes=6))
 
 

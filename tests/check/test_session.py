@@ -23,7 +23,7 @@ def forgotten():
 def session(repository, tmp_path):
     site = load(repository / 'site-config' / 'local')
     engines = (EngineChoice('fio', '/opt/fio'),)
-    return Session('s1', tmp_path, site, PROFILES['nightly'], engines, ('Objects',), 'local')
+    return Session('s1', tmp_path, site, PROFILES['nightly'], engines, ('Sizes',), 'local')
 
 
 def test_a_saved_session_is_read_as_it_was(session, monkeypatch):

@@ -104,7 +104,7 @@ def test_the_first_interpreter_that_is_new_enough_carries_the_job_out(tmp_path, 
     assert (done.returncode, done.stdout) == (0, f'{taken} /records/runner.pyz run /records/plan.json\n')
 
 
-def test_a_node_without_any_says_what_is_missing_and_the_mend(tmp_path):
+def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):
     if Path(PYTHONS[1]).exists():
         pytest.skip(f'{PYTHONS[1]} is on this machine')
     done = on_a_node(tmp_path, ('python3', False))

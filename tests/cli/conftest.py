@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from seatrial.model.workload import Point
 
 from builders import moved, sample_of, start_of
 from seatrial.check.declared import load as load_checks
@@ -16,59 +15,58 @@ from seatrial.check.session import Session
 from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
 from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
 from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
+from seatrial.model.units import MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
 CHECKS = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep, powers_of_two
 
 
 @trial
-class Objects(AccessPatternCheck):
-    \"\"\"Files of their own, over objects.\"\"\"
+class Writes(Check):
+    \"\"\"Files of their own, over transfer sizes.\"\"\"
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = Sweep('objects', (2, 4, 8, 16), bytes_per_client=MIB)
+    workload = data_access('multiple')
+    sweep = Sweep('transfer_size', powers_of_two('64KiB', '512KiB'))
 
 
 @trial
-class Reads(AccessPatternCheck):
+class Reads(Check):
     \"\"\"One file for all, over transfer sizes.\"\"\"
 
-    pattern = AccessPattern(files='single', extent='whole', operations=('read',))
-    sweep = Sweep('transfer_size', (4096, 65536), bytes_per_client=MIB)
+    workload = data_access('single', operations=('read',))
+    sweep = Sweep('transfer_size', (4096, 65536))
 """
 METADATA = """
 import reframe
 
-from seatrial.check.base import MetadataCheck, trial
-from seatrial.model.namespace import OPERATIONS, SEMANTICS, Namespace, Trees
-from seatrial.model.tree import MetadataTree
-
-PHASES = ('create', 'stat', 'remove')
-FILES = MetadataTree(files_per_directory=40, phases=PHASES)
-BOTH = FILES._replace(empties_per_directory=40)
+from seatrial.check.base import Check, trial
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
 
 
 @trial
-class Files(MetadataCheck):
+class Files(Check):
     \"\"\"Files in one directory, and with directories beside them.\"\"\"
 
-    workload = Namespace('tree', PHASES)
-    sweep = Trees((('files', FILES), ('both', BOTH)), scales=True)
+    workload = metadata_tree(('create', 'stat', 'remove'), files_per_directory=40, scales=True)
+    sweep = Sweep('tree', (('files', {}), ('both', {'empties_per_directory': 40})))
 
 
 @trial
-class Promises(MetadataCheck):
-    \"\"\"What POSIX promises.\"\"\"
+class Guarantees(Check):
+    \"\"\"What POSIX guarantees.\"\"\"
 
-    workload = SEMANTICS
-    sweep = Trees((('two', MetadataTree()),), tasks=2)
+    workload = posix_semantics(tasks=2)
+    sweep = Sweep('tree', (('two', {}),))
 """
 TRIAL = """
 version: 1
@@ -79,7 +77,7 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
-  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}}
 """
 
 
@@ -111,7 +109,7 @@ class SmallSite:
 
     def add_metadata(self, engines: str = ', {name: posixops, program: ' + sys.executable + '}') -> None:
         """Two checks of metadata, and engines for them."""
-        file = self.checks / 'metadata' / 'names.py'
+        file = self.checks / 'metadata' / 'rates.py'
         file.parent.mkdir()
         file.write_text(METADATA)
         self.change('}]\nfile_systems', f'}}{engines}]\nfile_systems')
@@ -176,33 +174,33 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
         host='node1',
         started=1795230454.0,
         program='/usr/bin/fio',
-        passed_over=('ior: not installed (ior)',),
+        skipped=('ior: not installed (ior)',),
         run_directory=f'{plan.target.path}/seatrial-s',
         memory_bytes=1 << 34,
     )
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
     yield Sized(1, plan.sizing.first, 'fixed by the site or the profile', ())
-    for repetition in range(plan.stopping.least + plan.stopping.extra):
+    for repetition in range(plan.stopping.minimum + plan.stopping.extra):
         for point in plan.points:
-            for operation in plan.workload.operations:
+            for phase in plan.phases:
                 rate = figure * (1 + 0.02 * (-1) ** repetition)
-                yield _sample(plan, 'measured', operation, point, repetition, rate)
+                yield _sample(plan, 'measured', phase, point, repetition, rate)
     if ended:
         reason = 'fixed' if plan.stopping.fixed else 'converged'
         yield End('finished', 'done', 1795230554.0, {point.label: reason for point in plan.points})
 
 
-def _sample(plan: TrialPlan, stage: str, operation: str, point: Point, repetition: int, rate: float) -> Sample:
-    raw = f'{repetition:04d}-{stage}-{operation}@{point.label}'
+def _sample(plan: TrialPlan, stage: str, phase: str, point: Point, repetition: int, rate: float) -> Sample:
+    raw = f'{repetition:04d}-{stage}-{phase}@{point.label}'
     sample = sample_of(
         plan,
         point,
-        operation,
+        phase,
         repetition,
-        moved(point, rate),
+        moved(point, rate * MIB, phase),
         stage,
-        cache='cold' if operation == 'read' else '',
+        cache='cold' if phase == 'read' else '',
         started=1795230460.0 + repetition,
     )
     command = f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio'
-    return sample._replace(command=(command,), raw=raw)
+    return sample._replace(command=(command,), raw=raw, inputs=(f'{raw}.fio',))

@@ -13,7 +13,7 @@ from seatrial.job.directory import lock, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
 
-SESSION, CASE = '20261121T020638-9f3a1c', 'Objects/local:default/scratch/default/1n'
+SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
 KILLED = """
 import os, signal, sys
@@ -63,9 +63,9 @@ def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     said = clean()
     line, mend = said.out.splitlines()
     assert said.status == 0
-    assert line.startswith(f'{killed}: 1 MiB in 1 files, {CASE}, of ')
+    assert line.startswith(f'{killed}: 1 MiB in 1 file, {CASE}, of ')
     assert line.endswith(': removable')
-    assert mend == '1 directories and 0 locks can be removed: seatrial clean --yes'
+    assert mend == '1 directory and 0 locks can be removed: seatrial clean --yes'
     assert (killed / 'data' / 'data.00000000').exists()
 
 

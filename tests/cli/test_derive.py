@@ -27,7 +27,7 @@ def test_the_check_goes_into_a_new_file_and_the_entry_to_the_terminal(derive, tm
     assert said.status == 0, said.err
     classes = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
     assert classes == ['Climate'] and "order='strided'" in file.read_text()
-    assert '  - checks: [Climate]' in said.out and 'bytes_per_client: 8MiB' in said.out
+    assert '  - checks: [Climate]' in said.out and 'bytes_per_task: 8MiB' in said.out
     again = derive(str(STRIDED), f'--output={file}')
     assert again.status == 64 and 'File exists' in again.err
 

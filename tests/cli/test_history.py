@@ -4,9 +4,8 @@ from datetime import datetime, timezone
 
 import polars as pl
 import pytest
-from seatrial.model.namespace import TREE
 
-from builders import FLAT_TREE, plan_of, records_of
+from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
 from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
@@ -14,6 +13,7 @@ from seatrial.history.rows import Kept, table
 from seatrial.history.store import write
 from seatrial.rules.case import measured
 from seatrial.site.load import load
+from seatrial.workload.registry import planned_metrics
 
 FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
 
@@ -25,7 +25,7 @@ def history(command, site):
 
 @pytest.fixture
 def two(site, past):
-    """Two sessions in the history, the second one twice as fast and torn off."""
+    """Two sessions in the history, the second one twice as fast and cut off."""
     for session, figure, ended in ((FIRST, 1.0, True), (SECOND, 2.0, False)):
         folder = past(session, figure=figure, ended=ended)
         loaded = load(site.folder)
@@ -53,11 +53,11 @@ def test_the_sessions_are_listed_with_their_verdicts_oldest_first(history, two):
 def test_a_session_is_shown_metric_by_metric(history, two):
     lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
     assert [line for line in lines if line.endswith('/1n')] == [
-        'Objects/local:default/scratch/default/1n',
+        'Writes/local:default/scratch/default/1n',
         'Reads/local:default/scratch/default/1n',
     ]
     assert sum('+ PASS' in line for line in lines) == 10
-    assert lines[2].startswith(f'{FIRST} write@2objects + PASS 1 MiB/s 0.98')
+    assert lines[2].startswith(f'{FIRST} write@64KiB + PASS 1 MiB/s 0.98')
 
 
 def test_a_metric_is_shown_over_sessions(history, two):
@@ -95,11 +95,11 @@ def test_what_is_not_there_is_refused(history, two, arguments, said):
 
 
 def test_a_damaged_file_is_said_and_the_others_are_shown(history, two):
-    (two / f'{FIRST}.parquet').write_bytes(b'torn')
+    (two / f'{FIRST}.parquet').write_bytes(b'damaged')
     out = history('list').out
     assert f'skipped {two}/{FIRST}.parquet: it is cut short or damaged, or no Parquet' in out
     assert SECOND in out
-    assert (two / f'{FIRST}.parquet').read_bytes() == b'torn'
+    assert (two / f'{FIRST}.parquet').read_bytes() == b'damaged'
 
 
 @pytest.mark.parametrize(('name', 'reader'), [('all.csv', pl.read_csv), ('all.parquet', pl.read_parquet)])
@@ -127,17 +127,17 @@ def test_an_export_of_another_form_is_refused(history, two, tmp_path):
 @pytest.fixture
 def swept(history, two):
     """Both sessions, as if their points were those of node sweeps."""
-    names = {'2objects': 'all', '4objects': 'group01', '8objects': 'group02', '16objects': 'group03'}
+    names = {'64KiB': 'all', '128KiB': 'group01', '256KiB': 'group02', '512KiB': 'group03'}
     for session in (FIRST, SECOND):
-        rows = pl.read_parquet(two / f'{session}.parquet').filter(pl.col('check') == 'Objects')
+        rows = pl.read_parquet(two / f'{session}.parquet').filter(pl.col('check') == 'Writes')
         point = pl.col('point').replace(names)
         metric = pl.col('operation') + '@' + point
-        write(two, session, rows.with_columns(metric=metric, point=point, axis=pl.lit('group')))
+        write(two, session, rows.with_columns(metric=metric, point=point, axis=pl.lit('node')))
     return history
 
 
 def test_groups_of_a_node_sweep_are_not_shown_over_sessions(swept):
-    said = swept('show', '--check=Objects').out
+    said = swept('show', '--check=Writes').out
     assert said.splitlines()[0].startswith(
         'Left out: a group of a node sweep is other nodes in every session, so its '
     )
@@ -161,12 +161,12 @@ def test_groups_are_shown_of_one_session_and_exported_with_their_hosts(swept, tm
     assert groups.height and groups['hosts'].null_count() == 0
 
 
-def test_figures_of_names_are_shown_in_their_own_unit(history, site):
-    plan = plan_of(TREE, FLAT_TREE)
+def test_figures_of_metadata_are_shown_in_their_own_unit(history, site):
+    plan = plan_of(FLAT, FLAT_TREE)
     records = records_of(plan, 6 * [5000.0])
-    kept = Kept(plan, records, measured(plan, records), 'PASS', dict.fromkeys(plan.metrics, ('PASS', '')))
+    kept = Kept(plan, records, measured(plan, records), 'PASS', dict.fromkeys(planned_metrics(plan), ('PASS', '')))
     began = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
     state = site.folder / 'state'
     write(state / 'history', FIRST, table(FIRST, began, 'site', 'PASS', [kept]))
     lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
-    assert [line.split(' PASS ')[1][:10] for line in lines[2:]] == ['5000 ops/s'] * 4
+    assert [line.split(' PASS ')[1][:9] for line in lines[2:]] == ['5000 op/s'] * 4

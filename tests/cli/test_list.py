@@ -26,31 +26,32 @@ def test_what_the_profile_is_good_for_is_said_first(on_site):
     assert 'says nothing about performance' in on_site('list').out.splitlines()[1]
 
 
-def test_a_check_is_shown_with_pattern_place_points_and_engine(row):
+def test_a_check_is_shown_with_workload_place_points_and_engine(row):
     assert re.search(
-        r'MFWA +local:default scratch \(default\) 1 node +3: 2objects, 8objects, 16objects +fio', row('Objects')
+        r'MFWA \(file per process\) +local:default scratch \(default\) 1 node +3: 64KiB, 256KiB, 512KiB +fio',
+        row('Writes'),
     )
 
 
 def test_a_profile_with_more_points_shows_them(row):
-    assert '4: 2objects, 4objects, 8objects, 16objects' in row('Objects', '--profile=nightly')
+    assert '4: 64KiB, 128KiB, 256KiB, 512KiB' in row('Writes', '--profile=nightly')
 
 
 LAYOUTS = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.layout import Layout
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, over_layouts
+from seatrial.check.base import Check, trial
+from seatrial.filesystem.lustre.layout import striped
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class Striping(AccessPatternCheck):
+class Striping(Check):
     \"\"\"Layouts beside each other.\"\"\"
 
-    pattern = AccessPattern(files='multiple', extent='whole')
-    sweep = over_layouts((Layout('one', 1), Layout('two', 2)), bytes_per_client=MIB, transfer_size=MIB)
+    workload = data_access('multiple')
+    sweep = Sweep('layout', (striped('one', 1), striped('two', 2)))
 """
 
 
@@ -76,7 +77,7 @@ def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
 
 def test_only_the_checks_that_are_named_are_listed(on_site):
     said = on_site('list', 'Reads')
-    assert (said.out.startswith('1 cases'), 'Objects' in said.out) == (True, False)
+    assert (said.out.startswith('1 case '), 'Writes' in said.out) == (True, False)
 
 
 def test_a_family_can_be_named(on_site):
@@ -84,21 +85,21 @@ def test_a_family_can_be_named(on_site):
 
 
 def test_bytes_and_budget_are_those_of_the_plan(row, site):
-    site.change('bytes_per_client: 1MiB', 'bytes_per_client: 2MiB, budget: 90s')
-    # Two clients with 2 MiB each; on the file system also 1 MiB for the directories.
-    assert re.search(r'5 MiB +4 MiB +90 s', row('Objects'))
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB, budget: 90s')
+    # Two tasks with 2 MiB each; on the file system also 1 MiB for the directories.
+    assert re.search(r'5 MiB +4 MiB +90 s', row('Writes'))
 
 
 def test_the_most_time_and_space_are_added_up(on_site, site):
-    site.change('bytes_per_client: 1MiB', 'bytes_per_client: 2MiB, budget: 50s')
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB, budget: 50s')
     assert 'At most 100 s of measuring, and at most 1 GiB on a file system' in on_site('list').out
 
 
 def test_a_missing_engine_is_said_with_the_reason(on_site, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
-    said = on_site('list', 'Objects')
+    said = on_site('list', 'Writes')
     assert (said.status, 'none here' in said.out) == (0, True)
-    assert re.search(r'no engine here for MFWA: fio: .*/no/such/fio', said.out)
+    assert re.search(r'no engine here for MFWA \(file per process\): fio: .*/no/such/fio', said.out)
 
 
 def test_another_engine_can_be_asked_for(row):
@@ -117,7 +118,7 @@ def engines_of(row, *arguments):
     """The engine of each check, as the last word before its sizes."""
     return {
         check: re.search(r'(\w+|none here) +[\d.]+ \w*B ', row(check, *arguments)).group(1)
-        for check in ('Objects', 'Reads', 'Files', 'Promises')
+        for check in ('Writes', 'Reads', 'Files', 'Guarantees')
     }
 
 
@@ -130,43 +131,43 @@ def test_a_check_of_metadata_is_shown_with_its_trees_and_what_they_hold(site, ro
 
 def test_each_kind_of_check_has_the_first_engine_that_can(site, row):
     site.add_metadata()
-    assert engines_of(row) == {'Objects': 'fio', 'Reads': 'fio', 'Files': 'posixops', 'Promises': 'posixops'}
+    assert engines_of(row) == {'Writes': 'fio', 'Reads': 'fio', 'Files': 'posixops', 'Guarantees': 'posixops'}
 
 
 def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site, site):
     site.add_metadata(engines='')
     said = ' '.join(on_site('list').out.split())
     assert 'no engine here for a metadata tree: fio: cannot work on directories (both)' in said
-    assert 'no engine here for POSIX semantics: fio: does not know POSIX semantics (two)' in said
+    assert 'no engine here for POSIX semantics: none of fio is for that' in said
 
 
 def test_an_engine_of_data_that_is_asked_for_leaves_metadata_to_the_others(site, row):
     site.add_metadata()
     assert engines_of(row, '--engine=dd') == {
-        'Objects': 'none here',
+        'Writes': 'none here',
         'Reads': 'dd',
         'Files': 'posixops',
-        'Promises': 'posixops',
+        'Guarantees': 'posixops',
     }
 
 
 def test_an_engine_of_metadata_that_is_asked_for_leaves_data_to_the_others(site, row):
     site.add_metadata()
     assert engines_of(row, '--engine=posixops') == {
-        'Objects': 'fio',
+        'Writes': 'fio',
         'Reads': 'fio',
         'Files': 'posixops',
-        'Promises': 'posixops',
+        'Guarantees': 'posixops',
     }
 
 
-def test_an_engine_of_both_that_is_asked_for_measures_both_or_nothing_does(site, row):
+def test_an_engine_of_both_that_is_asked_for_measures_what_it_has_and_leaves_the_rest_to_the_others(site, row):
     site.add_metadata()
     assert engines_of(row, '--engine=fio') == {
-        'Objects': 'fio',
+        'Writes': 'fio',
         'Reads': 'fio',
         'Files': 'none here',
-        'Promises': 'none here',
+        'Guarantees': 'posixops',
     }
 
 
@@ -195,11 +196,11 @@ def test_without_slurm_nothing_is_pointed_out(on_site):
     ('arguments', 'said'),
     [
         (
-            ['Objects', '--profile=acceptance'],
-            'narrowed to Objects: an acceptance of local has 1 more cases, 0 of them',
+            ['Writes', '--profile=acceptance'],
+            'narrowed to Writes: an acceptance of local has 1 more case, 0 of them',
         ),
         (['--profile=acceptance'], None),
-        (['Objects', '--profile=nightly'], None),
+        (['Writes', '--profile=nightly'], None),
     ],
 )
 def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, said):

@@ -67,7 +67,7 @@ def test_a_site_that_is_not_there_is_named_with_the_mend(command, name):
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_a_check_that_is_none_gets_the_nearest_one(on_site, name):
-    check_refusal(on_site(name, 'Object'), "'Object' is no check and no family; did you mean 'Objects'\\?")
+    check_refusal(on_site(name, 'Write'), "'Write' is no check and no family; did you mean 'Writes'\\?")
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -151,13 +151,13 @@ TRIAL_FAULTS = {
     'an unknown file system': ('[scratch]', '[home]', "trials\\[0\\].file_systems.* 'home' is not a file system"),
     'an unknown check': (
         "['*']",
-        '[Objekts]',
-        "trials\\[0\\].checks.*: 'Objekts' is no check .*; did you mean 'Objects'",
+        '[Wriets]',
+        "trials\\[0\\].checks.*: 'Wriets' is no check .*; did you mean 'Writes'",
     ),
     'bytes that do not divide': (
-        'bytes_per_client: 1MiB',
-        'bytes_per_client: 1000',
-        '1000B a client is not a multiple',
+        'bytes_per_task: 1MiB',
+        'bytes_per_task: 1000000',
+        '1000000 B a task is not a multiple',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
     'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),
@@ -186,9 +186,9 @@ def test_several_faults_of_trial_yaml_are_said_at_once(on_site, site):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('import no_such_module\n', "check.py: ModuleNotFoundError: No module named 'no_such_module'"),
+        ('import no_such_module\n', "check.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ('def broken(\n', 'check.py: SyntaxError'),
-        ('1 / 0\n', 'check.py: ZeroDivisionError'),
+        ('1 / 0\n', 'check.py: line 1: ZeroDivisionError'),
     ],
 )
 def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, site, name, text, expected):
@@ -198,15 +198,15 @@ def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, si
     assert not (site.folder / 'state').exists()
 
 
-def test_a_pattern_that_contradicts_itself_is_named(on_site, site):
-    site.change("files='multiple', extent='whole'", "files='multiple', extent='segment'", 'checks/files/check.py')
-    check_refusal(on_site('list'), 'check.py: Objects.pattern: a file a client has no segments', lines=1)
+def test_a_workload_that_contradicts_itself_is_named(on_site, site):
+    site.change("data_access('multiple')", "data_access('multiple', extent='segment')", 'checks/files/check.py')
+    check_refusal(on_site('list'), 'check.py: Writes.workload.extent: a file a task has no segments', lines=1)
 
 
 def test_two_checks_of_one_name_are_refused(on_site, site):
     (site.checks / 'other').mkdir()
     (site.checks / 'other' / 'check.py').write_text(site.check.read_text())
-    check_refusal(on_site('list'), 'other/check.py: Objects is declared in another file too', lines=1)
+    check_refusal(on_site('list'), 'other/check.py: Reads is declared in another file too', lines=1)
 
 
 def test_a_folder_without_checks_is_refused(command, site, tmp_path):

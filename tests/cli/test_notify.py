@@ -149,7 +149,7 @@ def test_the_same_is_not_told_by_two_at_once(site, tell, night, command, seatria
 def test_a_command_that_does_not_read_its_input_is_no_fault(tell, night, command):
     command('exit 0')
     night('FAIL')
-    assert 'nobody was told' not in tell()
+    assert 'no notification was sent' not in tell()
 
 
 @pytest.mark.parametrize(
@@ -164,21 +164,21 @@ def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script,
     command(script)
     night('FAIL')
     said = tell()
-    assert 'nobody was told: ' in said
+    assert 'no notification was sent: ' in said
     assert expected in said
 
 
 def test_a_command_that_is_not_there_is_said(site, tell, night):
     site.trial.write_text(f'{site.trial.read_text()}notify: [/nowhere/tell]\n')
     night('FAIL')
-    assert 'nobody was told: /nowhere/tell: No such file or directory' in tell()
+    assert 'no notification was sent: /nowhere/tell: No such file or directory' in tell()
 
 
 def test_a_site_without_a_command_has_its_news_in_the_log(tell, night):
     night('FAIL')
     said = tell()
     assert 'Seatrial site nightly: FAIL: 1 new FAIL' in said
-    assert 'nobody was told: trial.yaml names no command in notify' in said
+    assert 'no notification was sent: trial.yaml names no command in notify' in said
 
 
 def test_what_could_not_be_sent_is_news_the_next_time(site, tell, night, command, tmp_path):
@@ -212,7 +212,7 @@ def test_a_command_that_hangs_is_killed_with_its_children_at_the_deadline(
 def test_a_grandchild_that_keeps_the_output_open_delays_nothing(tell, night, command):
     command('sleep 5 & exit 0')
     night('FAIL')
-    assert 'nobody was told' not in tell()
+    assert 'no notification was sent' not in tell()
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
 """The line of a running case: point, repetition, the interval so far, and the time it will take."""
 
 import pytest
-from seatrial.model.namespace import SEMANTICS, TREE, Trees
-from seatrial.model.tree import MetadataTree
 
-from builders import FLAT, plan_of, records_of
+from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.cli.progress import expected_s, running_line
+from seatrial.model.units import MIB
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
 
-BOTH = plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+BOTH = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
 
 
 def so_far(plan, figures, launches=None):
@@ -23,13 +25,15 @@ def test_before_anything_is_measured_it_warms_up():
 
 
 def test_a_launch_of_data_is_shown_with_its_bandwidth():
-    line = running_line(plan_of(), so_far(plan_of(), [100.0, 100.0]), 30.0)
-    assert '  read@4objects #2 100 MiB/s +- 0 %  30 s of ~' in line
+    line = running_line(plan_of(), so_far(plan_of(), [100.0 * MIB] * 2), 30.0)
+    assert '  read@32MiB #2 100 MiB/s +- 0 %  30 s of ~' in line
 
 
 def test_a_launch_of_metadata_is_shown_with_the_first_of_its_rates():
-    rates = {name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in BOTH.metrics}
-    assert '  directory_remove@flat #2 5000 ops/s +- 126 %  ' in running_line(BOTH, so_far(BOTH, rates), 30.0)
+    rates = {
+        name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in planned_metrics(BOTH)
+    }
+    assert '  directory_remove@flat #2 5000 op/s +- 126 %  ' in running_line(BOTH, so_far(BOTH, rates), 30.0)
 
 
 def test_one_repetition_has_no_interval():
@@ -37,11 +41,11 @@ def test_one_repetition_has_no_interval():
 
 
 def test_a_mean_of_nothing_has_no_spread():
-    plan = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
-    assert '  holding@two #2 0 facts  30 s of ~' in running_line(plan, so_far(plan, [0.0, 0.0]), 30.0)
+    plan = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
+    assert '  holding@two #2 0  30 s of ~' in running_line(plan, so_far(plan, [0.0, 0.0]), 30.0)
 
 
-def test_a_second_measurement_is_told():
+def test_a_second_measurement_is_shown():
     plan = plan_of()
     records = so_far(plan, [100.0])
     records.samples.append(records.samples[-1]._replace(stage='confirm'))
@@ -51,5 +55,5 @@ def test_a_second_measurement_is_told():
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])
 def test_the_time_to_come_counts_launches_and_not_metrics(plan, launches):
     records = so_far(plan, [5000.0])
-    least = plan.stopping.least + plan.stopping.extra
-    assert expected_s(plan, records) == least * launches * records.samples[0].elapsed_s
+    repetitions = plan.stopping.minimum + plan.stopping.extra
+    assert expected_s(plan, records) == repetitions * launches * records.samples[0].elapsed_s

@@ -6,19 +6,21 @@ import re
 
 import pytest
 from rich.console import Console
-from seatrial.model.namespace import SEMANTICS, TREE, Trees
-from seatrial.model.tree import MetadataTree
 
-from builders import FLAT, FLAT_TREE, PROMISES, plan_of, records_of
+from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
 from seatrial.check.session import Session
-from seatrial.cli.results import FIGURES_SHOWN, show, write_results
+from seatrial.cli.results import show, write_results
+from seatrial.judge.case import judge_case
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import judge_case
 from seatrial.model.record import Finding
+from seatrial.model.units import MIB
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
+from seatrial.workload.registry import planned_metrics
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import Sweep
 
-TWO = plan_of(SEMANTICS, Trees((('two', MetadataTree()),), tasks=2))
+TWO = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
 RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_remove': 5000.0}
 
 
@@ -44,39 +46,43 @@ def row(lines):
 
 def test_a_case_of_data_shows_bytes_and_its_bandwidths_from_the_least_to_the_greatest(ended):
     plan = plan_of()
-    lines, _ = ended(plan, {name: 6 * [100.0 * n] for n, name in enumerate(plan.metrics, 1)})
-    assert row(lines) == ['fio 3.33', '64 MiB', 'write 100..300, read 200..400 MiB/s', '9 s']
+    lines, _ = ended(plan, {name: 6 * [100.0 * MIB * n] for n, name in enumerate(planned_metrics(plan), 1)})
+    assert row(lines) == ['fio 3.33', '64 MiB', 'write 100..300 MiB/s, read 200..400 MiB/s', '9 s']
 
 
 def test_a_case_of_metadata_shows_files_and_its_first_rates(ended):
-    plan = plan_of(TREE, FLAT_TREE)
+    plan = plan_of(FLAT, FLAT_TREE)
     lines, _ = ended(plan, {f'{name}@flat': 6 * [rate] for name, rate in RATES.items()})
-    shown = ', '.join(f'{name} {rate:.0f}' for name, rate in list(RATES.items())[:FIGURES_SHOWN])
-    assert row(lines) == ['fio 3.33', '1000 files', f'{shown} +{4 - FIGURES_SHOWN} ops/s', '9 s']
+    assert row(lines) == [
+        'fio 3.33',
+        '1000 files',
+        'file_create 4000 op/s, file_stat 9000 op/s; also file_read, file_remove',
+        '9 s',
+    ]
 
 
 def test_a_case_whose_plan_fixes_everything_shows_no_share(ended):
     fixed = TWO._replace(sizing=TWO.sizing._replace(first=0))
-    assert row(ended(fixed, 6 * [1.0])[0]) == ['fio 3.33', '-', 'holding 1 facts', '9 s']
+    assert row(ended(fixed, 6 * [1.0])[0]) == ['fio 3.33', '-', 'holding 1', '9 s']
 
 
-def test_a_figure_that_cannot_be_believed_is_not_shown(ended):
-    plan = plan_of(TREE, FLAT_TREE)
+def test_an_invalid_figure_is_not_shown(ended):
+    plan = plan_of(FLAT, FLAT_TREE)
     wrong = {f'{phase}@flat': (Finding('T20', 'invalid', 'x'),) for phase in ('create', 'stat', 'read', 'remove')}
     assert row(ended(plan, 6 * [5000.0], findings=wrong)[0]) == ['fio 3.33', '1000 files', '-', '9 s']
 
 
 def test_the_results_have_every_metric_of_a_launch_with_its_unit(ended):
-    plan = plan_of(TREE, Trees((('flat', FLAT._replace(empties_per_directory=1000)),), scales=True))
+    plan = plan_of(FLAT._replace(empties_per_directory=1000), FLAT_TREE)
     (case,) = ended(plan, 6 * [5000.0])[1]['cases']
-    assert [each['metric'] for each in case['metrics']] == plan.metrics
-    assert {each['unit'] for each in case['metrics']} == {'ops/s'}
-    assert case['per_client'] == 1000
+    assert [each['metric'] for each in case['metrics']] == planned_metrics(plan)
+    assert {each['unit'] for each in case['metrics']} == {'op/s'}
+    assert case['per_task'] == 1000
 
 
 def test_the_results_have_every_fact_with_what_was_seen(ended):
     (case,) = ended(TWO, 6 * [1.0])[1]['cases']
     assert case['facts'] == [
-        {'name': PROMISES[0], 'holds': True, 'seen': 'it was tried'},
-        {'name': PROMISES[1], 'holds': False, 'seen': 'it was tried'},
+        {'name': GUARANTEES[0], 'holds': True, 'seen': 'it was tried'},
+        {'name': GUARANTEES[1], 'holds': False, 'seen': 'it was tried'},
     ]

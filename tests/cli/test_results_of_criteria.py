@@ -16,21 +16,34 @@ from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.plan import Case
+from seatrial.model.units import MIB
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 
 LOCAL = Path(__file__).parents[2] / 'site-config' / 'local'
-CONTRACT = Reference('read@2objects', 100.0, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
+CONTRACT = Reference('read@512KiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
 
 
 @pytest.fixture
 def ended(tmp_path):
     """What is printed and what is written at the end of a session with one case."""
 
-    def end(expectations=(), references=(), relations=(), unjudged='', values=(100.0,), reasons=(), left_out=()):
+    def end(
+        expectations=(), references=(), relations=(), unjudged='', values=(100.0 * MIB,), reasons=(), left_out=()
+    ):
         session = Session('s', tmp_path, load(LOCAL), PROFILES['nightly'], ())
         figure = MetricResult(
-            'read@2objects', 'read', '2objects', Verdict.PASS, '', values, 'MiB/s', summary(values), None, 'cold'
+            'read@512KiB',
+            'read',
+            '512KiB',
+            Verdict.PASS,
+            '',
+            values,
+            'B/s',
+            'higher',
+            summary(values),
+            None,
+            'cold',
         )
         case = CaseResult(
             case=Case('Check', 'lab:io', 'scratch', 'default', 1),
@@ -40,12 +53,13 @@ def ended(tmp_path):
             labels=(),
             engine='fio',
             version='3',
-            passed_over=(),
+            skipped=(),
             host='n1',
-            per_client=1,
+            per_task=1,
             duration_s=1.0,
             metrics=(figure,),
             expectations=expectations,
+            curves=None,
             references=references,
             unjudged=unjudged,
         )
@@ -60,7 +74,7 @@ def ended(tmp_path):
 
 def expectation(verdict, enforced=False, id='L09-01'):
     relation = Relation(verdict, 1.0, 0.9, 1.1, 0.9, f'it {verdict}')
-    return ExpectationResult(id, 'it is so', 'Somebody', 'read over objects', relation, enforced)
+    return ExpectationResult(id, 'it is so', 'Somebody', 'read over transfer sizes', relation, enforced)
 
 
 def test_context_is_counted_and_said_to_decide_nothing(ended):
@@ -68,21 +82,21 @@ def test_context_is_counted_and_said_to_decide_nothing(ended):
         [expectation('holds'), expectation('fails'), expectation('fails')], relations=[expectation('holds')]
     )
     assert (
-        'expectations of the literature: 2 hold here, 2 do not, 0 cannot be told; 4 in results.json as context, '
+        'expectations of the literature: 2 hold here, 2 do not, 0 are undecided; 4 in results.json as context, '
         'which decides nothing'
     ) in lines
 
 
 def test_what_is_enforced_and_holds_has_a_line_of_its_own_and_is_no_context(ended):
     lines, _ = ended([expectation('holds', enforced=True)])
-    assert 'Check/lab:io/scratch/default/1n: L09-01: PASS: read over objects: it holds' in lines
+    assert 'Check/lab:io/scratch/default/1n: L09-01: PASS: read over transfer sizes: it holds' in lines
     assert not any(line.startswith('expectations of the literature') for line in lines)
 
 
 @pytest.mark.parametrize(('word', 'verdict'), [('holds', 'PASS'), ('fails', 'FAIL'), ('undecided', 'INCONCLUSIVE')])
 def test_an_enforced_relation_between_checks_has_a_line_of_its_own(ended, word, verdict):
     lines, _ = ended(relations=[expectation(word, enforced=True, id='L09-06')])
-    assert f'L09-06: {verdict}: read over objects: it {word}' in lines
+    assert f'L09-06: {verdict}: read over transfer sizes: it {word}' in lines
 
 
 def test_a_smoke_test_says_that_its_expectations_are_not_judged(ended):
@@ -92,12 +106,12 @@ def test_a_smoke_test_says_that_its_expectations_are_not_judged(ended):
 
 def test_no_references_are_said_to_be_none(ended):
     lines, written = ended()
-    assert 'no references: figures are reported, not judged' in lines
-    assert written['references'] == 'no references: figures are reported, not judged'
+    assert 'no references: no pass criterion' in lines
+    assert written['references'] == 'no references: no pass criterion'
 
 
 def test_references_are_counted(ended):
-    found = [judge_reference(CONTRACT, [mean] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
+    found = [judge_reference(CONTRACT, [mean * MIB] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
     lines, written = ended(references=found)
     assert 'references: 2 inside, 1 outside' in lines
     assert [each['interval'] for each in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
@@ -112,14 +126,14 @@ def test_the_results_have_every_expectation_with_its_figures_and_sentence(ended)
 
 
 def test_an_interval_without_ends_is_null_because_json_has_no_infinity(ended):
-    _, written = ended(values=(100.0,))
+    _, written = ended(values=(100.0 * MIB,))
     interval = written['cases'][0]['metrics'][0]['summary']['interval']
     assert (interval['low'], interval['high']) == (None, None)
 
 
-def test_an_enforced_expectation_that_cannot_be_told_has_its_line_however_many_reasons_come_before(ended):
+def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_reasons_come_before(ended):
     one = expectation('undecided', enforced=True)
-    said = 'L09-01: INCONCLUSIVE: read over objects: it undecided'
+    said = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'
     line = f'Check/lab:io/scratch/default/1n: {said}'
     assert ended([one])[0].count(line) == 1
     assert ended([one], reasons=(said,))[0].count(line) == 1
@@ -133,6 +147,6 @@ def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(en
     assert ended()[1]['left_out'] == []
 
 
-@pytest.mark.parametrize(('value', 'shown'), [(0.3, 'read 0.300 MiB/s'), (52.34, 'read 52.3 MiB/s')])
+@pytest.mark.parametrize(('value', 'shown'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
 def test_a_small_figure_is_not_shown_as_nothing(ended, value, shown):
     assert shown in ended(values=(value,))[0][1]

@@ -111,7 +111,7 @@ def test_results_that_cannot_be_written_are_said_after_the_verdict_which_stands(
 
 
 def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on_site, site, monkeypatch):
-    for step in ('complete_job_states', 'keep_testimony'):
+    for step in ('complete_job_states', 'keep_darshan_run'):
         monkeypatch.setattr(run, step, full)
     said = on_site('run', 'Reads')
     (folder,) = site.sessions()

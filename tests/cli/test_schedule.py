@@ -1,4 +1,4 @@
-"""`seatrial schedule`: what is printed, put into force and taken out again, and what a scheduled job does."""
+"""`seatrial schedule`: what is printed, enabled and disabled, and what a scheduled job does."""
 
 import dataclasses
 import json
@@ -286,7 +286,7 @@ def test_installing_twice_changes_nothing(on_site, submits, cluster):
     on_site('schedule', '--install', AT)
     before = (cluster['jobs'], record(submits))
     said = on_site('schedule', '--install', AT)
-    assert 'it is in force already, by sbatch; nothing was changed' in said.out
+    assert 'it is enabled already, by sbatch; nothing was changed' in said.out
     assert (cluster['jobs'], record(submits)) == before
 
 
@@ -383,7 +383,7 @@ def test_removing_takes_the_jobs_out_and_leaves_log_and_metrics(on_site, submits
     log.write_text('evidence')
     assert on_site('schedule', '--remove').status == 0
     assert (cluster['jobs'], log.read_text()) == ([], 'evidence')
-    assert 'nothing is in force' in on_site('schedule', '--remove').out
+    assert 'nothing is enabled' in on_site('schedule', '--remove').out
 
 
 def test_jobs_whose_record_is_lost_are_taken_out_all_the_same(on_site, submits, cluster):
@@ -391,21 +391,21 @@ def test_jobs_whose_record_is_lost_are_taken_out_all_the_same(on_site, submits, 
     for file in series(submits).parent.iterdir():
         file.unlink()
     said = on_site('schedule', '--remove')
-    assert ('it is out of force' in said.out, cluster['jobs']) == (True, [])
+    assert ('it is disabled' in said.out, cluster['jobs']) == (True, [])
 
 
 def test_an_entry_whose_record_is_lost_is_taken_out_all_the_same(on_site, submits, cluster):
     cluster.set(scrontab=True, crontab='# mine\n')
     on_site('schedule', '--install')
     series(submits).with_name(f'{TITLE}.json').unlink()
-    assert 'it is out of force' in on_site('schedule', '--remove').out
+    assert 'it is disabled' in on_site('schedule', '--remove').out
     assert cluster['crontab'] == '# mine\n'
 
 
 def test_without_slurm_nothing_is_in_force(on_site, submits, monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
     said = on_site('schedule', '--remove')
-    assert (said.status, 'nothing is in force' in said.out) == (0, True)
+    assert (said.status, 'nothing is enabled' in said.out) == (0, True)
 
 
 def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):

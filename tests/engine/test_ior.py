@@ -329,7 +329,7 @@ def test_what_ior_leaves_lies_beside_the_records():
 
 @pytest.mark.parametrize('raw', ['/a,b/1', '/a b/1', '/a#b/1', '/a\tb/1', '/a"b/1', '/a\\b/1', '/' + 'a' * 1000])
 def test_a_path_that_ior_would_cut_short_is_refused(raw):
-    with pytest.raises(EngineError, match='P11: IOR cannot be told to write to /a'):
+    with pytest.raises(EngineError, match='P11: IOR cannot write to /a'):
         argv_of('write', point(), raw)
 
 

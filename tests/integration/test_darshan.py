@@ -11,12 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import AccessPattern
 
 from seatrial.check.darshan import read_logs
 from seatrial.check.derived import shape_of
 from seatrial.cli.darshan_library import Program, told
-from seatrial.model.units import KIB, MIB
+from seatrial.workload.access import data_access
 
 TRIAL = """
 version: 1
@@ -39,17 +38,17 @@ trials:
 CHECK = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
 @trial
-class {name}(AccessPatternCheck):
+class {name}(Check):
     \"\"\"One pattern.\"\"\"
 
-    pattern = AccessPattern({pattern})
-    sweep = Sweep('objects', (64,), bytes_per_client=64 * MIB)
+    workload = data_access({pattern}, bytes_per_task='64MiB')
+    sweep = Sweep('transfer_size', (1048576,))
 """
 PATTERNS = {
     'Own': "files='multiple', extent='whole'",
@@ -126,7 +125,7 @@ def session(tmp_path, repository, darshan):
 
 
 def aspects(case):
-    return [aspect for launch in case['witness'] for aspect in launch['aspects']]
+    return [aspect for launch in case['darshan'] for aspect in launch['aspects']]
 
 
 @pytest.mark.needs('ior', 'mpiexec')
@@ -158,7 +157,7 @@ def test_a_check_that_declares_strided_and_runs_contiguous_is_invalid(session, t
     liar.chmod(0o755)
     case = session('ior', liar, ['Strided'])['Strided']
     assert case['verdict'] == 'INVALID'
-    assert case['reasons'][0].startswith('P15: by Darshan, write@64objects: order: strided meant, contiguous (')
+    assert case['reasons'][0].startswith('P15: by Darshan, write@1MiB: order: strided meant, contiguous (')
     assert {each['what'] for each in aspects(case) if each['agrees'] is False} == {'order'}
 
 
@@ -169,10 +168,8 @@ def test_a_log_of_a_known_run_gives_back_its_shape(tmp_path, darshan):
     ior = ['ior', '-w', '-r', '-b', '64k', '-t', '64k', '-s', '48', '-o', str(tmp_path / 'data')]
     subprocess.run(['mpiexec', '-n', '2', *settings, *ior], check=True, stdout=subprocess.DEVNULL, timeout=300)
     shape = shape_of(read_logs([log])[0])
-    assert shape.pattern == AccessPattern('single', 'segment', 'strided')
-    assert (shape.clients, shape.files) == (2, 1)
-    assert (shape.transfer_size, shape.bytes_per_client) == (64 * KIB, 3 * MIB)
-    assert shape.remarks == ()
+    strided = data_access('single', 'segment', 'strided', transfer_size='64KiB', bytes_per_task='3MiB', tasks=2)
+    assert (shape.point, shape.files, shape.remarks) == (strided, 1, ())
 
 
 def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_path, darshan):
@@ -185,6 +182,6 @@ def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_
 
 
 @pytest.mark.needs('ior')
-def test_the_doctor_knows_whether_a_library_would_witness_ior(darshan):
+def test_the_doctor_knows_whether_a_library_can_be_loaded_into_ior(darshan):
     _, faults = told(str(darshan), [Program('ior', shutil.which('ior'), True, ())])
-    assert faults == [] or b'PMPI_Init' not in darshan.read_bytes(), 'one without MPI is no witness of IOR'
+    assert faults == [] or b'PMPI_Init' not in darshan.read_bytes(), 'one without MPI sees nothing of IOR'

@@ -126,7 +126,7 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
     ended = running.ended()
     assert (ended.status, ended.case['verdict']) == (INVALID, 'INVALID'), ended.output
     assert re.match(
-        'write@2objects: INVALID: E2: it did not end within [0-9]+ s; it was ended', ended.case['reasons'][0]
+        'write@512KiB: INVALID: E2: it did not end within [0-9]+ s; it was ended', ended.case['reasons'][0]
     )
     assert slurm.jobs() == []
 

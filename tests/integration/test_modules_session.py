@@ -30,7 +30,8 @@ file_systems:
 partitions:
   local:default: {launcher: local, tasks_per_node: 2}
 trials:
-  - {checks: [MultipleFilesTransferSizes], partitions: [local:default], file_systems: [scratch], nodes: [1], budget: 1s}
+  - {checks: [MultipleFilesTransferSizes], partitions: [local:default], file_systems: [scratch], nodes: [1],
+     budget: 1s}
 """
 
 pytestmark = [pytest.mark.needs('fio', 'bash')]

@@ -16,8 +16,9 @@ import pytest
 from seatrial.check.staging import job_lines, write_plan, write_runner
 from seatrial.job.launch.nodes import expanded
 from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
-from seatrial.judge.verdict import Verdict, judge_case
+from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule
 from seatrial.model.record import NotTested
 from seatrial.model.units import GIB, MIB
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.needs('slurmctld', 'munged', 'fio')
 LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-slurm'
 UNAVAILABLE, CANNOT = 69, 71
 HEALTHY, ILL, SLOW_NODE = ('n1', 'n2', 'n3', 'n4'), ('n5', 'n6', 'n7', 'n8'), 'n7'
-SIZE, RATE, SLOW_RATE = 64 * MIB, 16, 10  # a client's bytes, and MiB/s: four seconds on a healthy node
+SIZE, RATE, SLOW_RATE = 64 * MIB, 16, 10  # a task's bytes, and MiB/s: four seconds on a healthy node
 DEADLINE_S = 1800.0
 WRAPPER = """#!/bin/sh
 # Nodes share one machine here, so their speed is set.
@@ -73,7 +74,7 @@ class Sweep:
             records=str(folder / 'records'),
             state=str(folder / 'state'),
             sizing=Sizing(SIZE, MIB, 0.0, 0.5, pinned=SIZE),
-            stopping=StoppingRule(0.5, least=3, most=3, extra=0, budget_s=DEADLINE_S),
+            stopping=StoppingRule(0.5, minimum=3, maximum=3, extra=0, budget_s=DEADLINE_S),
         )
         (folder / 'state' / 'sessions' / self.plan.session).mkdir()
         file = write_plan(self.plan)

@@ -3,15 +3,16 @@
 import sys
 
 import pytest
-from seatrial.model.workload import Point
 
 from seatrial.engine.base import Command
 from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
+from seatrial.model.point import Point
 from slurm_lab import WAIT_S, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
+TWO_NODES = Point('access', ('write',), nodes=2, tasks=2, tasks_per_node=1)
 KILLED = """
 import os, signal, time
 if os.environ['SLURM_PROCID'] == '1':
@@ -31,7 +32,7 @@ def slurm(plain_slurm, monkeypatch):
 def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path):
     (tmp_path / 'data').mkdir()
     command = Command('mpi', ((sys.executable, '-c', KILLED),), {}, ())
-    processes = processes_of(command, Launcher('srun'), Point('p', 2, 2, 1, 1, 1, 1), str(tmp_path / 'raw'))
+    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
     ended = carry_out(command, processes, str(tmp_path / 'raw'), str(tmp_path / 'data'), WAIT_S, lambda: False)
     assert ended.outcome.exit_status != 0
     assert 'task 1: Killed' in ended.outcome.stderrs[0]

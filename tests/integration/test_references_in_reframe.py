@@ -12,14 +12,14 @@ import pytest
 CHECKS = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
-class Write(AccessPatternCheck):
-    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
-    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+class Write(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
 """
 TRIAL = """
 version: 1
@@ -30,7 +30,7 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2, python: {python}}}
 trials:
-  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}}
+  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}}
 """
 # The runner, but launches of milliseconds count: what rule T19 says of them is tested by itself.
 PYTHON = """#!{python}
@@ -44,7 +44,7 @@ from seatrial.job.__main__ import main
 
 sys.exit(main(sys.argv[2:]))
 """
-# Two clients move 1 MiB each in 20 and 22 ms by turns: the mean of six launches is 95.5 MiB/s, and its interval about
+# Two tasks move 1 MiB each in 20 and 22 ms by turns: the mean of six launches is 95.5 MiB/s, and its interval about
 # 4.5 wide to each side.
 REFERENCES = {
     'Inside': ('[95.0, -0.3, null, MiB/s]', ''),
@@ -80,7 +80,7 @@ def site(tmp_path_factory, make_stub_fio, repository):
     origins = [f'  {c}: {{nightly: {{origin: baseline, date: 2026-11-20{e}}}}}\n' for c, (_, e) in REFERENCES.items()]
     entries = [
         f'{check}:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
-        f'  nightly: {{local:default: {{scratch: {{default: {{1: {{write@2objects: {parts}}}}}}}}}}}\n'
+        f'  nightly: {{local:default: {{scratch: {{default: {{1: {{write@512KiB: {parts}}}}}}}}}}}\n'
         for check, (parts, _) in REFERENCES.items()
     ]
     (home / 'references.yaml').write_text(f'$seatrial:\n{"".join(origins)}{"".join(entries)}')
@@ -134,7 +134,7 @@ def test_plain_reframe_passes_what_passes_here_and_nothing_else(plain, check):
 @pytest.mark.parametrize('check', [check for check, verdict in VERDICTS.items() if verdict != 'PASS'])
 def test_plain_reframe_fails_in_the_performance_stage_with_the_verdict_in_front(plain, check):
     assert plain[check]['fail_phase'] == 'performance'
-    assert str(plain[check]['fail_info']['exc_value']).startswith(f'{VERDICTS[check]}: write@2objects: ')
+    assert str(plain[check]['fail_info']['exc_value']).startswith(f'{VERDICTS[check]}: write@512KiB: ')
 
 
 @pytest.mark.parametrize('check', POINTS)
@@ -173,9 +173,9 @@ def test_a_session_keeps_the_references_that_it_was_judged_by_and_reframe_has_th
 
 @pytest.mark.parametrize(
     ('old', 'new'),
-    [('{1: ', "{'1': "), ('write@2objects: [999', 'write:2objects: [999'), ('origin: baseline, ', '')],
+    [('{1: ', "{'1': "), ('write@512KiB: [999', 'write:512KiB: [999'), ('origin: baseline, ', '')],
 )
-def test_a_file_that_reframe_would_pass_over_stops_both_before_anything_runs(site, tmp_path, old, new):
+def test_a_file_that_reframe_would_skip_stops_both_before_anything_runs(site, tmp_path, old, new):
     broken = tmp_path / 'site'
     shutil.copytree(site, broken, ignore=shutil.ignore_patterns('state'))
     file = broken / 'references.yaml'

@@ -1,4 +1,4 @@
-"""Scheduled trials in a real Slurm: put into force, started by Slurm itself, told, cancelled, taken out of force."""
+"""Scheduled trials in a real Slurm: enabled, started by Slurm itself, notified, cancelled, disabled."""
 
 import json
 import subprocess

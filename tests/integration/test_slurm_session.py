@@ -17,8 +17,8 @@ import pytest
 
 from seatrial.job.directory.rundir import path_of
 from seatrial.job.sequence.recorder import records_in
+from seatrial.model.metric import UNNAMED
 from seatrial.model.plan import Case
-from seatrial.model.record import UNNAMED
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / 'ci' / 'lab-slurm'
@@ -151,7 +151,7 @@ def test_it_passes_on_one_two_and_four_nodes(session):
     assert sorted(ran) == sorted(('PASS', *each) for each in [*compute, *others])
 
 
-def test_every_node_of_the_allocation_took_part_with_all_its_clients(session):
+def test_every_node_of_the_allocation_took_part_with_all_its_tasks(session):
     for case, records in samples_of(session.folder):
         assert records.start.job, 'the runner knows its Slurm job'
         allowed = {'n1', 'n2', 'n3', 'n4'} if case['partition'] == 'lab:compute' else {'n3', 'n4'}
@@ -162,14 +162,14 @@ def test_every_node_of_the_allocation_took_part_with_all_its_clients(session):
             assert len(set(sample.measurement.hosts)) == case['nodes']
 
 
-def test_the_launcher_of_each_partition_started_its_clients(session):
+def test_the_launcher_of_each_partition_started_its_tasks(session):
     for case, records in samples_of(session.folder):
         if case['nodes'] > 1:
             starters = {line.split()[0] for sample in records.samples for line in sample.command}
             assert starters == {'srun' if case['partition'] == 'lab:compute' else 'mpiexec'}
 
 
-def test_two_clients_on_two_nodes_find_the_promises_of_a_local_disk_kept(session):
+def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):
     (records,) = [records for case, records in samples_of(session.folder) if case['check'] == 'PosixSemantics']
     facts = [sample.measurement.facts for sample in records.samples if sample.stage == 'measured']
     assert facts and all(fact.holds is not False for each in facts for fact in each)

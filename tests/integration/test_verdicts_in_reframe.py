@@ -13,18 +13,19 @@ from pathlib import Path
 import pytest
 
 from seatrial.job.directory import lock
+from seatrial.model.units import MIB
 
 CHECKS = """
 import reframe
 
-from seatrial.check.base import AccessPatternCheck, trial
-from seatrial.model.units import MIB
-from seatrial.model.workload import AccessPattern, Sweep
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
 
 
-class Write(AccessPatternCheck):
-    pattern = AccessPattern(files='multiple', extent='whole', operations=('write',))
-    sweep = Sweep('objects', (2,), bytes_per_client=MIB)
+class Write(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
 """
 CHECK = '\n\n@trial\nclass {name}(Write):\n    """{name}."""\n'
 # ReFrame warns of such a class, leaves it out, and says that all is well.
@@ -47,13 +48,13 @@ partitions:
 trials:
 """
 NOISY = """
-  - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB,
+  - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB,
      budget: 3s}
 """
 ALL = """
-  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_client: 1MiB}
+  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}
 """
-# What the stand-in does in each case; it claims 0.5 s or more, the least that rule T19 believes of fio.
+# What the stand-in does in each case; it claims 0.5 s or more, the minimum that rule T19 takes for valid of fio.
 ORDERS = (
     ('Steady.*measured', {'seconds': 0.5}),
     ('Wrong.*measured', {'seconds': 0.5}),
@@ -73,8 +74,8 @@ VERDICTS = {
 EACH = ''.join(CHECK.format(name=name) for name in VERDICTS)
 ALONE = ('Steady', 'Noisy', 'Broken')
 WORDS = {
-    'Wrong': 'write@2objects: INVALID: E1: fio exited with 0 after an error',
-    'Noisy': 'write@2objects: INCONCLUSIVE: ',  # too few or too uneven: the time budget decides it
+    'Wrong': 'write@512KiB: INVALID: E1: fio exited with 0 after an error',
+    'Noisy': 'write@512KiB: INCONCLUSIVE: ',  # too few or too uneven: the time budget decides it
     'Broken': 'the warmup failed: E1: fio died of signal 11',
     'Killed': 'T15: the job died: it left no end record',
 }
@@ -248,8 +249,8 @@ def test_the_message_of_a_failure_begins_with_the_verdict_and_says_why(plain, ch
 @pytest.mark.parametrize('check', ['Steady', 'Noisy', 'Wrong'])
 def test_measured_values_are_in_reframes_report_whatever_the_verdict(cases, plain, inside, check):
     (found,) = inside[check]['perfvalues'].items()
-    assert (found[0], found[1][4]) == ('local:default:write@2objects', 'MiB/s')
-    assert found[1][0] == cases[check]['metrics'][0]['summary']['mean']
+    assert (found[0], found[1][4]) == ('local:default:write@512KiB', 'MiB/s')
+    assert found[1][0] == cases[check]['metrics'][0]['summary']['mean'] / MIB
     assert plain[check]['perfvalues'].keys() == inside[check]['perfvalues'].keys()
 
 
@@ -260,7 +261,7 @@ def test_plain_reframe_exits_as_after_any_failure(begun):
 def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
     process = reframe_run(make_site(CHECKS + CHECK.format(name='Steady')), profile='nighty')
     output, _ = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 64
     assert "SEATRIAL_PROFILE is 'nighty'; it can be smoke, nightly" in output
 
 

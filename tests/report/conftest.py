@@ -408,7 +408,7 @@ def metadata_on(name, fixed, scatter):
 
 def on_targets(check, number):
     """The plan of a sweep over so many OSTs."""
-    pinned = tuple(Layout(f'ost{target:04d}', osts=(target,)) for target in range(number))
+    pinned = tuple(Layout(f'ost{target:04d}', 'lustre', (f'o{target}',)) for target in range(number))
     plan = plan_of(check)
     points = expand(Sweep('ost'), MFWA, Allocation(1, 2), Site(pinned))
     return plan._replace(axis=AXES['ost'], points=tuple(points))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.model.layout import Component, Layout
+from seatrial.model.layout import Layout
 from seatrial.report.page import page
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -91,11 +91,11 @@ def first_pixel(picture):
 def in_layouts(make):
     """A map of many layouts with long names, metadata in three, and two targets."""
     plain = tuple(
-        Layout(f'{count}-stripes-of-{size}KiB', count, size << 10)
+        Layout(f'{count}-stripes-of-{size}KiB', 'lustre', (f'c{count}', f'S{size}k'))
         for count in (1, 4, -1)
         for size in (64, 1024, 16384)
     )
-    dom = Layout('dom-64KiB', components=(Component(64 << 10, True), Component(stripe_count=1)))
+    dom = Layout('dom-64KiB', 'lustre', ('e64k', 'mdt', 'c1'))
     tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
     small = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)), tasks=8)
     many = make.plan('Map', sweep=Sweep('layout', (Layout(), *plain)))

@@ -1,6 +1,7 @@
 """The curve of a case as places on paper."""
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,7 +11,7 @@ from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, DECIMAL, KIB, MIB
-from seatrial.report.curve import PAPERS, curve, has_curve
+from seatrial.report.curve import PAPERS, curve, has_curve, sheets
 from seatrial.report.figures import units_of
 from seatrial.report.marks import OPEN, STRUCK
 from seatrial.workload.access import data_access
@@ -227,8 +228,26 @@ def test_four_lines_at_one_point_stand_beside_each_other(make):
         (listing(10), ONE, False),
         (metadata_tree(files_per_directory=1), Sweep('tree', (('a', {}), ('b', {'subtrees': 'private'}))), False),
         (metadata_tree(files_per_directory=1), Sweep('tasks', (1, 2)), True),
-        (posix_operations(1, 0), Sweep('tasks', (1, 2)), False),
     ],
 )
-def test_points_have_a_curve_that_are_several_numbers_and_have_few_metrics(make, workload, sweep, answer):
+def test_points_have_a_curve_that_are_several_numbers(make, workload, sweep, answer):
     assert has_curve(make.plan('Check', workload, sweep)) is answer
+
+
+def test_small_numbers_on_the_axis_are_whole(make):
+    plan = make.plan(sweep=Sweep('tasks', (1, 2)))
+    assert [tick.label for tick in drawn(make, plan).x_ticks] == ['1', '2']
+
+
+def test_more_metrics_than_styles_are_shared_out_evenly_between_drawings(make):
+    plan = make.plan('Check', posix_operations(10, 0), Sweep('tasks', (1, 2)))
+    metrics = make.case(plan, make.records(plan, make.call_rates(plan))).result.metrics
+    assert [len(sheet) for sheet in sheets(plan, metrics)] == [16, 14]
+    one = make.plan('Check', posix_operations(10, 0), Sweep('tree', (('shared', {}),)))
+    assert [len(sheet) for sheet in sheets(one, metrics)] == [30]
+
+
+def test_metrics_of_another_dimension_are_drawn_apart(make, plan):
+    metrics = make.case(plan, make.records(plan, make.even_rates(plan))).result.metrics
+    mixed = [replace(each, unit='s') if each.name == 'read' else each for each in metrics]
+    assert [{each.name for each in sheet} for sheet in sheets(plan, mixed)] == [{'write'}, {'read'}]

@@ -19,7 +19,7 @@ from seatrial.workload.tree import metadata_tree
 WIDE, NARROW = Layout('wide', ALL, 4 * MIB), Layout('narrow', 1, MIB)
 GROWS = Layout('pfl', components=(Component(4 * MIB, stripe_count=1), Component(stripe_count=ALL)))
 LAYOUTS = (Layout(), NARROW, WIDE, GROWS)
-WRONG = Finding('P5a', 'invalid', 'asked is not got: stripe count 3 instead of 4')
+WRONG = Finding('P5a', 'invalid', 'not the layout that was asked for: stripe count 3 instead of 4')
 MAP = tuple(Layout(f'c{count}-{size}', count, size * KIB) for count in (1, 4, ALL) for size in (64, 1024))
 
 

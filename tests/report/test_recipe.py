@@ -254,7 +254,7 @@ def test_a_launch_that_begins_with_a_flood_of_directories_is_not_repeated_by_han
 
 def test_a_layout_is_asked_for_before_the_launch(make, tmp_path):
     asked = 'echo "It had the layout c-1.S4M. Give it to $PWD, then press return"; read -r _'
-    wide = Layout('wide', -1, 4 * MIB)
+    wide = Layout('wide', 'lustre', ('c-1', 'S4M'))
     found = lines_of(make, step(make, ('true',)), layout=wide, path=str(tmp_path))
     assert found.index(asked) < found.index('true')
     assert 'The reports are in' in ran('\n'.join(found), tmp_path).stdout

@@ -76,7 +76,7 @@ def test_a_target_that_is_not_there_at_all_is_missed(case, osts, said):
 
 
 def test_of_those_that_the_site_lists_there_may_be_more(case):
-    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=2, listed=('ost',))])
+    (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), osts=2, listed=('OST',))])
     assert state.missing == ''
 
 

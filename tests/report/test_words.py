@@ -125,7 +125,7 @@ def test_what_is_on_disk_is_told_of_every_point_where_it_differs(make):
         (listing(10), Sweep('entries', (10_000,)), '10\u202f000', 'files in the directory: 10\u202f000'),
         (posix_operations(10, 0), Sweep('tree', (('shared', {}),)), 'shared', 'shared'),
         (MFWA, Sweep('layout', (Layout(),)), 'default', 'default'),
-        (MFWA, Sweep('layout', (Layout('wide', -1, 4 * MIB),)), 'wide', 'wide (c-1.S4M)'),
+        (MFWA, Sweep('layout', (Layout('wide', 'lustre', ('c-1', 'S4M')),)), 'wide', 'wide (c-1.S4M)'),
     ],
 )
 def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value, said):

@@ -127,12 +127,12 @@ def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile
     row = next(line for line in DOCS.splitlines() if line.startswith(f'| `{profile}` '))
     least, budget = row.split('|')[4], row.split('|')[6].replace(' ', '')
     assert parse_duration(budget) == PROFILES[profile].budget_s
-    assert least.strip().startswith(f'{PROFILES[profile].min_s:g} s')
+    assert least.strip().startswith(f'{PROFILES[profile].effort.min_s:g} s')
 
 
 @pytest.mark.parametrize('profile', list(PROFILES))
 def test_the_example_has_cases_in_every_profile(profile: str) -> None:
-    assert load(EXAMPLE).cases('MultipleFilesObjects', 'access', profile)
+    assert load(EXAMPLE).cases('MultipleFilesTransferSizes', 'access', profile)
 
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly'])

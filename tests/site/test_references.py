@@ -1,7 +1,8 @@
-"""references.yaml: whatever ReFrame would pass over is refused, with its place and its mend."""
+"""references.yaml: whatever ReFrame would skip is refused, with its place and its remedy."""
 
 import copy
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.references import CONTRACT
+from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.plan import Case
+from seatrial.model.units import MIB, UNITS
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.references import (
     INDEX,
@@ -33,17 +36,18 @@ SharedFile:
     lab:io:
       scratch:
         default:
-          1: {read@2objects: [100.0, -0.1, null, MiB/s], write@2objects: [80, -0.1, 0.2, MiB/s]}
+          1: {read@1MiB: [100.0, -0.1, null, MiB/s], write@1MiB: [80, -0.1, 0.2, MiB/s]}
           16:
-            read@2objects: [1000.0, -0.2, 0.2, MiB/s]
+            read@1MiB: [1000.0, -0.2, 0.2, MiB/s]
   acceptance:
     lab:io:
       scratch:
         wide:
           16:
-            read@2objects: [2000.0, -0.05, null, MiB/s]
+            read@1MiB: [2000.0, -0.05, null, MiB/s]
 """
-METRICS = [f'{operation}@{count}objects' for operation in ('write', 'read') for count in (2, 64)]
+METRICS = [f'{phase}@{size}' for phase in ('write', 'read') for size in ('1MiB', '32MiB')]
+CASE = ('lab:io', 'scratch', 'default', 1)
 MEASURED = {
     'SharedFile': [
         Measured(profile, 'lab:io', 'scratch', layout, nodes, metric)
@@ -52,8 +56,12 @@ MEASURED = {
         for nodes in (1, 16)
         for metric in METRICS
     ],
-    'FilePerClient': [Measured('nightly', 'lab:io', 'scratch', 'default', 1, 'read@2objects')],
-    'FileMetadata': [Measured('nightly', 'lab:io', 'scratch', 'default', 1, 'file_create@shared', 'ops/s')],
+    'FilePerTask': [Measured('nightly', *CASE, 'read@1MiB')],
+    'FileMetadata': [
+        Measured('nightly', *CASE, 'file_create@shared', 'op/s'),
+        Measured('nightly', *CASE, 'p99@4KiB', 's', LOWER),
+        Measured('nightly', *CASE, 'holding@two', ''),
+    ],
     'Unused': [],
 }
 PLACE = 'references.yaml: SharedFile.nightly.lab:io.scratch.default'
@@ -89,7 +97,18 @@ def test_the_file_gives_every_reference_with_its_case_and_origin(read):
     found = read(FILE)
     assert len(found) == 4
     assert found[0] == Reference(
-        'nightly', case, 'read@2objects', 100.0, -0.1, None, 'MiB/s', 'baseline', '2026-11-20', 'ior'
+        profile='nightly',
+        case=case,
+        metric='read@1MiB',
+        value=100.0,
+        low=-0.1,
+        high=None,
+        unit='MiB/s',
+        base=100.0 * MIB,
+        better=HIGHER,
+        origin='baseline',
+        date='2026-11-20',
+        engine='ior',
     )
     assert found[3].case == Case('SharedFile', 'lab:io', 'scratch', 'wide', 16)
     assert (found[3].origin, found[3].date, found[3].engine) == ('contract', '2026-06-30', '')
@@ -122,9 +141,9 @@ def test_the_words_are_those_of_the_verdict():
         ('scratch:', 'home:', "'home' is no file system that is judged here; write scratch"),
         ('default:', 'wdie:', "'wdie' is no layout that is judged here; did you mean 'wide'?"),
         ('          1:', '          2:', '2 is no node count that is judged here; write one of 1, 16'),
-        ('read@2objects', 'read@4objects', "'read@4objects' is no metric that is judged here; did you mean"),
-        ('read@2objects', 'read:2objects', "'read:2objects' is no metric that is judged here; did you mean"),
-        ('read@2objects', "'.*'", "'.*' is no metric that is judged here; write one of write@2objects"),
+        ('read@1MiB', 'read@2MiB', "'read@2MiB' is no metric that is judged here; did you mean"),
+        ('read@1MiB', 'read:1MiB', "'read:1MiB' is no metric that is judged here; did you mean"),
+        ('read@1MiB', "'.*'", "'.*' is no metric that is judged here; write one of write@1MiB"),
         ('scratch:', "'.*':", "'.*' is no file system that is judged here; write scratch"),
         ('          1:', "          '1':", "'1' is text, which ReFrame does not find; write 1, 16"),
         ('          1:', '          01:', "line 12: '01' is no name and no whole number to ReFrame; put"),
@@ -154,9 +173,13 @@ def test_the_words_are_those_of_the_verdict():
         ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is no highest fraction; write 0.1 for 10 % more, or null'),
         ('-0.1, null,', 'null, null,', 'nothing can fail it: write -0.1'),
         ('-0.1, null,', 'null, 0.1,', 'nothing can be too slow; write -0.1 for at most 10 % less'),
-        ('engine: ior}', 'clients: 0}', "0 is no number of clients; write how many the largest point has: 64"),
+        ('engine: ior}', 'tasks: 0}', "0 is no number of tasks; write how many the largest point has: 64"),
+        ('engine: ior}', 'clients: 8}', "there is no such key; write one of origin, date, engine, tasks"),
         ('-0.1, null,', '0, 0.0,', 'nothing can meet it: write -0.1'),
-        ('MiB/s', 'MB/s', "'MB/s' is not the unit of the metric; write MiB/s"),
+        ('MiB/s', 'MBs', "'MBs' is not a unit of the metric; write MiB/s, GB/s or another one"),
+        ('MiB/s', 'op/s', "'op/s' is not a unit of the metric; write MiB/s, GB/s or another one"),
+        ('MiB/s', '4', '4 is not a unit of the metric; write MiB/s, GB/s or another one'),
+        ('100.0,', '1.0e+308,', "'1e+308 MiB/s' is no finite number; write a smaller one"),
         ('null, MiB/s]', 'null]', '3 parts where 4 are expected; write [1000.0, -0.1, null, MiB/s]'),
         ('MiB/s]', 'MiB/s, median]', '5 parts where 4 are expected'),
         ('[100.0, -0.1, null, MiB/s]', '100.0', "'100.0' where 4 are expected"),
@@ -178,7 +201,7 @@ def test_the_words_are_those_of_the_verdict():
         # the file
         ('$seatrial:', 'seatrial:', "'seatrial' is the class name of no check"),
         ('\nSharedFile:', '\nSharedFile:\n  nightly: {}\nSharedFile:', 'SharedFile: stands twice, in lines 6 and 8'),
-        ('write@2objects:', 'read@2objects:', 'read@2objects: stands twice, in lines 12 and 12; keep one'),
+        ('write@1MiB:', 'read@1MiB:', 'read@1MiB: stands twice, in lines 12 and 12; keep one'),
         ('  acceptance:\n    lab', '  <<: *x\n  acceptance:\n    lab', 'found undefined alias'),
         ('lab:io:', '? [lab]\n    :', 'a key that is a list or a mapping'),
         ('100.0,', '!!float 1,', "the tag '!!float' in line 12 has no meaning here; take it out"),
@@ -186,46 +209,88 @@ def test_the_words_are_those_of_the_verdict():
         ('[profile,', '[<<,', "'<<' has a meaning of its own in YAML; put it in quotes"),
     ],
 )  # fmt: skip
-def test_what_reframe_would_pass_over_is_refused(problems_of, old, new, problem):
+def test_what_reframe_would_skip_is_refused(problems_of, old, new, problem):
     found = problems_of(old, new)
     assert any(problem in each for each in found), found
     assert all(each.startswith('references.yaml: ') and each.isprintable() for each in found)
 
 
-METADATA = """
+OTHERS = """
 $seatrial:
   FileMetadata:
-    nightly: {origin: contract, date: 2026-11-20, engine: mdtest}
+    nightly: {{origin: contract, date: 2026-11-20, engine: mdtest}}
 FileMetadata:
   $index: [profile, $partition, file_system, layout, num_nodes]
-  nightly: {lab:io: {scratch: {default: {1: {file_create@shared: [40000.0, -0.1, null, ops/s]}}}}}
+  nightly: {{lab:io: {{scratch: {{default: {{1: {{{metric}: [{parts}]}}}}}}}}}}
 """
 
 
-def test_a_reference_of_metadata_has_its_own_unit_and_engine(read):
-    (found,) = read(METADATA)
-    assert (found.metric, found.value, found.unit, found.engine) == (
-        'file_create@shared',
-        40000.0,
-        'ops/s',
-        'mdtest',
+@pytest.mark.parametrize(
+    ('metric', 'written', 'base'),
+    [
+        ('file_create@shared', '40000.0, -0.1, null, ops/s', 40_000.0),
+        ('file_create@shared', '40.3, -0.1, 0.1, kIOPS', 40_300.0),
+        ('p99@4KiB', '2.0, null, 0.5, ms', 0.002),
+        ('p99@4KiB', '2.0, -0.5, 0.5, us', 2e-6),
+        ('holding@two', "8, -0.1, null, ''", 8.0),
+    ],
+)
+def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, written, base):
+    (found,) = read(OTHERS.format(metric=metric, parts=written))
+    assert (found.metric, found.base, found.engine) == (metric, base, 'mdtest')
+
+
+@given(st.integers(1, 10**7), st.sampled_from(sorted(unit for unit, (base, _) in UNITS.items() if base == 'B/s')))
+def test_a_reference_in_any_unit_is_in_its_base_unit_to_the_digit(tmp_path_factory, hundredths, unit):
+    file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
+    text = f'{hundredths // 100}.{hundredths % 100:02d}'
+    file.write_text(FILE.replace('[100.0, -0.1, null, MiB/s]', f'[{text}, -0.1, null, {unit}]'))
+    found = load_references(file, MEASURED)[0]
+    assert (found.unit, found.base) == (unit, float(Fraction(text) * UNITS[unit][1]))
+
+
+@pytest.mark.parametrize(
+    ('metric', 'unit', 'right'),
+    [
+        ('file_create@shared', 'MiB/s', 'op/s or kop/s'),
+        ('file_create@shared', 's', 'op/s or kop/s'),
+        ('p99@4KiB', 'IOPS', 's, ms or us'),
+        ('p99@4KiB', 'B/s', 's, ms or us'),
+        ('holding@two', 'op/s', "''"),
+    ],
+)
+def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric, unit, right):
+    with pytest.raises(SiteError) as caught:
+        read(OTHERS.format(metric=metric, parts=f'1.0, -0.1, 0.1, {unit}'))
+    assert caught.value.problems == (
+        f"references.yaml: FileMetadata.nightly.lab:io.scratch.default.1.{metric}[3]: '{unit}' is not a unit of the "
+        f'metric; write {right}',
     )
 
 
-@pytest.mark.parametrize('unit', ['MiB/s', 'IOPS', 'op/s'])
-def test_a_reference_of_metadata_in_another_unit_is_refused_with_the_right_one(read, unit):
-    with pytest.raises(SiteError, match=rf"\[3\]: '{unit}' is not the unit of the metric; write ops/s"):
-        read(METADATA.replace('ops/s', unit))
+@pytest.mark.parametrize(
+    ('bounds', 'said'),
+    [
+        ('-0.1, null', '[2]: nothing can be too long; write 0.1 for at most 10 % more'),
+        ('null, null', ': nothing can fail it: write 0.1 for at most 10 % more'),
+        ('0, 0', ': nothing can meet it: write 0.1 for at most 10 % more'),
+        ('null, -0.1', '[2]: -0.1 is no highest fraction; write 0.1 for 10 % more, or null'),
+    ],
+)
+def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, said):
+    with pytest.raises(SiteError) as caught:
+        read(OTHERS.format(metric='p99@4KiB', parts=f'2.0, {bounds}, ms'))
+    assert caught.value.problems[0].endswith(f'p99@4KiB{said}')
 
 
 def test_a_problem_has_the_keys_of_its_place(problems_of):
     assert problems_of('100.0, -0.1', '100.0, 0.1') == (
-        f'{PLACE}.1.read@2objects[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less',
+        f'{PLACE}.1.read@1MiB[1]: 0.1 is no lowest fraction; write -0.1 for 10 % less',
     )
 
 
 def test_all_problems_are_said_at_once(problems_of):
-    found = problems_of('[100.0, -0.1, null, MiB/s], write@2objects: [80', '[0, 1, null, MB/s], write@2objects: [-80')
+    found = problems_of('[100.0, -0.1, null, MiB/s], write@1MiB: [80', '[0, 1, null, MBs], write@1MiB: [-80')
     assert len(found) == 4
 
 
@@ -254,7 +319,7 @@ def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
     assert any("'nightly' is no profile that is judged here; there is none to choose from" in each for each in found)
 
 
-def test_checks_that_are_not_loaded_are_passed_over_where_not_all_are(read):
+def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):
     text = FILE.replace('SharedFile', 'Elsewhere')
     assert read(text, complete=False) == []
     with pytest.raises(SiteError, match='class name of no check'):
@@ -275,7 +340,7 @@ DOCS = Path(__file__).parents[2] / 'docs' / 'references.md'
 DOCUMENT = yaml.safe_load(FILE)
 ODD = (
     None, True, 0, 1, -1, 16, 1.0, float('inf'), float('nan'), '', '1', '$index', '$seatrial', 'SharedFile',
-    'nightly', 'lab:io', 'scratch', 'default', 'read@2objects', 'read:2objects', '.*', '*', [], {},
+    'nightly', 'lab:io', 'scratch', 'default', 'read@1MiB', 'read:1MiB', '.*', '*', [], {},
     [100.0, -0.1, None, 'MiB/s'], {'origin': 'contract', 'date': '2026-11-20'}, list(INDEX), '\x07', '\u2028', 'é',
 )  # fmt: skip
 

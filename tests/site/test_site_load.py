@@ -203,16 +203,32 @@ ONE_PROBLEM = [
     ),
     (
         '    nodes:',
-        '    files_per_client: 0\n    nodes:',
-        'trials[0].files_per_client: 0 is not a number of files; write a whole number from 1',
+        '    files_per_task: 0\n    nodes:',
+        'trials[0].files_per_task: 0 is not a number of files; write a whole number from 1',
     ),
-    ('    nodes:', '    files_per_client: 1GiB\n    nodes:', "files_per_client: '1GiB' is not a number of files"),
+    ('    nodes:', '    files_per_task: 1GiB\n    nodes:', "files_per_task: '1GiB' is not a number of files"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
     (
         '    nodes:',
-        '    max_clients: 1\n    nodes:',
-        'max_clients: 1 clients are fewer than the 2 nodes; write at least 2',
+        '    max_tasks: 1\n    nodes:',
+        'max_tasks: 1 tasks are fewer than the 2 nodes; write at least 2',
     ),
+    ('    nodes:', '    bytes_per_task: 0\n    nodes:', 'trials[0].bytes_per_task: 0 is not a size; write a number'),
+    ('    nodes:', '    transfer_size: 1MB\n    nodes:', "trials[0].transfer_size: '1MB' is not a size"),
+    ('    nodes:', '    direct: yes\n    nodes:', "trials[0].direct: 'yes' is neither true nor false"),
+    (
+        '    nodes:',
+        '    interface: mpio\n    nodes:',
+        "trials[0].interface: 'mpio' is not an interface; did you mean 'mpiio'?",
+    ),
+    ('    nodes:', '    tasks_per_node: 0\n    nodes:', 'trials[0].tasks_per_node: 0 is not a number of tasks'),
+    (
+        '    nodes:',
+        '    tasks_per_node: 5\n    nodes:',
+        "trials[0].tasks_per_node: 5 are more than 'lab:io' has; write at most 4",
+    ),
+    ('state:', 'units: metric\nstate:', "units: 'metric' is not a system of units; write one of binary, decimal"),
+    ('    nodes:', '    bytes_per_client: 1MiB\n    nodes:', "there is no such key; did you mean 'bytes_per_task'?"),
     ('partitions: [lab:io]', 'partitions: [lab:login]', "the launcher of 'lab:login' is local and reaches one node"),
 ]
 
@@ -220,7 +236,7 @@ ONE_PROBLEM = [
 @pytest.mark.parametrize(
     ('old', 'new', 'said'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
 )
-def test_a_wrong_value_is_named_with_its_file_key_and_mend(
+def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
     problems_with: Problems, old: str, new: str, said: str
 ) -> None:
     assert any(line.startswith('trial.yaml: ') and said in line for line in problems_with(old, new))
@@ -235,7 +251,7 @@ def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
 
 
 def test_contradictions_are_all_said_at_once(problems_with: Problems) -> None:
-    assert len(problems_with('[scratch]\n    nodes: [1, 2]', '[scrach]\n    nodes: [3]\n    max_clients: 2')) == 2
+    assert len(problems_with('[scratch]\n    nodes: [1, 2]', '[scrach]\n    nodes: [3]\n    max_tasks: 2')) == 2
 
 
 def test_of_another_version_nothing_else_is_said(problems_with: Problems) -> None:

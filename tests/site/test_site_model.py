@@ -2,15 +2,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from seatrial.model.workload import Geometry
 
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
+from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
 from seatrial.site.model import Overrides, Site, lies_in, parse_duration
+from seatrial.workload.access import data_access
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.tree import metadata_tree
 
 Build = Callable[..., Site]
 
@@ -20,12 +25,14 @@ TWO_TRIALS = """  - checks: [SharedFile]
     layouts: [default, wide]
     nodes: [1]
     profiles: [nightly]
-    bytes_per_client: 8GiB
-    files_per_client: 500
+    bytes_per_task: 8GiB
+    files_per_task: 500
     budget: 20min
-    max_clients: 3
+    max_tasks: 3
+    direct: false
   - checks: [access]
 """
+FIXED = Overrides(bytes_per_task=8 * GIB, files_per_task=500, direct=False, max_tasks=3, budget_s=1200.0)
 
 
 def a_case(**changes: object) -> Case:
@@ -67,21 +74,23 @@ def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_
 
 def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
     site = site_with('  - checks: [access]\n', TWO_TRIALS)
-    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 1200.0, 3, (), 500)
+    assert site.overrides(a_case(), 'access', 'nightly') == FIXED
     more = TWO_TRIALS.replace('    budget: 20min\n', '') + '    budget: 10min\n'
     site = site_with('  - checks: [access]\n', more)
-    assert site.overrides(a_case(), 'access', 'nightly') == Overrides(8 * GIB, 600.0, 3, (), 500)
+    assert site.overrides(a_case(), 'access', 'nightly') == FIXED._replace(budget_s=600.0)
 
 
 def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
-    first = TWO_TRIALS.replace('    max_clients: 3\n', '    max_clients: 3\n    enforce: [X1]\n')
+    first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [X1]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
     assert site.overrides(a_case(), 'access', 'nightly').enforce == ('X1', 'X2')
     assert site.overrides(a_case(nodes=2), 'access', 'nightly').enforce == ('X2', 'X1')
     assert site.overrides(a_case(partition='lab:login', layout='wide'), 'access', 'nightly').enforce == ('X1',)
 
 
-@pytest.mark.parametrize(('key', 'value'), [('budget', '10min'), ('max_clients', '4'), ('bytes_per_client', '4GiB')])
+@pytest.mark.parametrize(
+    ('key', 'value'), [('budget', '10min'), ('max_tasks', '4'), ('bytes_per_task', '4GiB'), ('direct', 'true')]
+)
 def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, key: str, value: str) -> None:
     site = site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {key}: {value}\n')
     with pytest.raises(SiteError) as caught:
@@ -122,12 +131,54 @@ def test_a_trial_fixes_nothing_under_a_profile_that_it_has_no_part_in(site_with:
 
 
 def test_a_case_is_as_large_as_its_partition_allows(site_with: Build) -> None:
-    assert site_with().geometry(a_case(nodes=2)) == Geometry(2, 4)
+    assert site_with().allocation(a_case(nodes=2)) == Allocation(2, 4)
 
 
-@pytest.mark.parametrize(('max_clients', 'tasks_per_node'), [(None, 4), (100, 4), (7, 3), (2, 1)])
-def test_the_clients_of_a_case_are_capped(site_with: Build, max_clients: int | None, tasks_per_node: int) -> None:
-    assert site_with().geometry(a_case(nodes=2), max_clients) == Geometry(2, tasks_per_node)
+@pytest.mark.parametrize(
+    ('wanted', 'tasks_per_node'),
+    [
+        (Overrides(), 4),
+        (Overrides(max_tasks=100), 4),
+        (Overrides(max_tasks=7), 3),
+        (Overrides(max_tasks=2), 1),
+        (Overrides(tasks_per_node=3), 3),
+        (Overrides(tasks_per_node=3, max_tasks=4), 2),
+    ],
+)
+def test_the_tasks_of_a_case_are_as_its_trial_wants(site_with: Build, wanted: Overrides, tasks_per_node: int) -> None:
+    assert site_with().allocation(a_case(nodes=2), wanted) == Allocation(2, tasks_per_node)
+
+
+def test_what_a_trial_fixes_of_data_is_applied_to_data_alone() -> None:
+    wanted = Overrides(bytes_per_task=MIB, transfer_size=KIB, direct=False, max_tasks=3)
+    assert wanted.applied(data_access('multiple')) == {'transfer_size': KIB, 'direct': False}
+    for template in (metadata_tree(), listing(1), posix_operations(1, 0), posix_semantics()):
+        assert wanted.applied(template) == {}
+    assert Overrides().applied(data_access('multiple')) == {}
+
+
+def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata() -> None:
+    wanted = Overrides(bytes_per_task=MIB, files_per_task=50)
+    assert (wanted.share(data_access('multiple')), wanted.share(metadata_tree())) == (MIB, 50)
+    assert Overrides(bytes_per_task=MIB).share(metadata_tree()) is None
+    assert Overrides(files_per_task=50).share(data_access('multiple')) is None
+
+
+def test_all_that_a_trial_can_fix_reaches_its_cases(site_with: Build) -> None:
+    keys = """transfer_size: 64KiB
+    direct: true
+    interface: posix
+    tasks_per_node: 2
+    nodes:"""
+    overrides = site_with('    nodes:', f'    {keys}').overrides(a_case(), 'access', 'smoke')
+    assert overrides == Overrides(transfer_size=64 * KIB, direct=True, interface='posix', tasks_per_node=2)
+
+
+@pytest.mark.parametrize(('line', 'units'), [('', 'binary'), ('units: decimal\n', 'decimal')])
+def test_figures_are_shown_in_binary_units_unless_the_site_says_otherwise(
+    site_with: Build, line: str, units: str
+) -> None:
+    assert site_with('state:', f'{line}state:').units == units
 
 
 def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
@@ -168,9 +219,9 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
 def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> None:
     site = site_with('limits:', 'osts: [7, 0, 3]\n    mdts: 2\n    limits:')
     entry, target = site.file_system('scratch'), site.target('scratch', 'default')
-    assert (entry.numbers('ost'), entry.numbers('mdt')) == ((0, 3, 7), (0, 1))
-    assert (target.osts, target.mdts, target.listed) == (3, 2, ('ost',))
-    assert site_with().file_system('scratch').numbers('ost') is None
+    assert (entry.numbers('OST'), entry.numbers('MDT')) == ((0, 3, 7), (0, 1))
+    assert (target.osts, target.mdts, target.listed) == (3, 2, ('OST',))
+    assert site_with().file_system('scratch').numbers('OST') is None
 
 
 def test_the_default_layout_is_always_there(site_with: Build) -> None:

@@ -59,7 +59,7 @@ def check_outcome(folder: Path, raw: bytes) -> None:
             assert site.target(case.file_system, case.layout).path.startswith('/')
             assert site.launcher(case.partition).kind
             overrides = site.overrides(case, 'access', profile)
-            assert site.geometry(case, overrides.max_clients).tasks_per_node >= 1
+            assert site.allocation(case, overrides).tasks_per_node >= 1
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -135,4 +135,4 @@ def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder: 
 
 def test_the_unchanged_example_gives_cases(example: Path) -> None:
     (example / 'trial.yaml').write_text(TEXT)
-    assert load(example).cases('MultipleFilesObjects', 'access', 'acceptance')
+    assert load(example).cases('MultipleFilesTransferSizes', 'access', 'acceptance')

@@ -21,7 +21,7 @@ def reframe_version() -> str:
 def commit_of(package: Path = PACKAGE) -> str:
     """The commit of the checkout that has this package as its src/seatrial, with '+changes' where files differ.
 
-    Empty for an installed package, also one that happens to lie in somebody's repository, and where git cannot tell.
+    Empty for an installed package, also one that happens to lie in somebody's repository, and where git does not say.
     """
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':

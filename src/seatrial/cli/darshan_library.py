@@ -1,4 +1,4 @@
-"""What `seatrial doctor` says of the Darshan library of a partition: what it is, and whether it would be a witness.
+"""What `seatrial doctor` says of the Darshan library of a partition: what it is, and whether it would leave a log.
 
 It is started under an engine just as in a trial, for a library loads into one program and not into another.
 """
@@ -31,7 +31,7 @@ _MISSING = re.compile(r'shared libraries: (\S+): cannot open shared object file|
 
 
 class Program(NamedTuple):
-    """An engine that would be witnessed. version_argv: makes it say its version, and touches no file."""
+    """An engine that would run under Darshan. version_argv: makes it say its version, and touches no file."""
 
     engine: str
     path: str
@@ -40,17 +40,17 @@ class Program(NamedTuple):
 
 
 class _Fault(NamedTuple):
-    """Why engines could not be witnessed, and the mend: a sentence that their names stand in."""
+    """Why engines could not run under Darshan, and the remedy: a sentence that their names stand in."""
 
     before: str
     after: str
 
 
 def told(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
-    """Version, path, build and MPI of the library as it is on this host, and why it would not be a witness there.
+    """Version, path, build and MPI of the library as it is on this host, and why it would leave no log there.
 
     The version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
-    true of; there is none where all of them can be witnessed.
+    true of; there is none where all of them leave a log.
     """
     fault = _file_fault(library)
     if fault:
@@ -70,16 +70,16 @@ def told(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
 
 
 def _file_fault(library: str) -> str:
-    """Why a file cannot be what is loaded here, and the mend; empty where it can."""
-    mend = 'correct darshan of the partition in trial.yaml'
+    """Why a file cannot be what is loaded here, and the remedy; empty where it can."""
+    remedy = 'correct darshan of the partition in trial.yaml'
     try:
         own, other = _header(library), _header(sys.executable)
     except FileNotFoundError:
-        return f'it is not there; install Darshan there, or {mend}'
+        return f'it is not there; install Darshan there, or {remedy}'
     except OSError as error:
-        return f'it cannot be read: {error.strerror}; {mend}'
+        return f'it cannot be read: {error.strerror}; {remedy}'
     if not own.startswith(_MAGIC) or own[_TYPE] not in _SHARED:
-        return f'it is no shared library; {mend}: it is to name libdarshan.so'
+        return f'it is no shared library; {remedy}: it is to name libdarshan.so'
     if (own[_IDENTITY], own[_MACHINE]) != (other[_IDENTITY], other[_MACHINE]):
         return f'it is built for another architecture than this host has, {platform.machine()}; build one for it'
     return ''
@@ -108,7 +108,7 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
 
 
 def _mpi_fault(library: str, program: Program) -> _Fault | None:
-    """Why a program of MPI could not be witnessed. It is not begun: on some systems only a launcher can do that."""
+    """Why a program of MPI would leave no log. It is not begun: on some systems only a launcher can do that."""
     # ld.so(8): what it would load is told.
     fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
     if fault:

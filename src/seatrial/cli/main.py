@@ -44,7 +44,7 @@ for command in (run, list_, report, history, doctor, clean, schedule, status, de
 
 
 def entry() -> None:
-    """Run the command line; every error that a person can mend is one or two lines and exit code 64."""
+    """Run the command line; every error that a person can correct is one or two lines and exit code 64."""
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]
     try:

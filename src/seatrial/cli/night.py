@@ -20,7 +20,7 @@ from seatrial.scheduler.successors import Successors, superseded
 from seatrial.site.model import Site
 
 STOP_S = 480.0
-"""How long a session that was told to end may take: less than what is left of the job then, for people to be told."""
+"""How long a session may take to end once asked to: less than what is left of the job, for the notification."""
 
 POLL_S = 0.2
 _WITHIN_A_JOB = ('SLURM_CONF', 'SLURM_JOB_ID')
@@ -37,7 +37,7 @@ def night(
 ) -> int:
     """Run a session as a process of its own, and tell. Returns its exit code, or that of INCOMPLETE.
 
-    due: the argument of a job of the script; deadline_s: seconds after which the session is told to end
+    due: the argument of a job of the script; deadline_s: seconds after which the session is asked to end
     """
     screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
     for said in (*successors.done, *successors.faults):

@@ -41,7 +41,7 @@ def tell(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] =
         screen.print(found.subject, soft_wrap=True)
         fault = _send(site.trial_file.notify, found, facts(watch, found))
         if fault:
-            screen.print(f'nobody was told: {fault}', soft_wrap=True)
+            screen.print(f'no notification was sent: {fault}', soft_wrap=True)
     _remember(screen, site, watch, told, bool(faults), fault)
 
 
@@ -54,7 +54,7 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
 
 
 def news_lock(site: Site, profile: str) -> Path:
-    """Who tells people is alone with it, from looking how it stands until what was told is written down."""
+    """Who notifies people is alone with it, from looking how it stands until what was sent is written down."""
     return file_of(series_of(site, profile), '.told.lock')
 
 
@@ -97,7 +97,7 @@ def _kept(site: Site, profile: str) -> dict[str, str]:
 
 
 def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
-    """Run the site's command; why nobody was told, or None.
+    """Run the site's command; why no notification went out, or None.
 
     Text and output go through files: a grandchild that keeps a pipe open would keep this process waiting.
     """
@@ -133,7 +133,7 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
 
 
 def _remember(screen: Console, site: Site, watch: TrialWatch, told: Notified, died: bool, fault: str | None) -> None:
-    """Keep what people know now. A run that died is told once, and not again as missed."""
+    """Keep what people know now. A run that died is one notification, and not another as missed."""
     known, missed = told
     if fault is None:
         known = watch.last.session if watch.last else known
@@ -143,4 +143,4 @@ def _remember(screen: Console, site: Site, watch: TrialWatch, told: Notified, di
     try:
         put(file_of(series_of(site, watch.profile), '.told.json'), json.dumps(data) + '\n')
     except OSError as error:
-        screen.print(f'people may be told the same again: {error.filename}: {error.strerror}', soft_wrap=True)
+        screen.print(f'the same notification may be sent again: {error.filename}: {error.strerror}', soft_wrap=True)

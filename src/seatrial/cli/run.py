@@ -39,6 +39,7 @@ from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import TRIAL_FILE
+from seatrial.workload.words import counted
 
 POLL_S = 0.5
 
@@ -59,7 +60,7 @@ def run(
     screen = console()
     with stop_requests(screen, _patience(session)) as requested:
         heartbeats = _begun(session, plans)
-        screen.print(f'Session {session.id}: {len(plans)} cases of {session.site.name}, profile {profile}')
+        screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
         try:
@@ -137,7 +138,10 @@ def _reframe(
     it does for whatever ends this function: ReFrame never outlives it.
     """
     environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
-    with (session.folder / OUTPUT).open('wb') as output, Progress(screen, plans, criteria) as progress:
+    with (
+        (session.folder / OUTPUT).open('wb') as output,
+        Progress(screen, plans, criteria, session.site.units) as progress,
+    ):
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started

@@ -24,14 +24,14 @@ from seatrial.site.profile import PROFILES
 
 
 @click.command()
-@click.option('--install', 'mode', flag_value='install', help='Put it into force; what is in force already is left.')
-@click.option('--remove', 'mode', flag_value='remove', help='Take it out of force; a session that runs goes on.')
-@click.option('--now', 'mode', flag_value='now', help='Do what the job does, now: run, export, and tell people.')
+@click.option('--install', 'mode', flag_value='install', help='Enable it; what is enabled already is left.')
+@click.option('--remove', 'mode', flag_value='remove', help='Disable it; a session that runs goes on.')
+@click.option('--now', 'mode', flag_value='now', help='Do what the job does, now: run, export, and notify.')
 @click.option('--at', metavar='HH:MM', help="Time of day, where it is not trial.yaml's.")
 @click.option('--as', 'form', type=click.Choice(FORMS), help='Without it scrontab if this Slurm has it, else sbatch.')
 @click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
 @click.option('--series', type=click.Path(path_type=Path), hidden=True, help='Of a job of the script: its files.')
-@click.option('--deadline', hidden=True, help='With --now: after this duration the session is told to end.')
+@click.option('--deadline', hidden=True, help='With --now: after this duration the session is asked to end.')
 @click.option(
     '--profile',
     type=click.Choice(list(PROFILES)),
@@ -52,7 +52,7 @@ def schedule(
     series: Path | None,
     deadline: str | None,
 ) -> int:
-    """Print what makes Slurm run a profile at a time of day, or put it into force.
+    """Print what makes Slurm run a profile at a time of day, or enable that.
 
     It is a scrontab entry, or where Slurm has no scrontab a batch script that keeps itself in the queue.
     """

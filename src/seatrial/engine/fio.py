@@ -10,7 +10,7 @@ them as the user of the job.
 What is known then: when each process began and ended, on one clock, from process accounting; and how long its job
 ran, from its report. Before a job starts, fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms
 whether it has ended (run_threads in fio's backend.c; 3.33 was seen doing so with strace). Both take 0.2 to 0.3 s of a
-process's life, on a busy node 0.5 s, and where in it the job lay is not told: 3.36 and later say when a job started,
+process's life, on a busy node 0.5 s, and where in it the job lay is unknown: 3.36 and later say when a job started,
 but by their node's own wall clock. So a task's window is taken to begin with its process. A start-up that is alike
 on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
 """

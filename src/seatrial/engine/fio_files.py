@@ -132,7 +132,7 @@ class FioFiles(FioProcess):
         other; T12 a job has no runtime.
 
         The figure: fio's iops of every job in the order of ranks; they must not be added up, each being over its own
-        runtime. The seconds: from the first job's start, as far as it is told, to the last one's end. The
+        runtime. The seconds: from the first job's start, as far as it is reported, to the last one's end. The
         percentiles: of all jobs' operations together, to the 0.8 % of fio's bins; for `stat` and `remove`.
         """
         ((_, text),) = command.inputs.items()

@@ -391,7 +391,7 @@ def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """The lines in which IOR says that something is wrong. Two of its warnings are harmless: that a file is there
-    already, which it removes before the clock starts, and that it cannot tell the file system's size."""
+    already, which it removes before the clock starts, and that it does not know the file system's size."""
     found = []
     for match in _COMPLAINT.finditer(stdout):
         line = match.group(0).strip()
@@ -446,11 +446,11 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
     if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
         return (
-            f'IOR cannot be told to write to {raw}: neither that path nor {program} may have a quote or a backslash, '
+            f'IOR cannot write to {raw}: neither that path nor {program} may have a quote or a backslash, '
             'and the path no comma, # or white space; choose another directory for the records'
         )
     if len(raw) > 1000:
-        return f'IOR cannot be told to write to {raw}: it cuts paths of more than 1000 characters'
+        return f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters'
     return None
 
 

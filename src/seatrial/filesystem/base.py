@@ -57,7 +57,7 @@ class Cold(NamedTuple):
 
 
 class Meter(NamedTuple):
-    """This node's counters of its traffic with a file system: found once, looked at often, cleared never.
+    """This node's counters of its traffic with a file system: found once, read often, cleared never.
 
     what:    whose traffic they count, in words, for a caption; empty where nothing can be counted
     why_not: why not, as a sentence; empty where it can be
@@ -127,15 +127,15 @@ class FileSystem:
         return {}
 
     def connections(self, path: str) -> Any:
-        """How this node is connected to its servers, for `lost` to compare with a later look. Never raises."""
+        """How this node is connected to its servers, for `lost` to compare with a later reading. Never raises."""
         return None
 
     def lost(self, before: Any, after: Any) -> str:
-        """The connections that were lost between two looks, as a clause; empty if none, or if it cannot be seen."""
+        """The connections that were lost between two readings, as a clause; empty if none, or if none is seen."""
         return ''
 
     def unseen(self, before: Any, after: Any) -> Optional[str]:
-        """Why it is not known whether a connection was lost between two looks, as a clause; empty if it is known.
+        """Why it is not known whether a connection was lost between two readings, as a clause; empty if it is known.
 
         None where the type tells nothing of its connections, ever.
         """

@@ -70,7 +70,7 @@ class Mounted(FileSystem):
         return {}
 
     def cold(self, path: str) -> Cold:
-        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not promised."""
+        """By the kernel's type of the mount: what caches elsewhere than in the kernel is not known."""
         mount, why_not = look(path)
         if mount is None:
             return Cold('', why_not)

@@ -120,7 +120,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows of an earlier schema with the columns, units and labels of this one.
 
     So a metric reads on over the change: MiB/s, ops/s and entries/s become B/s and op/s, '2clients' is '2tasks'. Only
-    sweeps over objects go on under other labels, because they are sweeps over the transfer size now.
+    sweeps over numbers of transfers go on under other labels, because they are sweeps over the transfer size now.
     """
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}

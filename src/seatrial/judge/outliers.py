@@ -179,7 +179,9 @@ def _figure(value: float, unit: str) -> str:
 def _remedy(plan: TrialPlan) -> str:
     if plan.axis.equals == 'node':
         return 'see what the slower ones share, or give nodes of another kind a partition of their own'
-    return f'see what the slower ones share, or list those of one kind under {plan.axis.name}s in trial.yaml'
+    return (
+        f'see what the slower ones share, or list those of one kind under {plan.axis.equals.lower()}s in trial.yaml'
+    )
 
 
 def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[Comparison]) -> tuple[str, ...]:
@@ -211,8 +213,8 @@ def _closed(records: Records) -> tuple[NotTested, ...]:
 
 def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
     """Targets that take files and that the site does not list."""
-    lost = left_untested(plan, records) if plan.axis.name in plan.target.listed else ()
-    return tuple(NotTested(name, f'not listed under {plan.axis.name}s', '') for name in lost)
+    lost = left_untested(plan, records) if plan.axis.equals in plan.target.listed else ()
+    return tuple(NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
 
 
 _ORDER = (SLOW, SUSPECTED, CLEARED, USUAL)

@@ -12,21 +12,21 @@ from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize
 from seatrial.workload.registry import kind_of
 
 STALL_S, EARLY_S = 2.0, 0.1
-"""A stall is at least so long: between three looks a second apart, so that one that came late makes none. By so much
-the last of the three may come early."""
+"""A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so
+much the last of the three may come early."""
 
 STALL_SHARE = 0.1
 """Of the usual rate: below it hardly anything moves; slow phases of caches and disks that work stay above it."""
 
 GAP_INTERVALS = 2.5
-"""Looks further apart than so many of their intervals have missed one: on a busy node one comes late, not two."""
+"""Readings further apart than so many of their intervals have missed one: on a busy node one comes late, not two."""
 
 STALL, GAP = 'stall', 'gap'
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Between two looks. Times are Unix times, rates B/s."""
+    """Between two readings. Times are Unix times, rates B/s."""
 
     start: float
     end: float
@@ -94,7 +94,7 @@ def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
 
 
 def pieces(telemetry: Telemetry) -> list[Piece]:
-    """Between every two looks that follow each other; none over a gap, nor where a counter has begun anew."""
+    """Between every two readings that follow each other; none over a gap, nor where a counter has begun anew."""
     return [
         piece
         for before, after in pairwise(telemetry.looks)

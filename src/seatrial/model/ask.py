@@ -25,7 +25,7 @@ ANSWER_S = 10.0
 def unresponsive(path: str) -> Optional[str]:
     """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
 
-    What is merely missing answers. The look is made by a process that can be left behind.
+    What is merely missing answers. The stat is made by a process that can be left behind.
     """
     answer = ask(['stat', '--file-system', '--', path], ANSWER_S)
     if answer is not None and answer.exit_status is None:

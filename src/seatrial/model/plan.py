@@ -50,7 +50,7 @@ class Target(NamedTuple):
     compresses, deduplicates: whether the back end does; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
     osts, mdts:        how many targets the site has; None is undeclared
-    listed:            of 'ost' and 'mdt', those that the site lists by their numbers: it leaves the others out
+    listed:            of 'OST' and 'MDT', those that the site lists by their numbers: it leaves the others out
     no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
                        empty where layouts can be set, and where nobody has tried it
     telemetry:         the site's command that asks the servers for their counters; empty where there is none

@@ -113,7 +113,7 @@ class TargetRow(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """With what a job measured, beside the engine's own version. Each is empty where there is none, or nobody told.
+    """With what a job measured, beside the engine's own version. Each is empty where there is none, or it is unknown.
 
     build:    of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
     mpi:      the MPI library that the ranks load, with its version; launcher: what starts them, with its version

@@ -1,6 +1,6 @@
 """What was counted while a case ran: telemetry.jsonl, beside the record. It explains figures; no verdict rests on it.
 
-Every counter only grows; what passed between two looks is their difference. Nobody clears them: others read them too.
+Every counter only grows; what passed between two readings is their difference. None is cleared: others read them too.
 """
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -16,7 +16,7 @@ BEFORE, AFTER = 'before', 'after'
 
 
 class Watch(NamedTuple):
-    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two looks.
+    """The counters of this host are looked at from now on. time: in Unix time; interval_s: between two readings.
 
     what:    whose traffic they count, in words; empty where nothing can be counted
     why_not: why not, as a sentence; empty where it can be
@@ -32,8 +32,8 @@ class Watch(NamedTuple):
 class Look(NamedTuple):
     """The counters at a time.
 
-    time:    in Unix time, in the middle of the look; clock_s: the same by a clock that is never set
-    cost_s:  how long the look took
+    time:    in Unix time, in the middle of the reading; clock_s: the same by a clock that is never set
+    cost_s:  how long the reading took
     """
 
     time: float
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """A look that gave nothing, and why; times as of a Look."""
+    """A reading that failed, and why; times as those of Look."""
 
     time: float
     clock_s: float
@@ -52,7 +52,7 @@ class Gap(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """From now on the looks are so far apart, and why."""
+    """From now on the readings are so far apart, and why."""
 
     time: float
     interval_s: float
@@ -106,7 +106,7 @@ class Servers(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The last look has been taken."""
+    """The last reading has been taken."""
 
     time: float
 

@@ -129,7 +129,8 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> Beside:
         common=engines[0] if len(engines) == 1 else '',
         differing=' '.join(part for part in (_differing(engines), _unlike(cases)) if part),
         bands=tuple(
-            _band(keys, columns, headings, cases, environments, swept, units) for keys in _banded(list(columns))
+            _band(keys, columns, headings, cases, environments, swept, units)
+            for keys in words.banded(list(columns), MAX_COLUMNS)
         ),
     )
 
@@ -207,13 +208,6 @@ def _alike(one: MetricResult, other: MetricResult) -> bool:
 
 def _mean(metric: MetricResult) -> float:
     return metric.summary.mean if metric.summary else 0.0
-
-
-def _banded(keys: Sequence[str]) -> list[Sequence[str]]:
-    """The columns in bands of about equal width."""
-    count = -(-len(keys) // MAX_COLUMNS)
-    size = -(-len(keys) // count)
-    return [keys[i : i + size] for i in range(0, len(keys), size)]
 
 
 def _environments(cases: Sequence[CaseEvidence]) -> list[BesideHead]:

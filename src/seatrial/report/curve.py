@@ -17,7 +17,7 @@ from seatrial.report.figures import Unit, compact, tick_time
 from seatrial.report.marks import STRUCK, STYLES, Mark, axis_label, figures_scale, mark_of, styles
 from seatrial.report.scale import CHARACTER_WIDTH, Frame, Paper, Scale, Tick, papers, round_values
 from seatrial.workload.listing import pause_of
-from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.registry import kind_of
 
 MARGIN = 0.06
 """Of the width of the axes: free before the first and after the last point."""
@@ -73,14 +73,35 @@ def is_repeated_listing(plan: TrialPlan) -> bool:
 
 def has_curve(plan: TrialPlan) -> bool:
     """Whether the points of a case make one; those that differ by more than a number do not."""
-    few = len(metrics_at(plan.points[0])) <= len(STYLES)
-    return is_repeated_listing(plan) or (not plan.axis.named and len(plan.points) > 1 and few)
+    return is_repeated_listing(plan) or (not plan.axis.named and len(plan.points) > 1)
+
+
+def sheets(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[list[MetricResult]]:
+    """The metrics of each drawing: of one dimension, and no more lines than there are styles."""
+    found = []
+    for base in dict.fromkeys(each.unit for each in metrics):
+        own = [each for each in metrics if each.unit == base]
+        lines = list(dict.fromkeys(styled_by(plan, each) for each in own))
+        for names in words.banded(lines, len(STYLES)) if has_curve(plan) else [lines]:
+            found.append([each for each in own if styled_by(plan, each) in names])
+    return found
+
+
+def has_metric_lines(plan: TrialPlan) -> bool:
+    """Whether the metrics of a case have a line and a style each, and not its points."""
+    return has_curve(plan) and not is_repeated_listing(plan)
+
+
+def styled_by(plan: TrialPlan, metric: MetricResult) -> str:
+    """What of a metric has one style in the drawing of its case."""
+    return metric.name if has_metric_lines(plan) else metric.point
 
 
 def curve(
     plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit, paper: Paper
 ) -> Curve | None:
     """The curve of those metrics of a case that have one dimension, or None where nothing was measured."""
+    style = styles(styled_by(plan, metric) for metric in metrics)
     metrics = [metric for metric in metrics if metric.summary is not None]
     if not metrics:
         return None
@@ -91,8 +112,7 @@ def curve(
     again = _listing_times(plan, up, paper) if repeated else ()
     right = paper.width - (paper.room(again) if again else paper.right)
     axis = _of_listings(plan, case, left, right) if repeated else _of_sweep(plan, left, right)
-    names = list(dict.fromkeys(_key(plan, metric)[0] for metric in metrics))
-    style = styles(_key(plan, metric)[0] for metric in case.metrics)
+    names = list(dict.fromkeys(styled_by(plan, metric) for metric in metrics))
     return Curve(
         paper=paper,
         left=left,
@@ -121,18 +141,13 @@ class _LyingAxis(NamedTuple):
     breaks: tuple[float, ...] = ()
 
 
-def _key(plan: TrialPlan, metric: MetricResult) -> tuple[str, str]:
-    """The line of a metric, and what it stands at on the lying axis."""
-    return (metric.point, metric.name) if is_repeated_listing(plan) else (metric.name, metric.point)
-
-
 def _of_sweep(plan: TrialPlan, left: float, right: float) -> _LyingAxis:
     """The values of a sweep double, or nearly so, or grow tenfold: the axis is logarithmic."""
     values = {point.label: point.at for point in plan.points}
     low, high = math.log2(min(values.values())), math.log2(max(values.values()))
+    is_long = max(values.values()) >= 1e4 and not plan.axis.unit
     labels = {
-        point.label: words.point_value(plan.axis, point) if plan.axis.unit else compact(point.at)
-        for point in plan.points
+        point.label: compact(point.at) if is_long else words.point_value(plan.axis, point) for point in plan.points
     }
     margin = MARGIN * (right - left)
     scale = (right - left - 2 * margin) / (high - low)
@@ -198,7 +213,8 @@ def _line(
     up: Scale,
 ) -> CurveLine:
     references = {reference.metric: reference for reference in case.references}
-    own = {at: metric for metric in metrics for line, at in [_key(plan, metric)] if line == name}
+    repeated = is_repeated_listing(plan)
+    own = {each.name if repeated else each.point: each for each in metrics if styled_by(plan, each) == name}
     marks: list[Mark] = []
     strokes: list[list[tuple[float, float]]] = [[]]
     crossed = list(axis.breaks)
@@ -213,9 +229,6 @@ def _line(
             strokes.append([])
         else:
             strokes[-1].append((marks[-1].at, marks[-1].mean))
-    if is_repeated_listing(plan):
-        label = name if len(plan.points) > 1 else ''
-    else:
-        label = kind_of(plan.kind).metric_words(name)
+    label = kind_of(plan.kind).metric_words(name) if not repeated else name if len(plan.points) > 1 else ''
     drawn = tuple(tuple(each) for each in strokes if len(each) > 1)
     return CurveLine(name, label, style, drawn, tuple(marks))

@@ -183,7 +183,7 @@ def _map(plan: TrialPlan, result: CaseResult, choice: LayoutChoice) -> LayoutMap
     """The map of a case whose layouts, but for the default, ask for two things each; None of any other."""
     layouts = [layout for layout in map(_layout, plan.points) if not layout.is_default]
     plain = {layout.asks: layout.name for layout in layouts if len(layout.asks) == 2}
-    rows, columns = (tuple(dict.fromkeys(words[place] for words in plain)) for place in (0, 1))
+    rows, columns = (tuple(dict.fromkeys(asks[place] for asks in plain)) for place in (0, 1))
     if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:
         return None
     known = {each.point: each for each in result.metrics if each.name == choice.best.metric.name}

@@ -60,7 +60,7 @@ def page(evidence: SessionEvidence) -> str:
 
 @dataclass(frozen=True)
 class MetricRow:
-    """One metric in the table. style: that of its mark in the drawing, unless its group's says it.
+    """One metric in the table. style: that of its mark in the drawing.
 
     stopped: why its repetitions ended; listing: how long it took, if it was one
     """
@@ -75,10 +75,9 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class MetricGroup:
-    """Rows under one heading. style: that of its marks in the drawing, unless its rows differ."""
+    """Rows under one heading."""
 
     label: str
-    style: str
     rows: Sequence[MetricRow]
 
 
@@ -86,11 +85,13 @@ class MetricGroup:
 class MetricTable:
     """The table of a case. head: of its first column; figures: what the means and the others are, with the unit.
 
+    styled_rows: whether the rows of a group differ in their style
     percentiles: of single operations, by name, with the unit of all of them: empty where none was timed
     """
 
     head: str
     figures: str
+    styled_rows: bool
     groups: Sequence[MetricGroup]
     percentiles: Sequence[str]
     percentile_unit: Unit
@@ -203,9 +204,8 @@ def _drawings(evidence: CaseEvidence, units: Mapping[str, Unit]) -> list[dict[st
     lines = curves.has_curve(plan)
     draw, papers = (curves.curve, curves.PAPERS) if lines else (dots.dots, dots.PAPERS)
     found = []
-    for base, unit in units.items():
-        metrics = [metric for metric in result.metrics if metric.unit == base]
-        drawn = {name: draw(plan, result, metrics, unit, paper) for name, paper in papers.items()}
+    for metrics in curves.sheets(plan, result.metrics):
+        drawn = {name: draw(plan, result, metrics, units[metrics[0].unit], paper) for name, paper in papers.items()}
         found.append({name: each for name, each in drawn.items() if each is not None})
     return [each for each in found if each]
 
@@ -220,6 +220,7 @@ def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> Me
     return MetricTable(
         head='metric' if by_point else 'point',
         figures=f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
+        styled_rows=by_point == curves.has_metric_lines(evidence.plan),
         groups=_groups(evidence, units, took, by_point),
         percentiles=list(dict.fromkeys(name for each in metrics for name in each.percentiles_s)),
         percentile_unit=common_unit(timed, 's', system),
@@ -236,24 +237,23 @@ def _groups(
     names = {each.name: _metric_words(evidence, each, units) for each in metrics}
     said = words.point_words if by_point else words.point_value
     points = {point.label: said(plan.axis, point) for point in plan.points}
-    drawn_by_point = curves.is_repeated_listing(plan) or not curves.has_curve(plan)
-    style = styles(points if drawn_by_point else names)
+    style: dict[str, str] = {}
+    for sheet in curves.sheets(plan, metrics):
+        own = styles(curves.styled_by(plan, each) for each in sheet)
+        style.update({each.metric: own[curves.styled_by(plan, each)] for each in sheet})
     groups: dict[str, list[MetricRow]] = {}
     for each in metrics:
         key, other = (each.point, each.name) if by_point else (each.name, each.point)
         row = MetricRow(
             metric=each,
             label=(names if by_point else points)[other],
-            style='' if by_point == drawn_by_point else style[other],
+            style=style[each.metric],
             unit=units[each.unit],
             stopped=words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
             listing=took.get(each.metric),
         )
         groups.setdefault(key, []).append(row)
-    return [
-        MetricGroup((points if by_point else names)[key], style[key] if by_point == drawn_by_point else '', rows)
-        for key, rows in groups.items()
-    ]
+    return [MetricGroup((points if by_point else names)[key], rows) for key, rows in groups.items()]
 
 
 def _metric_words(evidence: CaseEvidence, metric: MetricResult, units: Mapping[str, Unit]) -> str:

@@ -19,7 +19,7 @@ LANE, BELOW = 17.0, 20.0
 """px of the height of a lane of launches, and from the axis of time to the first, beside its labels."""
 
 MAX_STEPS = 360
-"""Steps of a line; a case of hours has more looks than a drawing has room for."""
+"""Steps of a line; a case of hours has more readings than a drawing has room for."""
 
 NUMBER_GAP = 16.0
 """px that the numbers of two pauses are at least apart."""
@@ -69,7 +69,7 @@ class Timeline:
     """What was counted in a case.
 
     host:     the one node that counted, whatever others the launches ran on; what: whose traffic
-    step_s:   seconds of one step of the lines, where looks are taken together, or 0
+    step_s:   seconds of one step of the lines, where readings are taken together, or 0
     unit:     of every throughput; flows: a row for each metric that moves bytes
     pauses:   every one in words, in order
     sizes:    of the requests; own: what servers count of the job; servers: what the site's command said, and when

@@ -53,6 +53,12 @@ def listed(words: Sequence[str], maximum: int = 3) -> str:
     return ', '.join(words) if more < 2 else f'{", ".join(words[:maximum])} and {more} more'
 
 
+def banded(keys: Sequence[str], maximum: int) -> list[Sequence[str]]:
+    """The keys in bands of about equal length."""
+    size = -(-len(keys) // -(-len(keys) // maximum))
+    return [keys[i : i + size] for i in range(0, len(keys), size)]
+
+
 def by_environment(cases: Sequence[str]) -> list[str]:
     """Names of cases, each environment once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
     found: dict[str, list[str]] = {}

@@ -70,7 +70,7 @@ def engine_present(environment: Environment) -> Optional[str]:
     BEFORE,
     'refuse',
     'correct file_systems.<name>.path or .mount in trial.yaml',
-    "the surgeon's rule: nothing outside the run directory is written or deleted",
+    'nothing outside the run directory is written or deleted',
 )
 def inside_the_target(environment: Environment) -> Optional[str]:
     return environment.outside
@@ -204,7 +204,7 @@ def records_on_target(environment: Environment) -> Optional[str]:
     BEFORE,
     'refuse',
     'use the layout default on this file system',
-    'asked is not got: lfs accepts more stripes than there are targets',
+    'Lustre accepts more stripes than there are targets, and gives fewer',
 )
 def layout_possible(environment: Environment) -> Optional[str]:
     return environment.layout_fault

@@ -16,7 +16,7 @@ FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more c
 CLOCK_MIN_S = 0.5
 MAKING_SHARE = 0.25
 TOGETHER_SHARE = 0.10
-TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own clients' times, over several launches
+TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
 
 
 QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one is then 1 %
@@ -209,7 +209,7 @@ seen_elsewhere(
     'The I/O that was issued is the I/O that was meant',
     LAUNCH,
     'invalid',
-    'the engine did something else than it was told; see its raw output in the records',
+    'the engine did something else than it was asked; see its raw output in the records',
     "the engine's own account of its parameters; Darshan's log of one repetition",
 )
 

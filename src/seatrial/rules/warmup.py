@@ -1,4 +1,4 @@
-"""Rules that look at the data which the warm-up wrote."""
+"""Rules over the data that the warm-up wrote."""
 
 import zlib
 from typing import NamedTuple, Optional, Tuple

@@ -1,8 +1,8 @@
 """What Slurm says of the end of a job: asked with a deadline, read into a value, said in a sentence.
 
 scontrol knows a job from its submission until MinJobAge (300 s by default) after its end. Who cancelled it only
-accounting knows, and slurmdbd is told some seconds later; which node failed srun tells the job. The states are those
-of squeue(1), the reasons those of https://slurm.schedmd.com/job_reason_codes.html. Seen with Slurm 22.05:
+accounting knows, and slurmdbd learns it some seconds later; which node failed srun reports to the job. The states are
+those of squeue(1), the reasons those of https://slurm.schedmd.com/job_reason_codes.html. Seen with Slurm 22.05:
 tests/transcripts/slurm.
 """
 
@@ -170,7 +170,7 @@ def of_silence(text: str) -> JobState:
 
 
 def with_output(known: JobState, output: str) -> JobState:
-    """With what Slurm's own programs have told the job: that its memory was exceeded, which node failed.
+    """With what Slurm's own programs have reported to the job: that its memory was exceeded, which node failed.
 
     Where Slurm polls the memory, and has no cgroups, a job that exceeds it is FAILED by signal 9 (seen).
     """

@@ -1,4 +1,4 @@
-"""What Slurm is told so that it runs a profile by itself: a scrontab entry, or a script that keeps itself queued."""
+"""What Slurm is given so that it runs a profile by itself: a scrontab entry, or a script that keeps itself queued."""
 
 import json
 import re
@@ -29,7 +29,7 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site, calendar_of
 
 LEAD_S = 600.0
-"""Before Slurm ends the job the session is told to end: time for the launch in hand, the report and the news."""
+"""Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
 
 CASE_S = 60.0
 """Of a job's time limit, for each case: ReFrame, the queue of an idle partition, the start of the runner."""
@@ -39,7 +39,7 @@ FORMS = ('scrontab', 'sbatch')
 
 @dataclass(frozen=True)
 class Order:
-    """What Slurm is to be told. text: the block of the scrontab, or the script; notes: what people should know."""
+    """What Slurm is given. text: the block of the scrontab, or the script; notes: what people should know."""
 
     form: str
     calendar: Calendar
@@ -60,7 +60,7 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
             lines[-1] += '\n'
         return ''.join([*lines, block])
     if [lines[number].rstrip('\n') for number in found] != list(marks):
-        raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; mend it with scrontab -e")
+        raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; correct it with scrontab -e")
     return ''.join([*lines[: found[0]], block, *lines[found[1] + 1 :]])
 
 
@@ -120,13 +120,13 @@ def _notes(
     plans: Sequence[TrialPlan],
     limit_s: float,
 ) -> list[str]:
-    """What people should know before they put it into force. Raises ValueError for what could never run."""
+    """What people should know before they enable it. Raises ValueError for what could never run."""
     entry = site.schedule(profile)
     notes = []
     if not entry.time_limit:
         notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of {len(plans)} cases, without their '
-            'waiting in the queue; time_limit in the schedule of trial.yaml sets another'
+            f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
+            'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
     moments = calendar.after(datetime.now().astimezone(), 8)
     if timedelta(seconds=limit_s) > min(after - before for before, after in pairwise(moments)):
@@ -184,7 +184,7 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             put(file_of(series, '.json'), json.dumps(record) + '\n')
-    for said in changed or [f'it is in force already, by {order.form}; nothing was changed']:
+    for said in changed or [f'it is enabled already, by {order.form}; nothing was changed']:
         screen.print(said, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
     screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
@@ -217,9 +217,9 @@ def remove(screen: Console, site: Site, profile: str) -> None:
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
         file_of(series, '.json').unlink(missing_ok=True)
     if before or any(taken):
-        screen.print('it is out of force; the history, the log and the metrics stay')
+        screen.print('it is disabled; the history, the log and the metrics stay')
     else:
-        screen.print(f'nothing is in force for {site.name}, profile {profile}')
+        screen.print(f'nothing is enabled for {site.name}, profile {profile}')
 
 
 def _forms() -> list[str]:

@@ -84,7 +84,7 @@ def crontab() -> str:
 
 
 def write_crontab(text: str) -> None:
-    """Replace the user's scrontab and see that it is there. Raises QueueError; then the old one is still in force."""
+    """Replace the user's scrontab and see that it is there. Raises QueueError; then the old one still stands."""
     asked('scrontab', '-', text=text)
     if crontab() != text:
         raise QueueError('scrontab has accepted a crontab and shows another one; look at it with scrontab -l')

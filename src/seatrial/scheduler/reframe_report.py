@@ -70,7 +70,7 @@ def _said_by_reframe(test: Mapping[str, Any]) -> str:
 
 
 def _stopped(file: Path) -> str:
-    """Why ReFrame gave up all that was left, where nobody had told it to: then its report has no reasons."""
+    """Why ReFrame gave up all that was left, where nobody had asked it to: then its report has no reasons."""
     said = _STOPPED.findall(tail(file))
     return f'ReFrame says: {said[-1]}' if said else ''
 

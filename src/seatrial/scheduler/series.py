@@ -23,7 +23,7 @@ POLL_S = 0.2
 
 
 class Scheduled(NamedTuple):
-    """What `seatrial schedule --install` has put into force. since: Unix time; form: 'scrontab' or 'sbatch'."""
+    """What `seatrial schedule --install` has enabled. since: Unix time; form: 'scrontab' or 'sbatch'."""
 
     calendar: Calendar
     since: float
@@ -51,7 +51,7 @@ def file_of(series: Path, end: str) -> Path:
 
 
 def scheduled(series: Path) -> Scheduled | None:
-    """What is in force, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
+    """What is enabled, or None. Raises OSError; ValueError for a file that nobody of Seatrial's has written."""
     file = file_of(series, '.json')
     try:
         data = json.loads(file.read_text())

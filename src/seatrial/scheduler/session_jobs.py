@@ -126,7 +126,7 @@ def cancel(
 def cancel_all(screen: Console, site: Site, session: str) -> None:
     """Cancel what the session still has in the queue, and wait for its end: nothing of it works on unseen.
 
-    There is something where ReFrame has lost sight of a job or was killed, or the session was told to stop.
+    There is something where ReFrame has lost sight of a job or was killed, or the session was asked to stop.
     """
     if not has_queue(site):
         return

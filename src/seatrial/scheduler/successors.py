@@ -26,7 +26,7 @@ class Successors(NamedTuple):
 
 
 def see_to_successors(series: Path, due: str) -> Successors:
-    """Put the next jobs into the queue; once it is out of force there are none to come. Prints and raises nothing."""
+    """Put the next jobs into the queue; once it is disabled there are none to come. Prints and raises nothing."""
     try:
         with alone(queue_lock(series)):
             plan = scheduled(series)

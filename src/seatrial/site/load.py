@@ -217,6 +217,9 @@ def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:
                 ['nodes'],
                 f'the launcher of {show(name)} is local and reaches one node; write [1], or another launcher',
             )
+        elif (trial.tasks_per_node or 0) > file.partitions[name].tasks_per_node:
+            most = file.partitions[name].tasks_per_node
+            yield ['tasks_per_node'], f'{trial.tasks_per_node} are more than {show(name)} has; write at most {most}'
     for i, name in enumerate(trial.file_systems):
         if name not in file.file_systems:
             remedy = choice(name, file.file_systems)

@@ -290,7 +290,7 @@ class EngineEntry(Entry):
 
 
 class LimitsEntry(Entry):
-    """The most that a session may have on a file system at any time; no default, because it is the site's promise."""
+    """The most that a session may have on a file system at any time; no default: it is the site's decision."""
 
     bytes: Size = Field(examples=['4GiB'])
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])

@@ -248,10 +248,16 @@ class _Reading:
             self.note(keys, f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null', 2)
         if (low, high) in ((None, None), (0, 0)):
             never = 'fail it' if low is None else 'meet it'
-            self.note(keys, f'nothing can {never}: write -0.1 for at most 10 % less')
+            remedy = '-0.1 for at most 10 % less' if row.better == HIGHER else '0.1 for at most 10 % more'
+            self.note(keys, f'nothing can {never}: write {remedy}')
         if not isinstance(unit, str) or UNITS.get(unit, ('-',))[0] != row.unit:
             self.note(keys, f'{show(unit)} is not a unit of the metric; write {_units(row.unit)}', 3)
         if len(self.problems) > before:
+            return None
+        try:
+            in_base(reference, unit)
+        except ValueError as error:
+            self.note(keys, f'{error}; write a smaller one', 0)
             return None
         return float(reference), None if low is None else float(low), None if high is None else float(high), unit
 

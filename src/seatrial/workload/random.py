@@ -120,7 +120,7 @@ class Random(Kind):
         granule = max(_granule(point) for point in points)
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
-        own = min(point.bytes_per_task for point in points)
+        own = min(point.bytes_per_task or point.working_set // point.tasks for point in points)
         return Sizing(round_up(own, granule) if pinned is None else pinned, granule, 0.0, effort.min_s, False, pinned)
 
     def resized(self, point: Point, share: int) -> Point:

@@ -48,7 +48,7 @@ def evict(data, tmp_path, monkeypatch):
 def forgotten(monkeypatch, data, allowed=NOT_ALLOWED, **instead):
     """What a task asks the driver to forget, and how it is asked to empty the node's caches."""
     seen = []
-    driver = type('Driver', (Posix,), {'forget': lambda _, path: seen.append(path), **instead})('posix')
+    driver = type('Driver', (Posix,), {'forget': lambda _, path: seen.append(path), **instead})()
     monkeypatch.setattr(eviction, 'by_type', lambda type_: driver)
     assert main(['posix', str(data), allowed]) == 0
     return seen

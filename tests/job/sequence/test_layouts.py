@@ -114,7 +114,7 @@ def test_a_file_that_was_made_is_read_back(lab, run, point, phase, made):
     found = layouts.findings('data', Launch(phase, point._replace(layout=ONE)))
     assert driver.read_back == ([('f', 'one')] if made else [])
     assert [(each.rule, each.effect) for each in found] == ([('P5a', 'invalid')] if made else [])
-    assert not made or 'asked is not got: 2 stripes, not 4' in found[0].sentence
+    assert not made or 'not the layout that was asked for: 2 stripes, not 4' in found[0].sentence
 
 
 def test_what_is_as_asked_is_no_finding(lab, run):

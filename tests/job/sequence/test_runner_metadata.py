@@ -301,7 +301,7 @@ class Cleared(Posix):
 @pytest.mark.parametrize(('allowed', 'cache'), [(True, 'cold'), (False, 'cached')])
 def test_a_stat_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in, monkeypatch, allowed, cache):
     stand_in(Engine())
-    monkeypatch.setattr(start, 'by_type', Cleared)
+    monkeypatch.setattr(start, 'by_type', lambda name: Cleared())
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': allowed}))
     assert {(sample.phase, sample.cache) for sample in ran.measured} == {
         ('create', ''),
@@ -318,7 +318,7 @@ def test_caches_that_cannot_be_emptied_although_the_site_allows_it_are_said_with
             return Cold('', 'only root may empty them')
 
     stand_in(Engine())
-    monkeypatch.setattr(start, 'by_type', Shut)
+    monkeypatch.setattr(start, 'by_type', lambda name: Shut())
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': True}))
     (label,) = [label for label in ran.result.labels if label.startswith('T4')]
     assert 'only root may empty them' in label

@@ -9,11 +9,13 @@ import os
 import pytest
 
 from lustre_stand import imports, standing
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.registry import by_type
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
-from seatrial.model.layout import ALL, Component, Layout
+from seatrial.model.layout import Layout
 from seatrial.model.plan import StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.units import KIB, MIB
@@ -32,8 +34,8 @@ TREE = metadata_tree(('create', 'stat', 'remove'), files_per_directory=20, scale
 SERVERS = {f'OST{n:04x}': f'10.0.0.{n // 2}@o2ib' for n in range(4)}
 LAYOUTS = (
     Layout(),
-    Layout('wide', ALL, MIB),
-    Layout('pfl', components=(Component(MIB, stripe_count=1), Component(stripe_count=ALL))),
+    striped('wide', ALL, '1MiB'),
+    progressive('pfl', {'end': '1MiB', 'stripe_count': 1}, {'stripe_count': ALL}),
 )
 
 
@@ -50,7 +52,7 @@ def lustre(lab, tmp_path, monkeypatch):
 
 def on(lab, fio, sweep, **changes):
     """The plan of a sweep over targets or layouts, with two tasks."""
-    pinned = tuple(Layout(f'ost{n:04d}', osts=(n,)) for n in range(4))
+    pinned = tuple(by_type('lustre').pinned('OST', number) for number in range(4))
     points = tuple(expand(sweep, WRITES, Allocation(1, 2), Site(pinned)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
     return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
@@ -133,7 +135,7 @@ def test_the_size_is_found_on_the_next_target_where_the_first_is_dead(lustre, st
 
 def mdts(lab):
     """The plan of a sweep over both MDTs."""
-    pinned = tuple(Layout(f'mdt{n:04d}', mdt_index=n) for n in range(2))
+    pinned = tuple(by_type('lustre').pinned('MDT', number) for number in range(2))
     points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), Site(pinned)))
     target = {'type': 'lustre', 'path': str(lab.target), 'mdts': 2}
     return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points)
@@ -171,14 +173,14 @@ def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
 
 def test_a_layout_that_the_file_does_not_have_is_invalid_and_the_others_go_on(lustre, stub_fio):
     lustre.stand.now(full=[3])
-    plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (Layout('c1', 1), Layout('c4', 4))))
+    plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (striped('c1', 1), striped('c4', 4))))
     ran = lustre.run(plan)
     verdicts = {each.metric: each.verdict for each in ran.result.metrics if each.name == 'write'}
     assert verdicts == {'write@c1': Verdict.PASS, 'write@c4': Verdict.INVALID}, ran.result.reasons
 
 
 def test_a_layout_that_is_not_possible_here_is_refused_before_anything_is_written(lustre, stub_fio):
-    plan = on(lustre, stub_fio(), Sweep('layout', (Layout(), Layout('c8', 8))))
+    plan = on(lustre, stub_fio(), Sweep('layout', (Layout(), striped('c8', 8))))
     ran = lustre.run(plan)
     assert ran.end.reason == 'refused' and '8 OSTs are asked for' in ran.end.why
     assert os.listdir(lustre.target) == []

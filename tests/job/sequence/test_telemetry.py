@@ -57,7 +57,6 @@ class Counting(FileSystem):
     """A type with this meter; it notes what it was asked."""
 
     def __init__(self, meter=READY):
-        super().__init__('counting')
         self._meter = meter
 
     def meter(self, path):
@@ -173,7 +172,7 @@ def test_an_answer_that_comes_late_is_a_gap(monkeypatch):
     assert not log.of(Look) and 'answered after' in log.of(Gap)[0].why
 
 
-def test_dear_looks_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
+def test_costly_readings_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
     log = Kept()
     watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
@@ -337,7 +336,7 @@ class TestInARun:
         assert ran.plan.target.path not in str(Path(ran.plan.records, 'telemetry.jsonl').resolve())
 
 
-def test_a_torn_file_is_read_as_far_as_it_goes(target, records):
+def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):
     with observed(target, records, Counting()):
         pass
     path = Path(records, 'telemetry.jsonl')

@@ -193,7 +193,7 @@ class Lustre(Mounted):
         return '; '.join(found)
 
     def unseen(self, before: Connections, after: Connections) -> Optional[str]:
-        """By the looks that told nothing, and the devices of which history is gone, with them or by much idling."""
+        """By the readings that failed, and the devices of which history is gone, with them or by much idling."""
         why = before.unknown or after.unknown
         if why:
             return why
@@ -342,7 +342,7 @@ class Lustre(Mounted):
         return Cold(f'the locks of the mount cancelled: {shell_line(_clear_argv(instance))}')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
-        """sync(1), then the locks are cancelled; believed only if the client then counts no cached page."""
+        """sync(1), then the locks are cancelled; done only if the client then counts no cached page."""
         why_not = self.cold(path).why_not
         if why_not:
             return why_not
@@ -484,7 +484,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
 
 
 def _why_none(errors: Dict[str, str]) -> str:
-    return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'nothing was told'
+    return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'nothing was reported'
 
 
 def _told(question: Callable[[], str]) -> str:
@@ -692,13 +692,13 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
             for param in found
             if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
         }
-        reason = errors.get(pattern.replace('.', '/'), 'nothing was told')
+        reason = errors.get(pattern.replace('.', '/'), 'nothing was reported')
         state[name] = _agreed(values) or unknown(reason)
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
-    state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not told'))
+    state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
-    why = errors.get(imports[0].replace('.', '/'), 'nothing was told')
+    why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
     versions = {_target(each.name): each.server_version for each in known}
     state['server versions'] = _agreed(versions) or unknown(why)
     state['imports'] = _imports(known) if known else _checked(instance)

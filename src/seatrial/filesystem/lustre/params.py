@@ -59,7 +59,7 @@ class Counter(NamedTuple):
 class Stats(NamedTuple):
     """Counters since start_s, or since anybody cleared them: only differences of two mean something.
 
-    taken_s, start_s: seconds since 1970 by the node's clock; start_s is not told by 2.12
+    taken_s, start_s: seconds since 1970 by the node's clock; 2.12 does not report start_s
     """
 
     taken_s: float
@@ -316,7 +316,7 @@ def parse_lfsck_query(text: str) -> Lfsck:
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
-    """Connections that were lost between two looks at the same imports, the earliest first.
+    """Connections that were lost between two readings of the same imports, the earliest first.
 
     An import that goes to IDLE and comes back has lost nothing.
     """
@@ -332,7 +332,7 @@ def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Inci
 
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
-    """The imports that changed so often between two looks that earlier changes are forgotten.
+    """The imports that changed so often between two readings that earlier changes are forgotten.
 
     What is new has all of its history from meanwhile, as long as that is not full.
     """

@@ -82,7 +82,7 @@ class DirectoryStriping(NamedTuple):
     """The metadata targets that a directory lies on (lfs getdirstripe).
 
     mdt_count:   0 is a plain directory, on one
-    mdts:        where its shards lie; of a default none are told
+    mdts:        where its shards lie; a default has none
     max_inherit: of the default for directories made in it (-D) only
     """
 
@@ -211,7 +211,7 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> str:
     """How many targets a file was given that asks for all, where they are fewer: 'all = 7 of 8 OSTs'; else ''.
 
     The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
-    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client is told of that.
+    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client learns of that.
     """
     found = []
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):

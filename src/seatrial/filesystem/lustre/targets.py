@@ -140,7 +140,7 @@ class QuotaRow(NamedTuple):
 
 
 class Mounted(NamedTuple):
-    """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre, or at '' if not told."""
+    """A mount as `lfs getname` names it: 'lustre' and 'ffff888105ab7000' at /mnt/lustre, or at '' if not reported."""
 
     fsname: str
     instance: str
@@ -294,7 +294,7 @@ def parse_version(text: str) -> str:
     """`lfs --version`, `lctl --version`, or the parameter version: '2.17.0'."""
     match = _VERSION.search(text)
     if match is None:
-        raise NotUnderstood('no version is told', text)
+        raise NotUnderstood('no version is reported', text)
     return match.group(1)
 
 
@@ -323,7 +323,7 @@ def fsname_of(uuid: str) -> str:
 
 
 def room(layout: LustreLayout, files: int, spaces: Sequence[Space], there: Inventory) -> Optional[int]:
-    """Bytes that so many new files of equal size can hold together with this layout; None where it cannot be told.
+    """Bytes that so many new files of equal size can hold together with this layout; None where that is unknown.
 
     Stripes are dealt out evenly to the targets that take objects, so the fullest one in use ends the writing: its
     free bytes times the targets in use. Data on the metadata target are left out, and of a layout with components the

@@ -44,7 +44,7 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
     """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
 
     Tasks a node are always stated. One rank that dies ends the others, which would wait for it in MPI: srun has to be
-    told so, Hydra and Open MPI do it by themselves. Sources: srun(1) -N, -n, --ntasks-per-node, --nodelist,
+    asked for it, Hydra and Open MPI do it by themselves. Sources: srun(1) -N, -n, --ntasks-per-node, --nodelist,
     --kill-on-bad-exit; Hydra mpiexec -n, -ppn, -hosts; Open MPI mpirun(1) --map-by ppr, --host.
     """
     tasks, per_node = str(point.tasks), str(point.tasks_per_node)
@@ -149,21 +149,21 @@ def carry_out(
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
-    """The outcome of ranks that a launcher has started; when each ran as far as it told, else as the launcher did."""
+    """The outcome of ranks that a launcher has started; when each ran as far as it said, else as the launcher did."""
     launcher = outcome.processes[0]
-    told = ran(reports)
-    first = min((each.called_s - each.uncertainty_s for each in told.values()), default=0.0)
+    said = ran(reports)
+    first = min((each.called_s - each.uncertainty_s for each in said.values()), default=0.0)
     times, errs = [], []
     for rank in range(ranks):
         err = _stream(f'{raw}.{rank}.err') or ''
-        each, status = told.get(rank), launcher.exit_status
+        each, status = said.get(rank), launcher.exit_status
         if each is not None:
             # What clocks of two nodes can be apart makes the process longer, never shorter.
             start_s, end_s = each.called_s - each.uncertainty_s - first, each.ended_s + each.uncertainty_s - first
             times.append(ProcessTime(each.host, start_s, end_s, status))
         elif reports and not status:
             times.append(launcher._replace(exit_status=ALONE))
-            err += f'seatrial: rank {rank} has not told when it ran\n'
+            err += f'seatrial: rank {rank} has not said when it ran\n'
         else:
             times.append(launcher)
         # A launcher that fails says why, and the ranks perhaps nothing.

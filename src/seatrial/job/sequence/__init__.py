@@ -1,1 +1,1 @@
-"""The sequence of launches: from the look at the target to the end record."""
+"""The sequence of launches: from what the node sees of the target to the end record."""

@@ -54,9 +54,9 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: P
 
 
 def _clause(program: str, own: str, others: Dict[str, List[str]]) -> str:
-    most = sorted(others.items(), key=lambda each: -len(each[1]))
-    shown = [f'{answer} on {listed(hosts)}' for answer, hosts in most[:SHOWN_ANSWERS]]
-    left = [host for _, hosts in most[SHOWN_ANSWERS:] for host in hosts]
+    commonest = sorted(others.items(), key=lambda each: -len(each[1]))
+    shown = [f'{answer} on {listed(hosts)}' for answer, hosts in commonest[:SHOWN_ANSWERS]]
+    left = [host for _, hosts in commonest[SHOWN_ANSWERS:] for host in hosts]
     rest = [f'still others on {listed(left)}'] if left else []
     return f'{program} is {own} on {short(platform.node())}, and {", ".join([*shown, *rest])}'
 

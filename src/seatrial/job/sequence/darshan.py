@@ -1,6 +1,6 @@
 """A launch under Darshan, which sees what an engine really does (rule P15). Its figures never count.
 
-How Darshan is told: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
+How Darshan is set up: darshan-runtime's documentation, "Environment variables", and darshan-core.c of 3.4.
 """
 
 import glob
@@ -18,7 +18,7 @@ FOLDER = '.darshan'
 PLACE = 'place.json'
 DAY_S = 24 * 3600
 LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
-"""By which a Darshan may be built to be told where its logs go: the last ones by --with-log-path-by-env."""
+"""By which a Darshan may be built to learn where its logs go: the last ones by --with-log-path-by-env."""
 
 
 class Left(NamedTuple):

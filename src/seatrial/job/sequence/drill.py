@@ -45,7 +45,7 @@ Measure = Callable[[Point, int], Optional[float]]
 
 
 def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Begun]:
-    """What there is to be searched for and among, or None: all may meet its bound, or nothing can be told apart."""
+    """What there is to be searched for and among, or None: all may meet its bound, or there is nothing to compare."""
     kind = kind_of(plan.kind)
     if not plan.floors or plan.axis.named or not kind.moves_data:
         return None
@@ -75,14 +75,14 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
         return None
     free = min((row.bytes_free for row in usable if row.bytes_free is not None), default=None)
     share = kind.share_of(point)
-    most = share if free is None else min(share, int(FREE_SHARE * free) // point.tasks)
+    fits = share if free is None else min(share, int(FREE_SHARE * free) // point.tasks)
     seconds = min(sample.measurement.seconds for sample in launched[worst.point] if sample.measurement)
-    fitting = _share(plan, most, share / seconds)
-    if fitting == 0:
+    moved = _share(plan, fits, share / seconds)
+    if moved == 0:
         return None
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
-    return Begun(plan, driver, worst, kind.resized(point, fitting), numbers, driver.servers(plan.target.path), mixed)
+    return Begun(plan, driver, worst, kind.resized(point, moved), numbers, driver.servers(plan.target.path), mixed)
 
 
 def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
@@ -138,7 +138,7 @@ def _pinned(begun: Begun, group: Group, number: int) -> Point:
     return begun.point._replace(label=layout.name, layout=layout)
 
 
-def _share(plan: TrialPlan, most: int, rate: float) -> int:
+def _share(plan: TrialPlan, highest: int, rate: float) -> int:
     """Of each task: as much as it moves in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
     granule = plan.sizing.granule
-    return min(most, max(granule, int(rate * LAUNCH_S))) // granule * granule
+    return min(highest, max(granule, int(rate * LAUNCH_S))) // granule * granule

@@ -73,7 +73,7 @@ class Layouts:
             if differs is None:
                 differs = self._other_than_before(wanted, self._driver.granted(file, wanted))
             if differs is not None:
-                return [finding('P5a', f'asked is not got: {differs}')]
+                return [finding('P5a', f'not the layout that was asked for: {differs}')]
         granted = self._granted.get(wanted.canonical)
         return [finding('P5c', f'{wanted.canonical}: {granted}')] if granted else []
 

@@ -1,0 +1,91 @@
+"""README and docs: links that lead somewhere, short sentences, pages of a screen or two for what people ask."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+README = REPOSITORY / 'README.md'
+DOCS = sorted((REPOSITORY / 'docs').glob('*.md'))
+PAGES = [README, REPOSITORY / 'CONTRIBUTING.md', REPOSITORY / 'CHANGELOG.md', *DOCS]
+HOW_TO = (
+    'accept-a-system.md',
+    'check-an-upgrade.md',
+    'run-every-night.md',
+    'find-the-slow-one.md',
+    'extend.md',
+)
+WORDS_A_SENTENCE = 20
+LINES_OF_HOW_TO = 80
+
+FENCED = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
+LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
+ITEM = re.compile(r'^\s*(?:[-*]|\d+\.)\s+', re.MULTILINE)
+SENTENCE_END = re.compile(r'(?<=[.!?])[)\'"”*]*\s+(?=[A-Z`\'"“(*\d])')
+
+
+def sentences(page: str) -> list[str]:
+    """What is prose: neither code, tables, headings nor quoted output."""
+    lines = [line for line in FENCED.sub('', page).splitlines() if not re.match(r'[|#>]', line)]
+    text = ITEM.sub('\n\n', re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', '\n'.join(lines)))
+    paragraphs = [' '.join(each.split()) for each in re.split(r'\n\s*\n', text)]
+    return [each for paragraph in paragraphs for each in SENTENCE_END.split(paragraph) if each]
+
+
+def average(page: str) -> float:
+    """Words of a sentence."""
+    found = sentences(page)
+    return sum(len(each.split()) for each in found) / max(1, len(found))
+
+
+def anchors(page: str) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    headings = re.findall(r'^#+ (.+)$', FENCED.sub('', page), re.MULTILINE)
+    return {re.sub(r'[^\w\- ]', '', heading.lower()).replace(' ', '-') for heading in headings}
+
+
+def broken(page: Path) -> list[str]:
+    """Its links into this repository that lead nowhere."""
+    found = []
+    for link in LINK.findall(FENCED.sub('', page.read_text())):
+        path, _, anchor = link.partition('#')
+        if re.match(r'[a-z]+:', link):
+            continue
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            found.append(link)
+    return found
+
+
+@pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page):
+    assert broken(page) == []
+
+
+@pytest.mark.parametrize('page', [README, *DOCS], ids=lambda page: page.name)
+def test_sentences_are_short(page):
+    assert average(page.read_text()) < WORDS_A_SENTENCE
+
+
+@pytest.mark.parametrize('name', HOW_TO)
+def test_a_page_that_answers_a_question_is_linked_from_the_first_and_short(name):
+    assert len((REPOSITORY / 'docs' / name).read_text().splitlines()) <= LINES_OF_HOW_TO
+    assert f'(docs/{name}' in README.read_text()
+
+
+def test_every_page_of_the_docs_is_reached_from_the_first():
+    reached, ahead = set(), [README]
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        paths = {link.partition('#')[0] for link in LINK.findall(page.read_text())}
+        files = {(page.parent / path).resolve() for path in paths if path.endswith('.md')}
+        ahead += [file for file in files if file.is_file() and file not in reached | set(ahead)]
+    assert set(DOCS) <= reached
+
+
+def test_the_average_counts_the_words_of_prose_alone():
+    page = '# A heading\n\nOne two three. Four\nfive.\n\n```\ncode\n```\n| a | b |\n- six `v1.5` eight\n'
+    assert sentences(page) == ['One two three.', 'Four five.', 'six `v1.5` eight']
+    assert average(page) == pytest.approx(8 / 3)
