@@ -9,10 +9,10 @@ and with the real verdict_interval, and any difference ends the run. The relatio
 """
 
 import argparse
-import sys
 from typing import NamedTuple
 
 import numpy as np
+from harness import run
 from scipy import stats
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, insensitive
@@ -273,4 +273,4 @@ def main() -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    run(main)

@@ -1,9 +1,10 @@
 """What the benchmarks share: a site with a stand-in for fio, plain ReFrame beside it, and a clean end.
 
-All that they know of Seatrial's own types stands here, in TRIAL, CHECK and commands_of.
+All that they know of Seatrial's own types stands here, in TRIAL, CHECK, commands_of and reading.
 """
 
 import ctypes
+import itertools
 import json
 import os
 import platform
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from seatrial.job.sequence.recorder import records_in
+from seatrial.model.record import SAMPLES, read_records
 from seatrial.model.units import MIB
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -212,6 +214,34 @@ def commands_of(records: Path) -> 'list[tuple[str, list[str]]]':
     assert recorded.end is not None and recorded.end.reason == 'finished', recorded.end
     assert all(sample.valid for sample in recorded.samples), 'a launch of the stand-in is not valid'
     return [(sample.point.label, list(sample.command)) for sample in recorded.samples]
+
+
+class Reading(NamedTuple):
+    """What it takes to read the records of many launches, in seconds of a processor.
+
+    json_s: of what Python's json takes for the same lines; launch_bytes: of a line, their mean
+    """
+
+    samples: int
+    seconds: float
+    json_s: float
+    launch_bytes: float
+
+
+def reading(records: Path, samples: int) -> Reading:
+    """Of so many launches like those that a job has recorded."""
+    written = (records / SAMPLES).read_text().splitlines()
+    own = [line for line in written if json.loads(line)['record'] == 'sample']
+    lines = list(itertools.islice(itertools.cycle(own), samples))
+    began = time.process_time()
+    values = [json.loads(line) for line in lines]
+    json_s = time.process_time() - began
+    del values
+    began = time.process_time()
+    found = read_records(lines)
+    seconds = time.process_time() - began
+    assert len(found.samples) == samples, 'a line of the record is none'
+    return Reading(samples, seconds, json_s, sum(map(len, own)) / len(own))
 
 
 def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None) -> 'dict[str, list[str]]':

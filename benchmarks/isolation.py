@@ -10,11 +10,10 @@ are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only
 
 import argparse
 import random
-import sys
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from harness import run
 
 from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
@@ -151,14 +150,13 @@ def cost(nodes: int) -> Cost:
     return Cost(points - 1, group_size(nodes), launches, more, hours, hours * nodes)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Print both tables."""
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--nights', type=int, default=200)
     parser.add_argument('--seed', type=int, default=2026)
     parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
     parser.add_argument('--quick', action='store_true', help='two nights of few nodes, to see that it works')
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args()
     if chosen.quick:
         chosen.nights, chosen.nodes = 2, (4, 31)
     print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
@@ -188,4 +186,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    run(main)

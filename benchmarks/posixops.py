@@ -202,9 +202,10 @@ def main() -> int:
             cells.append(f' {1 / other:,.0f} | {own / other:.2f} | {1e6 * (own - other):.1f} µs |')
         print(f'| {phase} | {1 / own:,.0f} |{"".join(cells)}')
     fastest = {key: min(each[key] for each in nothing) for key in nothing[0]}
+    whole, singly, shown = (f'{1e9 * fastest[key]:.0f} ns' for key in ('whole', 'singly', 'shown'))
     print(
-        f'\nA call that does nothing: {1e9 * fastest["whole"]:.0f} ns in a loop, {1e9 * fastest["singly"]:.0f} ns where '
-        f'every call is timed, of which {1e9 * fastest["shown"]:.0f} ns are in its time.\n'
+        f'\nA call that does nothing: {whole} in a loop, {singly} where every call is timed, of which {shown} are in '
+        'its time.\n'
     )
     print('| fileop on 1-byte files | ' + ' | '.join(FILEOP) + ' |\n|---|' + '---|' * len(FILEOP))
     for part in ('p50', 'p95', 'p99'):

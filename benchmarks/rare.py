@@ -14,6 +14,8 @@ import statistics
 from collections.abc import Callable
 from functools import partial
 
+from harness import run
+
 from seatrial.judge.measured import AFTER_STOP
 from seatrial.judge.references import INSIDE, OUTSIDE, Reference, judge_reference
 from seatrial.judge.statistics import summary
@@ -133,8 +135,8 @@ def falling(by: float) -> Draw:
     return lambda: random.gauss(100 * (1 - by * next(numbers)), 2)
 
 
-if __name__ == '__main__':
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--series', type=int, default=4000)
     parser.add_argument('--seed', type=int, default=2009)
     parser.add_argument('--quick', action='store_true', help='a few series, to see that it works')
@@ -143,3 +145,8 @@ if __name__ == '__main__':
     for table in (rare, undone, baselines, drifts):
         table(20 if options.quick else options.series)
         print()
+    return 0
+
+
+if __name__ == '__main__':
+    run(main)

@@ -120,7 +120,7 @@ class Lab:
         """The numbers of all jobs that have not ended."""
         return self.ask('squeue', '--noheader', '--format=%i').split()
 
-    def mend(self) -> None:
+    def heal(self) -> None:
         """Back to health: nothing in the queue, both nodes idle."""
         self.up()
         if self.jobs():

@@ -267,7 +267,7 @@ def test_up_again_says_that_the_lab_is_up(lab):
 
 
 @needs_slurm
-def test_up_with_other_wishes_is_refused_with_the_mend(lab):
+def test_up_with_other_wishes_is_refused_with_the_remedy(lab):
     done = lab.do('up', '--nodes', '5')
     assert done.returncode == 1 and 'is up with 4 nodes, without accounting; take it down first' in done.stderr
 

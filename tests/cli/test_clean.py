@@ -61,11 +61,11 @@ def test_where_nothing_is_left_it_says_so(clean, target):
 
 def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     said = clean()
-    line, mend = said.out.splitlines()
+    line, remedy = said.out.splitlines()
     assert said.status == 0
-    assert line.startswith(f'{killed}: 1 MiB in 1 files, {CASE}, of ')
+    assert line.startswith(f'{killed}: 1 MiB in 1 file, {CASE}, of ')
     assert line.endswith(': removable')
-    assert mend == '1 directories and 0 locks can be removed: seatrial clean --yes'
+    assert remedy == '1 directory and 0 locks can be removed: seatrial clean --yes'
     assert (killed / 'data' / 'data.00000000').exists()
 
 

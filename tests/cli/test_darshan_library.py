@@ -1,4 +1,4 @@
-"""What `seatrial doctor` tells of a library that cannot be a witness. A real Darshan: tests/integration."""
+"""What `seatrial doctor` says of a library that would leave no log. A real Darshan: tests/integration."""
 
 import hashlib
 import shutil
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.cli.darshan_library import Program, told
+from seatrial.cli.darshan_library import Program, examined
 
 NO_LIBRARY = 'int nothing;'
 DD = Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))
@@ -34,17 +34,17 @@ def compiled(tmp_path):
         (b'!<arch>\nlibdarshan.a', 'it is no shared library; correct darshan of the partition in trial.yaml: '),
     ],
 )
-def test_a_file_that_is_no_library_is_told_by_its_path_and_the_mend(tmp_path, content, fault):
+def test_a_file_that_is_no_library_is_named_by_its_path_with_the_remedy(tmp_path, content, fault):
     file = tmp_path / 'libdarshan.so'
     if content is not None:
         file.write_bytes(content)
-    said, faults = told(str(file), [DD])
+    said, faults = examined(str(file), [DD])
     assert said == str(file)
     assert len(faults) == 1 and faults[0].startswith(fault)
 
 
 def test_a_folder_is_no_library(tmp_path):
-    assert told(str(tmp_path), [DD])[1] == [
+    assert examined(str(tmp_path), [DD])[1] == [
         'it cannot be read: Is a directory; correct darshan of the partition in trial.yaml'
     ]
 
@@ -53,16 +53,16 @@ def test_a_program_is_no_library(tmp_path):
     header = bytearray(Path('/bin/dd').read_bytes()[:20])
     header[16:18] = b'\x02\x00'  # ET_EXEC: not even as a program that can lie anywhere
     (tmp_path / 'libdarshan.so').write_bytes(header)
-    assert told(str(tmp_path / 'libdarshan.so'), [DD])[1][0].startswith('it is no shared library; ')
+    assert examined(str(tmp_path / 'libdarshan.so'), [DD])[1][0].startswith('it is no shared library; ')
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_for_another_architecture_is_told(compiled):
+def test_a_library_for_another_architecture_is_said(compiled):
     library = compiled(NO_LIBRARY, 'other')
     content = bytearray(library.read_bytes())
     content[18] ^= 0xFF
     library.write_bytes(content)
-    (fault,) = told(str(library), [DD])[1]
+    (fault,) = examined(str(library), [DD])[1]
     assert fault.startswith('it is built for another architecture than this host has, ')
 
 
@@ -73,7 +73,7 @@ def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
     )
     library.with_name('libgone.so').unlink()
     ranks = Program('ior', '/bin/cat', True, ())
-    said, faults = told(str(library), [DD, ranks])
+    said, faults = examined(str(library), [DD, ranks])
     checksum = hashlib.sha256(library.read_bytes()).hexdigest()
     assert said == f'version unknown at {library}, SHA-256 {checksum[:12]}, without MPI'
     assert faults == [
@@ -82,31 +82,31 @@ def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_that_ends_the_engine_is_told_in_the_words_of_the_loader(compiled):
+def test_a_library_that_ends_the_engine_is_said_in_the_words_of_the_loader(compiled):
     library = compiled('extern int ompi_mpi_comm_world; int *world = &ompi_mpi_comm_world;', 'data')
-    (fault,) = told(str(library), [DD])[1]
+    (fault,) = examined(str(library), [DD])[1]
     assert fault.startswith('it cannot be loaded into dd: ')
     assert 'undefined symbol: ompi_mpi_comm_world; build it here' in fault
 
 
 @pytest.mark.needs('gcc')
 def test_a_library_that_is_not_darshan_leaves_no_log(compiled):
-    assert told(str(compiled(NO_LIBRARY, 'util')), [DD])[1] == [
+    assert examined(str(compiled(NO_LIBRARY, 'util')), [DD])[1] == [
         'it leaves no log of dd; let trial.yaml name the libdarshan.so of darshan-runtime'
     ]
 
 
 @pytest.mark.needs('gcc')
-def test_a_darshan_without_mpi_is_no_witness_of_a_program_of_mpi(compiled):
+def test_a_darshan_without_mpi_leaves_no_log_of_a_program_of_mpi(compiled):
     ranks = Program('ior', '/bin/cat', True, ())
-    assert told(str(compiled(NO_LIBRARY, 'plain')), [ranks])[1] == [
+    assert examined(str(compiled(NO_LIBRARY, 'plain')), [ranks])[1] == [
         'it is built without MPI and leaves no log of ior; build one with the MPI of that'
     ]
-    assert told(str(compiled('int PMPI_Init;', 'mpi')), [ranks])[1] == []
+    assert examined(str(compiled('int PMPI_Init;', 'mpi')), [ranks])[1] == []
 
 
 @pytest.mark.needs('gcc', 'mpicc')
-def test_a_darshan_for_another_mpi_is_no_witness(tmp_path, compiled, monkeypatch):
+def test_a_darshan_for_another_mpi_leaves_no_log(tmp_path, compiled, monkeypatch):
     source = tmp_path / 'rank.c'
     source.write_text('#include <mpi.h>\nint PMPI_Init(int *n, char ***a) { return MPI_Initialized(n); }\n')
     library = tmp_path / 'libdarshan.so'
@@ -115,7 +115,7 @@ def test_a_darshan_for_another_mpi_is_no_witness(tmp_path, compiled, monkeypatch
         'seatrial.cli.darshan_library.library_of', lambda path: 'MPI A 1' if path == str(library) else 'MPI B 2'
     )
     ranks = Program('ior', shutil.which('cat'), True, ())
-    assert told(str(library), [ranks])[1] == [
+    assert examined(str(library), [ranks])[1] == [
         'it is built for MPI A 1, and not for ior, which loads MPI B 2; build one with the MPI of that'
     ]
 

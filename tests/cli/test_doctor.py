@@ -24,6 +24,12 @@ def doctor(command, site):
     return lambda: command('doctor', f'--site={site.folder}')
 
 
+def measured(said):
+    """What each engine would measure, in words."""
+    told = ' '.join(said.out.split()).partition('cannot express: ')[2].partition('.')[0]
+    return dict(each.split(': ') for each in told.split('; '))
+
+
 def line_of(said, what):
     (line,) = [line for line in said.out.splitlines() if f' {what} ' in f'{line} ']
     return line
@@ -34,7 +40,7 @@ def test_an_engine_is_shown_with_its_version_and_path(doctor, tmp_path):
     assert said.status == 0
     shown = line_of(said, 'engine fio').split()
     assert shown[:7] == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,']
-    assert 'fio would measure data on this host and fio metadata' in said.out
+    assert measured(said) == {'fio': 'data access, random I/O and a metadata tree'}
 
 
 def test_an_engine_is_shown_with_its_checksum(doctor, tmp_path):
@@ -103,7 +109,7 @@ def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp
     assert said.status == 0
     assert line_of(said, 'modules in local:other').split()[-1] == 'fio/3.37'
     assert len([line for line in said.out.splitlines() if '+ ok' in line and 'engine fio in local:' in line]) == 2
-    assert 'fio would measure data on this host and fio metadata' in said.out
+    assert measured(said) == {'fio': 'data access, random I/O and a metadata tree'}
 
 
 def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site, tmp_path):
@@ -112,26 +118,34 @@ def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site,
     assert said.status == 64
     assert '- missing  engine fio' in said.out
     assert '/no/such/fio is not on the PATH; apt-get install fio' in said.out
-    assert 'No engine can measure data here. Install one of the above.' in said.out
+    assert 'No engine measures data access here; install ior, fio or dd, and list it' in said.out
 
 
 @pytest.mark.parametrize(
-    ('engines', 'said'),
+    ('engines', 'kinds'),
     [
-        (', posixops', 'fio would measure data on this host and fio metadata'),
-        (', dd', 'fio would measure data on this host and fio metadata'),
+        (
+            ', posixops',
+            {
+                'fio': 'data access, random I/O and a metadata tree',
+                'posixops': 'the listing of a directory, POSIX operations and POSIX semantics',
+            },
+        ),
+        (', dd', {'fio': 'data access, random I/O and a metadata tree'}),
     ],
 )
-def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, site, engines, said):
+def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, site, engines, kinds):
     site.change('}]\nfile_systems', f'}}{engines}]\nfile_systems')
-    assert said in doctor().out
+    assert measured(doctor()) == kinds
 
 
 def test_data_and_metadata_can_be_measured_by_different_engines(doctor, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
     site.change('}]\nfile_systems', '}, dd, posixops]\nfile_systems')
     said = doctor()
-    assert (said.status, 'dd would measure data on this host and posixops metadata' in said.out) == (0, True)
+    of_posixops = 'a metadata tree, the listing of a directory, POSIX operations and POSIX semantics'
+    assert (said.status, measured(said)) == (0, {'dd': 'data access', 'posixops': of_posixops})
+    assert 'No engine measures random I/O here; install ' in said.out
 
 
 def test_metadata_that_nothing_can_measure_is_said(doctor, site, tmp_path):
@@ -139,7 +153,7 @@ def test_metadata_that_nothing_can_measure_is_said(doctor, site, tmp_path):
     site.change('}]\nfile_systems', '}, dd]\nfile_systems')
     said = doctor()
     assert said.status == 64
-    assert 'No engine can measure metadata here. Install one of the above.' in said.out
+    assert 'No engine measures a metadata tree here; install mdtest, fio or posixops, and list it' in said.out
 
 
 def test_the_engine_that_is_part_of_seatrial_is_shown_with_its_interpreter(doctor, site):
@@ -199,7 +213,7 @@ def test_nothing_is_made(doctor, site):
     assert not (site.folder / 'state').exists()
 
 
-def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_told(doctor):
+def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
     said = doctor().out
     assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
     assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)

@@ -57,7 +57,7 @@ def test_a_session_is_shown_metric_by_metric(history, two):
         'Reads/local:default/scratch/default/1n',
     ]
     assert sum('+ PASS' in line for line in lines) == 10
-    assert lines[2].startswith(f'{FIRST} write@512KiB + PASS 1 MiB/s 0.98')
+    assert lines[2].startswith(f'{FIRST} write@64KiB + PASS 1 MiB/s 0.98')
 
 
 def test_a_metric_is_shown_over_sessions(history, two):
@@ -127,7 +127,7 @@ def test_an_export_of_another_form_is_refused(history, two, tmp_path):
 @pytest.fixture
 def swept(history, two):
     """Both sessions, as if their points were those of node sweeps."""
-    names = {'512KiB': 'all', '256KiB': 'group01', '128KiB': 'group02', '64KiB': 'group03'}
+    names = {'64KiB': 'all', '128KiB': 'group01', '256KiB': 'group02', '512KiB': 'group03'}
     for session in (FIRST, SECOND):
         rows = pl.read_parquet(two / f'{session}.parquet').filter(pl.col('check') == 'Writes')
         point = pl.col('point').replace(names)

@@ -26,14 +26,15 @@ def test_what_the_profile_is_good_for_is_said_first(on_site):
     assert 'says nothing about performance' in on_site('list').out.splitlines()[1]
 
 
-def test_a_check_is_shown_with_pattern_place_points_and_engine(row):
+def test_a_check_is_shown_with_workload_place_points_and_engine(row):
     assert re.search(
-        r'MFWA +local:default scratch \(default\) 1 node +3: 512KiB, 128KiB, 64KiB +fio', row('Writes')
+        r'MFWA \(file per process\) +local:default scratch \(default\) 1 node +3: 64KiB, 256KiB, 512KiB +fio',
+        row('Writes'),
     )
 
 
 def test_a_profile_with_more_points_shows_them(row):
-    assert '4: 512KiB, 256KiB, 128KiB, 64KiB' in row('Writes', '--profile=nightly')
+    assert '4: 64KiB, 128KiB, 256KiB, 512KiB' in row('Writes', '--profile=nightly')
 
 
 LAYOUTS = """
@@ -98,7 +99,7 @@ def test_a_missing_engine_is_said_with_the_reason(on_site, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
     said = on_site('list', 'Writes')
     assert (said.status, 'none here' in said.out) == (0, True)
-    assert re.search(r'no engine here for MFWA: fio: .*/no/such/fio', said.out)
+    assert re.search(r'no engine here for MFWA \(file per process\): fio: .*/no/such/fio', said.out)
 
 
 def test_another_engine_can_be_asked_for(row):
@@ -137,7 +138,7 @@ def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site
     site.add_metadata(engines='')
     said = ' '.join(on_site('list').out.split())
     assert 'no engine here for a metadata tree: fio: cannot work on directories (both)' in said
-    assert 'no engine here for POSIX semantics: fio: does not know POSIX semantics (two)' in said
+    assert 'no engine here for POSIX semantics: none of fio is for that' in said
 
 
 def test_an_engine_of_data_that_is_asked_for_leaves_metadata_to_the_others(site, row):
@@ -160,13 +161,13 @@ def test_an_engine_of_metadata_that_is_asked_for_leaves_data_to_the_others(site,
     }
 
 
-def test_an_engine_of_both_that_is_asked_for_measures_both_or_nothing_does(site, row):
+def test_an_engine_of_both_that_is_asked_for_measures_what_it_has_and_leaves_the_rest_to_the_others(site, row):
     site.add_metadata()
     assert engines_of(row, '--engine=fio') == {
         'Writes': 'fio',
         'Reads': 'fio',
         'Files': 'none here',
-        'Guarantees': 'none here',
+        'Guarantees': 'posixops',
     }
 
 
@@ -196,7 +197,7 @@ def test_without_slurm_nothing_is_pointed_out(on_site):
     [
         (
             ['Writes', '--profile=acceptance'],
-            'narrowed to Writes: an acceptance of local has 1 more cases, 0 of them',
+            'narrowed to Writes: an acceptance of local has 1 more case, 0 of them',
         ),
         (['--profile=acceptance'], None),
         (['Writes', '--profile=nightly'], None),

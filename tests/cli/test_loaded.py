@@ -80,14 +80,14 @@ def test_of_several_the_one_that_does_not_load_is_named(answers):
         pass
 
 
-def test_a_command_that_fails_without_a_word_is_told(answers):
+def test_a_command_that_fails_without_a_word_is_said(answers):
     answers('', status=1)
     with pytest.raises(NotLoaded, match=r'^seatrial/ior/4\.0\.0: no reason$'), loaded(TWO):
         pass
 
 
 @pytest.mark.parametrize(('system', 'variable'), [('lmod', 'LMOD_CMD'), ('envmod', 'MODULES_CMD')])
-def test_a_system_that_is_not_there_is_told(monkeypatch, system, variable):
+def test_a_system_that_is_not_there_is_said(monkeypatch, system, variable):
     monkeypatch.delenv(variable, raising=False)
     said = f'{variable} is not set; start a login shell of a host that has {system}'
     with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
@@ -95,13 +95,13 @@ def test_a_system_that_is_not_there_is_told(monkeypatch, system, variable):
 
 
 @pytest.mark.parametrize('system', ['nomod', 'tmod'])
-def test_a_system_that_reframe_has_no_modules_for_is_told(system):
+def test_a_system_that_reframe_has_no_modules_for_is_said(system):
     said = f"modules_system is '{system}'; write lmod or envmod"
     with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
         pass
 
 
-def test_environment_modules_that_reframe_would_not_find_are_told(answers, monkeypatch):
+def test_environment_modules_that_reframe_would_not_find_are_said(answers, monkeypatch):
     answers('', variable='MODULES_CMD')
     monkeypatch.setenv('PATH', '')
     with pytest.raises(NotLoaded, match='modulecmd, by which ReFrame loads'), loaded(TWO._replace(system='envmod')):

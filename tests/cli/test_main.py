@@ -60,7 +60,7 @@ def test_a_command_that_is_none_is_refused(command):
 
 
 @pytest.mark.parametrize('name', [*COMMANDS, 'doctor', 'clean'])
-def test_a_site_that_is_not_there_is_named_with_the_mend(command, name):
+def test_a_site_that_is_not_there_is_named_with_the_remedy(command, name):
     expected = 'nowhere: No such file or directory; name a folder that holds settings.py and trial.yaml'
     check_refusal(command(name, '--site=nowhere'), expected, lines=1)
 
@@ -109,9 +109,9 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
     check_refusal(status(), 'choose one of them with --system local|other')
     check_refusal(status('--system=third'), "'third' is no system of the profile smoke")
     assert status('--system=other').status == 13  # nothing has run yet
-    mend = 'make a site folder for each, with a state of its own'
-    check_refusal(status('--system=other', '--notify'), mend)
-    check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), mend)
+    remedy = 'make a site folder for each, with a state of its own'
+    check_refusal(status('--system=other', '--notify'), remedy)
+    check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), remedy)
     assert command('schedule', f'--site={site.folder}', '--profile=smoke', '--remove').status == 0
 
 
@@ -156,8 +156,8 @@ TRIAL_FAULTS = {
     ),
     'bytes that do not divide': (
         'bytes_per_task: 1MiB',
-        'bytes_per_task: 1000',
-        '1000 B a task is not a multiple',
+        'bytes_per_task: 1000000',
+        '1000000 B a task is not a multiple',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
     'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),
@@ -166,7 +166,7 @@ TRIAL_FAULTS = {
 
 @pytest.mark.parametrize('fault', TRIAL_FAULTS)
 @pytest.mark.parametrize('name', COMMANDS)
-def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_mend(on_site, site, name, fault):
+def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_remedy(on_site, site, name, fault):
     old, new, expected = TRIAL_FAULTS[fault]
     site.change(old, new)
     if fault == 'state on the target':
@@ -186,9 +186,9 @@ def test_several_faults_of_trial_yaml_are_said_at_once(on_site, site):
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        ('import no_such_module\n', "check.py: ModuleNotFoundError: No module named 'no_such_module'"),
+        ('import no_such_module\n', "check.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
         ('def broken(\n', 'check.py: SyntaxError'),
-        ('1 / 0\n', 'check.py: ZeroDivisionError'),
+        ('1 / 0\n', 'check.py: line 1: ZeroDivisionError'),
     ],
 )
 def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, site, name, text, expected):
@@ -206,7 +206,7 @@ def test_a_workload_that_contradicts_itself_is_named(on_site, site):
 def test_two_checks_of_one_name_are_refused(on_site, site):
     (site.checks / 'other').mkdir()
     (site.checks / 'other' / 'check.py').write_text(site.check.read_text())
-    check_refusal(on_site('list'), 'other/check.py: Writes is declared in another file too', lines=1)
+    check_refusal(on_site('list'), 'other/check.py: Reads is declared in another file too', lines=1)
 
 
 def test_a_folder_without_checks_is_refused(command, site, tmp_path):

@@ -73,7 +73,7 @@ def command(site, tmp_path):
 
 
 def kept(site):
-    return json.loads((site.folder / 'state' / 'schedule' / f'{TITLE}.told.json').read_text())
+    return json.loads((site.folder / 'state' / 'schedule' / f'{TITLE}.notified.json').read_text())
 
 
 @pytest.fixture(autouse=True)
@@ -267,7 +267,7 @@ def test_figures_that_cannot_be_exported_are_said_and_people_are_told_all_the_sa
 
 def test_a_note_of_what_was_told_that_cannot_be_read_is_as_if_nothing_was(site, tell, night, command, tmp_path):
     command(f'touch {tmp_path}/ran')
-    (site.folder / 'state' / 'schedule' / f'{TITLE}.told.json').write_text('[torn')
+    (site.folder / 'state' / 'schedule' / f'{TITLE}.notified.json').write_text('[truncated')
     night('FAIL')
     tell()
     assert (tmp_path / 'ran').exists()

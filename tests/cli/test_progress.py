@@ -30,7 +30,9 @@ def test_a_launch_of_data_is_shown_with_its_bandwidth():
 
 
 def test_a_launch_of_metadata_is_shown_with_the_first_of_its_rates():
-    rates = {name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in planned_metrics(BOTH)}
+    rates = {
+        name: [4000.0, 6000.0] if name == 'directory_remove@flat' else [1.0, 1.0] for name in planned_metrics(BOTH)
+    }
     assert '  directory_remove@flat #2 5000 op/s +- 126 %  ' in running_line(BOTH, so_far(BOTH, rates), 30.0)
 
 

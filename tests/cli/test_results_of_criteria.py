@@ -28,7 +28,9 @@ CONTRACT = Reference('read@512KiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract'
 def ended(tmp_path):
     """What is printed and what is written at the end of a session with one case."""
 
-    def end(expectations=(), references=(), relations=(), unjudged='', values=(100.0 * MIB,), reasons=(), left_out=()):
+    def end(
+        expectations=(), references=(), relations=(), unjudged='', values=(100.0 * MIB,), reasons=(), left_out=()
+    ):
         session = Session('s', tmp_path, load(LOCAL), PROFILES['nightly'], ())
         figure = MetricResult(
             'read@512KiB',
@@ -104,8 +106,8 @@ def test_a_smoke_test_says_that_its_expectations_are_not_judged(ended):
 
 def test_no_references_are_said_to_be_none(ended):
     lines, written = ended()
-    assert 'no references: figures are reported, not judged' in lines
-    assert written['references'] == 'no references: figures are reported, not judged'
+    assert 'no references: no pass criterion' in lines
+    assert written['references'] == 'no references: no pass criterion'
 
 
 def test_references_are_counted(ended):

@@ -258,7 +258,7 @@ def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submit
         ('{hour: 2}', 'schedule.nightly.hour: there is no such key'),
     ],
 )
-def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_mend(on_site, submits, entry, expected):
+def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_remedy(on_site, submits, entry, expected):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {entry}}}\n')
     said = on_site('schedule', '--as=sbatch')
     assert (said.status, expected in said.err) == (64, True), said.err
@@ -477,14 +477,14 @@ def test_the_other_form_takes_the_place_of_the_first(on_site, submits, cluster):
     assert (len(cluster['jobs']), cluster['crontab']) == (2, '')
 
 
-def test_a_torn_entry_is_refused(on_site, submits, cluster):
+def test_a_truncated_entry_is_refused(on_site, submits, cluster):
     cluster.set(scrontab=True)
     on_site('schedule', '--install')
-    torn = ''.join(cluster['crontab'].splitlines(keepends=True)[:-1])
-    cluster.set(crontab=torn)
+    truncated = ''.join(cluster['crontab'].splitlines(keepends=True)[:-1])
+    cluster.set(crontab=truncated)
     said = on_site('schedule', '--install')
-    assert (said.status, 'mend it with scrontab -e' in said.err) == (64, True)
-    assert cluster['crontab'] == torn
+    assert (said.status, 'correct it with scrontab -e' in said.err) == (64, True)
+    assert cluster['crontab'] == truncated
 
 
 # What the job does

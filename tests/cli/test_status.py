@@ -185,7 +185,7 @@ def test_a_schedule_of_the_site_counts_where_something_else_starts_it(status, ni
     assert f'every day at {moment:%H:%M}' in found.out
 
 
-def test_a_torn_schedule_is_said_with_its_mend(status, state):
+def test_a_truncated_schedule_is_said_with_its_remedy(status, state):
     file = state / 'schedule' / f'{TITLE}.json'
     file.write_text('{')
     found = status()

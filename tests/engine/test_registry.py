@@ -6,7 +6,7 @@ from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.posixops import PosixOps
-from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called
+from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
@@ -59,7 +59,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'semantics'}),
-        ('fio', {'access', 'tree'}),
+        ('fio', {'access', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
@@ -107,17 +107,16 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
     assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
 
 
-def test_no_engine_passes_one_transfer_at_a_time_for_several():
-    deep = [READ._replace(queue_depth=8)]
-    skipped = choose([EngineChoice('ior', 'ior'), FIO, DD], deep, installed('ior', 'fio', '/opt/dd')).skipped
-    assert skipped == tuple(
-        f'{name}: cannot keep 8 transfers of a task in flight (4KiB)' for name in ('ior', 'fio', 'dd')
-    )
-
-
 def test_where_none_can_no_engine_is_chosen_and_every_reason_is_kept():
     chosen = choose([FIO, DD], [WRITE_AND_READ], installed('/opt/dd'))
     assert (chosen.engine, chosen.program, len(chosen.skipped)) == (None, '', 2)
+    assert why_none([FIO, DD], chosen.skipped) == '; '.join(chosen.skipped)
+
+
+def test_where_none_is_for_the_kind_that_is_the_reason():
+    chosen = choose([FIO, DD], [placed(posix_semantics(), 'probe')], installed('fio', '/opt/dd'))
+    assert (chosen.engine, chosen.skipped) == (None, ())
+    assert why_none([FIO, DD], chosen.skipped) == 'none of fio, dd is for that'
 
 
 def test_an_unknown_candidate_is_an_error_and_is_not_skipped():

@@ -1,6 +1,6 @@
 """Real Darshan under real engines: what was issued is what was meant; a run that does something else is found out.
 
-Where the library lies is told by SEATRIAL_DARSHAN, or by the program darshan-config on the PATH.
+Where the library lies says SEATRIAL_DARSHAN, or the program darshan-config on the PATH.
 """
 
 import json
@@ -14,7 +14,7 @@ import pytest
 
 from seatrial.check.darshan import read_logs
 from seatrial.check.derived import shape_of
-from seatrial.cli.darshan_library import Program, told
+from seatrial.cli.darshan_library import Program, examined
 from seatrial.workload.access import data_access
 
 TRIAL = """
@@ -86,9 +86,9 @@ BY_IOR = [name for name in PATTERNS if name != 'Random']  # its random order doe
 
 def library():
     """Path of libdarshan.so, or None."""
-    told, config = os.environ.get('SEATRIAL_DARSHAN'), shutil.which('darshan-config')
+    named, config = os.environ.get('SEATRIAL_DARSHAN'), shutil.which('darshan-config')
     beside = Path(config).resolve().parents[1] / 'lib' / 'libdarshan.so' if config else None
-    found = Path(told) if told else beside
+    found = Path(named) if named else beside
     return found if found and found.is_file() else None
 
 
@@ -176,12 +176,12 @@ def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_
     log = tmp_path / 'true.darshan'
     settings = ['env', f'LD_PRELOAD={darshan}', 'DARSHAN_ENABLE_NONMPI=1', f'DARSHAN_LOGFILE={log}']
     subprocess.run([*settings, 'true'], check=True, timeout=300)
-    said, faults = told(str(darshan), [Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))])
+    said, faults = examined(str(darshan), [Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))])
     assert said.startswith(f'{read_logs([log])[0].version} at {darshan}, ')
     assert faults == []
 
 
 @pytest.mark.needs('ior')
 def test_the_doctor_knows_whether_a_library_can_be_loaded_into_ior(darshan):
-    _, faults = told(str(darshan), [Program('ior', shutil.which('ior'), True, ())])
+    _, faults = examined(str(darshan), [Program('ior', shutil.which('ior'), True, ())])
     assert faults == [] or b'PMPI_Init' not in darshan.read_bytes(), 'one without MPI sees nothing of IOR'

@@ -31,7 +31,7 @@ def fio(make_stub_fio, tmp_path):
 @pytest.fixture
 def slurm(plain_slurm):
     yield plain_slurm
-    plain_slurm.mend()
+    plain_slurm.heal()
 
 
 @pytest.fixture

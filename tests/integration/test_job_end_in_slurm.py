@@ -20,7 +20,7 @@ def fio(make_stub_fio, tmp_path):
 @pytest.fixture
 def slurm(accounting_slurm):
     yield accounting_slurm
-    accounting_slurm.mend()
+    accounting_slurm.heal()
 
 
 def reason(ended):

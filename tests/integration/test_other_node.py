@@ -44,7 +44,7 @@ print(found.rule if found else '', found.sentence if found else 'all agree', sep
 @pytest.fixture
 def slurm(plain_slurm):
     yield plain_slurm
-    plain_slurm.mend()
+    plain_slurm.heal()
 
 
 @pytest.fixture

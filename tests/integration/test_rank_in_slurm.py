@@ -26,7 +26,7 @@ def slurm(plain_slurm, monkeypatch):
     for name in ('PATH', 'SLURM_CONF'):
         monkeypatch.setenv(name, plain_slurm.environment[name])
     yield plain_slurm
-    plain_slurm.mend()
+    plain_slurm.heal()
 
 
 def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path):

@@ -72,7 +72,7 @@ def cluster(plain_slurm, make_stub_fio, tmp_path_factory):
     fio = make_stub_fio(tmp_path_factory.mktemp('stubs'), ('measured', {'seconds': 0.5}))
     site = plain_slurm.site(fio, '--partition=compute')
     yield Cluster(plain_slurm, site, fio)
-    plain_slurm.mend()
+    plain_slurm.heal()
 
 
 @pytest.fixture

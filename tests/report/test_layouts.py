@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.judge.verdict import Verdict
-from seatrial.model.layout import ALL, Component, Layout
+from seatrial.model.layout import Layout
 from seatrial.model.metric import LOWER
 from seatrial.model.record import Finding
-from seatrial.model.units import BINARY, KIB, MIB
+from seatrial.model.units import BINARY, MIB
 from seatrial.report.layouts import choices, recommendations
 from seatrial.report.markdown import markdown
 from seatrial.report.page import page
@@ -16,11 +17,11 @@ from seatrial.workload.registry import planned_metrics
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
-WIDE, NARROW = Layout('wide', ALL, 4 * MIB), Layout('narrow', 1, MIB)
-GROWS = Layout('pfl', components=(Component(4 * MIB, stripe_count=1), Component(stripe_count=ALL)))
+WIDE, NARROW = striped('wide', ALL, '4MiB'), striped('narrow', 1, '1MiB')
+GROWS = progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})
 LAYOUTS = (Layout(), NARROW, WIDE, GROWS)
 WRONG = Finding('P5a', 'invalid', 'not the layout that was asked for: stripe count 3 instead of 4')
-MAP = tuple(Layout(f'c{count}-{size}', count, size * KIB) for count in (1, 4, ALL) for size in (64, 1024))
+MAP = tuple(striped(f'c{count}-{size}', count, f'{size}KiB') for count in (1, 4, ALL) for size in (64, 1024))
 
 
 def samples(mean, noise=0.02):
@@ -104,8 +105,8 @@ def test_stripe_counts_and_sizes_make_a_map(make):
     means = {layout.name: 100.0 * (place + 1) for place, layout in enumerate(MAP)}
     (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
     (writes, _) = found.maps
-    assert (writes.choice.name, writes.sizes) == ('write', ('64KiB', '1MiB'))
-    assert [count for count, _ in writes.rows] == ['1', '4', 'all']
+    assert (writes.choice.name, writes.columns) == ('write', ('S64k', 'S1M'))
+    assert [count for count, _ in writes.rows] == ['c1', 'c4', 'c-1']
     fields = [field for _, row in writes.rows for field in row]
     assert [round(field.option.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
     assert [field.best for field in fields] == [False] * 5 + [True]
@@ -120,7 +121,7 @@ def test_layouts_of_other_kinds_make_no_map(make):
 
 def test_metadata_in_layouts_is_recommended_by_rates(make):
     tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
-    dom = Layout('dom', components=(Component(64 * KIB, on_mdt=True), Component(stripe_count=1)))
+    dom = progressive('dom', {'end': '64KiB', 'on_mdt': True}, {'stripe_count': 1})
     plan = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)))
     rates = {name: samples(3000.0 if name.endswith('@dom') else 1000.0) for name in planned_metrics(plan)}
     one = make.case(plan, make.records(plan, rates))

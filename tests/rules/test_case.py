@@ -3,6 +3,7 @@
 import pytest
 
 from builders import FLAT_TREE, moved, plan_of, records_of, sample_of
+from seatrial.filesystem.lustre.layout import striped
 from seatrial.model.plan import digest
 from seatrial.model.record import Finding, Records
 from seatrial.model.units import GIB, MIB
@@ -11,7 +12,7 @@ from seatrial.rules.registry import CASE, findings
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import HOLDING, posix_semantics
-from seatrial.workload.sweep import Sweep
+from seatrial.workload.sweep import AXES, Sweep
 from seatrial.workload.tree import metadata_tree
 
 
@@ -128,10 +129,23 @@ def test_r3_scattered_samples_are_not_converged_because_the_job_says_so(plan, re
     assert broken(plan, records._replace(samples=samples)) == ['R3']
 
 
+def labelled(plan, records):
+    again = records._replace(start=records.start._replace(plan=digest(plan)))
+    return {each.rule: each.sentence for each in findings(CASE, CaseSeen(plan, again)) if each.effect == 'label'}
+
+
 def test_c1_a_sweep_without_all_of_its_points_is_labelled(plan, records):
-    fewer = plan._replace(left_out=('8MiB', '64MiB'))
-    said = labels(fewer, records._replace(start=records.start._replace(plan=digest(fewer))))
-    assert any('not all transfer sizes fit; left out: 8MiB, 64MiB; ' in each for each in said)
+    said = labelled(plan._replace(axis=AXES['tasks'], left_out=('8tasks', '64tasks')), records)
+    assert said['C1'].startswith('not all numbers of tasks fit; left out: 8tasks, 64tasks; ')
+    assert 'C1a' not in said
+
+
+def test_c1a_layouts_that_lack_targets_are_labelled_with_how_many_there_are(plan, records):
+    points = tuple(point._replace(layout=striped(point.label, 2)) for point in plan.points)
+    fewer = plan._replace(points=points, left_out=('c4',), target=plan.target._replace(osts=2))
+    said = labelled(fewer, records)
+    assert said['C1a'].startswith('2 OSTs are too few for c4, left out; ')
+    assert 'C1' not in said
 
 
 def test_samples_of_an_earlier_size_do_not_count(plan, records):

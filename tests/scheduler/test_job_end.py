@@ -7,7 +7,8 @@ import pytest
 
 from builders import plan_of, records_of
 from seatrial.job.sequence.recorder import Recorder, records_in
-from seatrial.judge.verdict import Verdict, judge_case
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import Verdict
 from seatrial.scheduler import job_end
 from seatrial.scheduler.job_end import TAIL_BYTES, Patience, ask_job_state, tail
 from seatrial.scheduler.job_state import NO_ANSWER, JobState, State
@@ -74,7 +75,7 @@ def test_of_a_job_that_came_to_its_own_end_nobody_is_asked(slurm, tmp_path, end)
     assert asked == [] and not (tmp_path / 'job.json').exists()
 
 
-def test_of_an_interrupted_job_slurm_is_asked_who_told_it(slurm, tmp_path):
+def test_of_an_interrupted_job_slurm_is_asked_who_ended_it(slurm, tmp_path):
     asked = slurm()
     leave(tmp_path, 'interrupted')
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', NO_PATIENCE)
@@ -122,7 +123,7 @@ def test_the_end_of_a_job_that_may_go_on_is_waited_for(answers, tmp_path, going_
     given = answers(going_on, going_on, CANCELLED)
     assert ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', Patience(3600.0, 3600.0)) == CANCELLED
     assert len(given) == 3
-    assert records_in(str(tmp_path)).fate == 'Slurm says: cancelled by alice after 12 s'
+    assert records_in(str(tmp_path)).job_state == 'Slurm says: cancelled by alice after 12 s'
 
 
 def test_a_job_that_comes_to_its_own_end_meanwhile_has_no_state(answers, tmp_path):
@@ -152,7 +153,7 @@ def test_of_a_job_that_has_begun_the_time_since_then_counts(answers, tmp_path):
 def test_what_is_known_besides_comes_first(slurm, tmp_path):
     slurm()
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', NO_PATIENCE, 'it waited too long')
-    assert records_in(str(tmp_path)).fate == 'it waited too long; Slurm says: cancelled by alice after 12 s'
+    assert records_in(str(tmp_path)).job_state == 'it waited too long; Slurm says: cancelled by alice after 12 s'
 
 
 def test_of_a_long_output_the_end_counts(tmp_path):
@@ -162,5 +163,5 @@ def test_of_a_long_output_the_end_counts(tmp_path):
 
 
 def test_a_state_that_is_no_json_is_none(tmp_path):
-    (tmp_path / 'job.json').write_text('{"fate": ')
-    assert records_in(str(tmp_path)).fate == ''
+    (tmp_path / 'job.json').write_text('{"job_state": ')
+    assert records_in(str(tmp_path)).job_state == ''

@@ -159,8 +159,8 @@ def test_a_job_that_waits_is_said_with_its_reason(name):
 
 
 def test_a_job_that_is_held_after_its_launch_failed_says_so():
-    fate = of_scontrol(WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out'])
-    assert sentence(fate) == 'requeued and not started again: held after its launch failed; it still waits'
+    known = of_scontrol(WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out'])
+    assert sentence(known) == 'requeued and not started again: held after its launch failed; it still waits'
 
 
 @pytest.mark.parametrize('name', ACCOUNTED)

@@ -34,7 +34,7 @@ def said_of(tmp_path, monkeypatch):
             report = {'runs': [{'testcases': [{'name': 'without a case'}, test]}]}
             (tmp_path / 'reframe' / 'report.json').write_text(json.dumps(report))
         complete_job_states(tmp_path, [plan])
-        return records_in(plan.records).fate
+        return records_in(plan.records).job_state
 
     complete.plan = plan
     return complete
@@ -74,7 +74,7 @@ def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(said_
 
 
 @pytest.mark.parametrize('why', ['force exit error: received signal 15', 'cancelled by user'])
-def test_a_reframe_that_was_told_to_stop_is_no_reason(said_of, tmp_path, why):
+def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
     (tmp_path / 'reframe.out').write_text(f'ERROR: run session stopped: {why}\n')
     assert said_of() == ''
 
@@ -115,4 +115,4 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
     (tmp_path / 'reframe' / 'report.json').write_text(json.dumps({'runs': [{'testcases': tests}]}))
     complete_job_states(tmp_path, plans)
     assert len(asked) == 1
-    assert {records_in(plan.records).fate for plan in plans} == {'Slurm does not answer: it sleeps'}
+    assert {records_in(plan.records).job_state for plan in plans} == {'Slurm does not answer: it sleeps'}

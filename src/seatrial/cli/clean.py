@@ -16,6 +16,7 @@ from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob, cancel, has_one_queue, has_queue, jobs_of_sessions
 from seatrial.site.load import load
 from seatrial.site.model import Site
+from seatrial.workload.words import counted
 
 LEFT = 13  # something that should go could not, or not yet
 
@@ -55,10 +56,10 @@ def clean(site_folder: Path, yes: bool) -> int:
     removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
     if not yes:
         if orphaned:
-            what = '1 job' if len(orphaned) == 1 else f'{len(orphaned)} jobs'
-            screen.print(f'{what} can be cancelled: seatrial clean --yes')
+            screen.print(f'{counted(len(orphaned), "job")} can be cancelled: seatrial clean --yes')
         if removable or stale:
-            screen.print(f'{len(removable)} directories and {len(stale)} locks can be removed: seatrial clean --yes')
+            what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
+            screen.print(f'{what} can be removed: seatrial clean --yes')
         return 0
     complete = [_remove(orphan, screen) for orphan in removable]
     for held in lock.break_stale(site.state):
@@ -116,7 +117,7 @@ def _orphans(site: Site, screen: Console, queued: set[str] | None) -> list[Orpha
 
 def _line(orphan: Orphan) -> str:
     """In one line however long, so that the path can be copied."""
-    size = f'{approximate_size(orphan.size_bytes)} in {orphan.files} files'
+    size = f'{approximate_size(orphan.size_bytes)} in {counted(orphan.files, "file")}'
     whose = f'{orphan.case}, of {orphan.owner} on {orphan.host}, {duration(orphan.age_s)} old'
     return f'{orphan.path}: {size}, {whose}: {orphan.alive or orphan.foreign or "removable"}'
 

@@ -46,7 +46,7 @@ class _Fault(NamedTuple):
     after: str
 
 
-def told(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
+def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
     """Version, path, build and MPI of the library as it is on this host, and why it would leave no log there.
 
     The version is that of a log which it leaves of a program without MPI. A sentence names every program that it is
@@ -109,7 +109,7 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
 
 def _mpi_fault(library: str, program: Program) -> _Fault | None:
     """Why a program of MPI would leave no log. It is not begun: on some systems only a launcher can do that."""
-    # ld.so(8): what it would load is told.
+    # ld.so(8): it then says what it would load.
     fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
     if fault:
         return fault

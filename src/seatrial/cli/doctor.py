@@ -11,12 +11,12 @@ from rich.text import Text
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
-from seatrial.cli.darshan_library import Program, told
+from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
 from seatrial.engine.base import Engine, EngineError
-from seatrial.engine.registry import engines_called
+from seatrial.engine.registry import ENGINES, engines_called
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.launch.processes import launch_argv
@@ -68,14 +68,16 @@ def doctor(site_folder: Path) -> int:
     screen.print(table)
     found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
     first = {kind: next((name for name in found if _knows(name, kind)), None) for kind in KINDS.values()}
-    missing = [kind.words for kind, name in first.items() if name is None]
-    if missing:
-        screen.print(f'No engine can measure {joined(missing, "or")} here. Install one of the above.')
-        return 64
-    measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values()}
+    measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values() if name}
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
-    screen.print(f'On this host would measure, unless a check asks for what it cannot express: {would}.')
-    return 0
+    if would:
+        screen.print(f'On this host would measure, unless a check asks for what it cannot express: {would}.')
+    for kind in [kind for kind, name in first.items() if name is None]:
+        able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
+        screen.print(
+            f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.'
+        )
+    return 0 if {kind.moves_data for kind, name in first.items() if name} == {True, False} else 64
 
 
 def _knows(engine: str, kind: Kind) -> bool:
@@ -125,7 +127,7 @@ def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
 
 def _library(site: Site, choices: list[EngineChoice], partitions: list[str]) -> list[Row]:
     """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
-    said, faults = told(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
+    said, faults = examined(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
     return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
 
 

@@ -1,7 +1,8 @@
 """From the folder of a session to what a report and the history are made from."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,8 +18,8 @@ from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.session import SessionResult, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria
-from seatrial.model.codec import FormError, from_json
-from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.codec import FormError
+from seatrial.model.plan import Case, TrialPlan, read_plan
 from seatrial.model.record import PLAN, Records, Sample
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.words import by_environment
@@ -42,7 +43,8 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise click.UsageError(f"'{wanted}' is the beginning of {len(found)} sessions: {', '.join(found[-3:])}, ...")
+        newest = ', '.join(found[-3:])
+        raise click.UsageError(f"'{wanted}' is the beginning of {len(found)} sessions; the newest are {newest}")
     newest = f'; the newest are {", ".join(known[-3:])}' if known else ''
     raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
 
@@ -96,6 +98,7 @@ def evidence_of(
         cases=[_case(session.folder, plan, one) for plan, one in zip(plans, result.cases, strict=True)],
         notices=notices,
         not_applicable=session.not_applicable,
+        units=session.site.units,
     )
 
 
@@ -112,7 +115,7 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
 
 def _plan_in(file: Path) -> TrialPlan:
     try:
-        return from_json(TrialPlan, json.loads(file.read_text()))
+        return read_plan(str(file))
     except FormError as error:
         raise click.UsageError(f'{file}: {error}; it is of another version of Seatrial') from None
     except ValueError as error:
@@ -175,14 +178,12 @@ def _steps(
             and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [
-                Step(each, {name: _text(raw / name) for name in each.inputs}) for each in (*prepared[-1:], *launches)
-            ]
+            steps[point.label] = [Step(each, dict(_texts(raw, each.inputs))) for each in (*prepared[-1:], *launches)]
     return steps
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding='utf-8', errors='replace')
-    except OSError:
-        return ''
+def _texts(raw: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Of those that are still there."""
+    for name in names:
+        with suppress(OSError):
+            yield name, (raw / name).read_text(encoding='utf-8', errors='replace')

@@ -17,8 +17,11 @@ from seatrial.history.rows import OF_ONE_SESSION, Kept, table
 from seatrial.history.store import folder_of, read, write
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
+from seatrial.model.units import in_unit, unit_for
 from seatrial.report.evidence import SessionEvidence
 from seatrial.site.load import load as load_site
+from seatrial.site.model import Site
+from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
@@ -35,7 +38,7 @@ def history() -> None:
 def list_(site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
-    rows = _rows(site_folder, screen)
+    rows = _rows(load_site(site_folder), screen)
     shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS', '#launches')
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
@@ -62,7 +65,8 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
     if not (session or check or metric):
         raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
     screen = console()
-    wanted = _rows(site_folder, screen)
+    site = load_site(site_folder)
+    wanted = _rows(site, screen)
     if session:
         known = wanted['session'].unique(maintain_order=True).to_list()
         wanted = wanted.filter(pl.col('session') == named(known, session, 'the history'))
@@ -79,8 +83,9 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         screen.print(Text(differing, 'yellow'), soft_wrap=True)
     for case, own in wanted.group_by(*CASE, maintain_order=True):
         shown = _table('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
-        for _, rows in own.group_by('metric', 'session', maintain_order=True):
-            shown.add_row(*_metric(rows))
+        units = _units(own, site.units)
+        for (metric_name, _), rows in own.group_by('metric', 'session', maintain_order=True):
+            shown.add_row(*_metric(rows, units[str(metric_name)]))
         check, partition, file_system, layout, nodes = case
         screen.print(f'{check}/{partition}/{file_system}/{layout}/{nodes}n', soft_wrap=True)
         screen.print(shown)
@@ -99,7 +104,7 @@ def export(output: Path, site_folder: Path) -> None:
     if output.suffix not in FORMATS:
         raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
     screen = console()
-    rows = _rows(site_folder, screen)
+    rows = _rows(load_site(site_folder), screen)
     try:
         with output.open('xb') as stream:
             if output.suffix == '.csv':
@@ -108,7 +113,8 @@ def export(output: Path, site_folder: Path) -> None:
                 rows.write_parquet(stream)
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another file') from None
-    screen.print(f'{rows.height} rows of {rows["session"].n_unique()} sessions in {output}', soft_wrap=True)
+    sessions = counted(rows['session'].n_unique(), 'session')
+    screen.print(f'{counted(rows.height, "row")} of {sessions} in {output}', soft_wrap=True)
 
 
 def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) -> Path:
@@ -128,9 +134,9 @@ def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) ->
     return write(folder_of(state), result.session, rows)
 
 
-def _rows(site_folder: Path, screen: Console) -> pl.DataFrame:
+def _rows(site: Site, screen: Console) -> pl.DataFrame:
     """All rows of the site's history; what is skipped is said."""
-    found = read(folder_of(load_site(site_folder).state))
+    found = read(folder_of(site.state))
     for each in found.skipped:
         screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
     return found.rows
@@ -146,16 +152,22 @@ def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
     return kept
 
 
-def _metric(own: pl.DataFrame) -> tuple[str | Text, ...]:
-    """The line of one metric of one session."""
+def _units(own: pl.DataFrame, system: str) -> dict[str, str]:
+    """In which each metric is read best, the same in every session."""
+    largest = own.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
+    return {name: unit_for(value, unit or '', system) for name, value, unit in largest.iter_rows()}
+
+
+def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
+    """The line of one metric of one session, in this unit."""
     first = own.row(0, named=True)
-    values = own.filter(pl.col('valid'))['value'].drop_nulls().to_list()
+    values = [in_unit(value, unit) for value in own.filter(pl.col('valid'))['value'].drop_nulls()]
     found = summary(values) if values else None
     return (
         first['session'],
         first['metric'],
         _verdict(first['metric_verdict']),
-        f'{found.mean:.4g} {first["unit"]}' if found else '-',
+        f'{found.mean:.4g} {unit}'.strip() if found else '-',
         f'{found.interval.low:.4g}..{found.interval.high:.4g}' if found and found.n > 2 else '-',
         str(found.n if found else 0),
         first['metric_why'],

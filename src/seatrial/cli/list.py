@@ -10,7 +10,7 @@ from rich.table import Table
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.terminal import console
-from seatrial.engine.registry import choose
+from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import memory_bytes, min_per_task
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, duration
@@ -48,7 +48,7 @@ def list_(
         share, words = min_per_task(first, memory), kind_of(first.kind).title_of(first.points[0])
         chosen = choose(first.engines, first.points, shutil.which)
         if chosen.engine is None:
-            missing.setdefault(words, '; '.join(chosen.skipped))
+            missing.setdefault(words, why_none(first.engines, chosen.skipped))
         table.add_row(
             first.case.check,
             words,
@@ -60,8 +60,8 @@ def list_(
             duration(sum(plan.stopping.budget_s for plan in group)),
         )
     screen.print(table)
-    for pattern, why in missing.items():
-        screen.print(f'no engine here for {pattern}: {why}', soft_wrap=True)
+    for workload, why in missing.items():
+        screen.print(f'no engine here for {workload}: {why}', soft_wrap=True)
     for name in dict.fromkeys(plan.case.file_system for plan in plans):
         target = next(plan.target for plan in plans if plan.case.file_system == name)
         if target.no_layout:

@@ -74,20 +74,20 @@ def _environment(submits: bool) -> dict[str, str]:
 
 def _ran(command: Sequence[str], environment: dict[str, str], deadline_s: float | None) -> int:
     """The exit status of the session's process. What tells this one to end is passed on; it is killed at the last."""
-    told: list[float] = []
+    requested: list[float] = []
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
 
     def pass_on(number: int, frame: FrameType | None) -> None:
-        told.append(time.monotonic())
+        requested.append(time.monotonic())
         process.terminate()
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')
     try:
         while process.poll() is None:
-            if not told and time.monotonic() > end:
+            if not requested and time.monotonic() > end:
                 pass_on(signal.SIGTERM, None)
-            if told and time.monotonic() > told[0] + STOP_S:
+            if requested and time.monotonic() > requested[0] + STOP_S:
                 process.kill()
             time.sleep(POLL_S)
     finally:

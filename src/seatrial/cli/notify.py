@@ -34,15 +34,15 @@ def tell(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] =
     faults: sentences on what went wrong around the last run
     """
     export(screen, site, watch)
-    told = notified_of(site, watch.profile)
-    found = news(watch, told, site.schedule(watch.profile).inconclusive_nights, faults)
+    notified = notified_of(site, watch.profile)
+    found = news(watch, notified, site.schedule(watch.profile).inconclusive_nights, faults)
     fault = None
     if found is not None:
         screen.print(found.subject, soft_wrap=True)
         fault = _send(site.trial_file.notify, found, facts(watch, found))
         if fault:
             screen.print(f'no notification was sent: {fault}', soft_wrap=True)
-    _remember(screen, site, watch, told, bool(faults), fault)
+    _remember(screen, site, watch, notified, bool(faults), fault)
 
 
 def export(screen: Console, site: Site, watch: TrialWatch) -> None:
@@ -55,7 +55,7 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
 
 def news_lock(site: Site, profile: str) -> Path:
     """Who notifies people is alone with it, from looking how it stands until what was sent is written down."""
-    return file_of(series_of(site, profile), '.told.lock')
+    return file_of(series_of(site, profile), '.notify.lock')
 
 
 def notified_of(site: Site, profile: str) -> Notified:
@@ -90,7 +90,7 @@ def facts(watch: TrialWatch, found: News) -> dict[str, str]:
 
 def _kept(site: Site, profile: str) -> dict[str, str]:
     try:
-        data = json.loads(file_of(series_of(site, profile), '.told.json').read_text())
+        data = json.loads(file_of(series_of(site, profile), '.notified.json').read_text())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -132,15 +132,17 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
         return f'{command[0]} {how}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
 
 
-def _remember(screen: Console, site: Site, watch: TrialWatch, told: Notified, died: bool, fault: str | None) -> None:
+def _remember(
+    screen: Console, site: Site, watch: TrialWatch, notified: Notified, died: bool, fault: str | None
+) -> None:
     """Keep what people know now. A run that died is one notification, and not another as missed."""
-    known, missed = told
+    known, missed = notified
     if fault is None:
         known = watch.last.session if watch.last else known
         times = [*watch.missed, *(run.due for run in watch.runs[-1:] if died), *([missed] if missed else [])]
         missed = max(times, default=None)
     data = {'session': known, 'missed': missed.isoformat() if missed else None, 'fault': fault}
     try:
-        put(file_of(series_of(site, watch.profile), '.told.json'), json.dumps(data) + '\n')
+        put(file_of(series_of(site, watch.profile), '.notified.json'), json.dumps(data) + '\n')
     except OSError as error:
         screen.print(f'the same notification may be sent again: {error.filename}: {error.strerror}', soft_wrap=True)

@@ -24,6 +24,7 @@ from seatrial.site.load import load as load_site
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
+from seatrial.workload.words import counted
 
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
@@ -160,11 +161,12 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     missing = [case for each in declared.values() for case in cases_of(whole, each) if case not in chosen]
     if session.profile.name != ACCEPTANCE.name or not missing:
         return []
-    held = {each.case for each in session.references if each.profile == session.profile.name}
+    referenced = {each.case for each in session.references if each.profile == session.profile.name}
     named = '; '.join(by_environment([case.name for case in missing]))
     return [
-        f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has {len(missing)} more cases, '
-        f'{len(held.intersection(missing))} of them with references ({named})'
+        f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has '
+        f'{counted(len(missing), "more case")}, {len(referenced.intersection(missing))} of them with references '
+        f'({named})'
     ]
 
 

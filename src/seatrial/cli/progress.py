@@ -14,7 +14,7 @@ from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.model.record import Records
-from seatrial.model.units import duration, quantity
+from seatrial.model.units import BINARY, duration, quantity
 from seatrial.rules.case import measured
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
@@ -24,10 +24,16 @@ PLAIN_EVERY_S = 15.0
 
 
 class Progress:
-    """Follows the records of the cases. On a terminal the running case's line changes in place."""
+    """Follows the records of the cases. On a terminal the running case's line changes in place.
 
-    def __init__(self, console: Console, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
+    system: of the units that the site shows
+    """
+
+    def __init__(
+        self, console: Console, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria], system: str = BINARY
+    ) -> None:
         self._console = console
+        self._system = system
         self._criteria = criteria
         self._waiting = list(plans)
         self._count = len(plans)
@@ -52,7 +58,7 @@ class Progress:
                 self._waiting.remove(plan)
                 self._console.print(self._ended(judge_case(plan, records, self._criteria[plan.case])))
             elif records.start is not None:
-                running.append(running_line(plan, records, time.time()))
+                running.append(running_line(plan, records, time.time(), self._system))
         if self._live:
             self._live.update(Text('\n').join(Text(line) for line in running))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
@@ -69,8 +75,11 @@ class Progress:
         return line.append(f'  {result.case.name}{took}')
 
 
-def running_line(plan: TrialPlan, records: Records, now: float) -> str:
-    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds."""
+def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
+    """Where a running case is: point, repetition, the metric's interval so far, elapsed and expected seconds.
+
+    system: of the units that the site shows
+    """
     assert records.start is not None
     elapsed = now - records.start.started
     line = f'    {plan.case.name}'
@@ -85,7 +94,7 @@ def running_line(plan: TrialPlan, records: Records, now: float) -> str:
     values = [sample.figures[figure.name] for sample in by_metric[name] if sample.valid]
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
     spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
-    shown = f' {quantity(interval.mean, figure.unit)}{spread}' if interval else ''
+    shown = f' {quantity(interval.mean, figure.unit, system)}{spread}' if interval else ''
     return (
         f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
     )

@@ -21,6 +21,7 @@ from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relatio
 from seatrial.model.codec import to_json
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import figure
+from seatrial.report.words import cut, listed
 from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
@@ -112,11 +113,12 @@ def _span(values: list[float], unit: str, system: str) -> str:
 
 def _say_reasons(console: Console, result: SessionResult) -> None:
     for case in result.cases:
-        for reason in case.reasons[:REASONS_SHOWN]:
+        for reason in _reasons_shown(case):
             console.print(f'{case.case.name}: {reason}', soft_wrap=True)
-        more = len(case.reasons) - REASONS_SHOWN
-        if more > 0:
-            console.print(f'{case.case.name}: and {more} more, in results.json')
+
+
+def _reasons_shown(case: CaseResult) -> list[str]:
+    return cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}')
 
 
 def _say_labels(console: Console, result: SessionResult) -> None:
@@ -126,16 +128,16 @@ def _say_labels(console: Console, result: SessionResult) -> None:
         for label in case.labels:
             cases.setdefault(label.split(':')[0], []).append((case.case.check, label))
     for seen in cases.values():
-        where = 'all cases' if len(seen) == len(result.cases) else ', '.join(check for check, _ in seen[:2])
-        more = f' and {len(seen) - 2} more' if where != 'all cases' and len(seen) > 2 else ''
-        console.print(f'note ({where}{more}): {seen[0][1]}', soft_wrap=True)
+        checks = list(dict.fromkeys(check for check, _ in seen))
+        where = 'all cases' if len(seen) == len(result.cases) else listed(checks)
+        console.print(f'note ({where}): {seen[0][1]}', soft_wrap=True)
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
     """A line for each that was enforced, unless it is among the reasons above; the others are only counted."""
     of_cases = [(case, each) for case in result.cases for each in case.expectations]
     lines = [(case, f'{each.id}: {_line(each)}') for case, each in of_cases if each.enforced]
-    said = [f'{case.case.name}: {line}' for case, line in lines if line not in case.reasons[:REASONS_SHOWN]]
+    said = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
     said += [f'{each.id}: {_line(each)}' for each in result.relations if each.enforced]
     for line in said:
         console.print(line, soft_wrap=True)

@@ -138,7 +138,10 @@ def _reframe(
     it does for whatever ends this function: ReFrame never outlives it.
     """
     environment = {**os.environ, ENVIRONMENT: str(session.folder / FILE)}
-    with (session.folder / OUTPUT).open('wb') as output, Progress(screen, plans, criteria) as progress:
+    with (
+        (session.folder / OUTPUT).open('wb') as output,
+        Progress(screen, plans, criteria, session.site.units) as progress,
+    ):
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started

@@ -142,8 +142,6 @@ def immovable(point: Point) -> Optional[str]:
         return f'cannot move {point.transfer_size} bytes in one call'
     if point.direct and point.transfer_size % DIRECT_BYTES:
         return f'cannot move {point.transfer_size} bytes at a time with O_DIRECT: only multiples of {DIRECT_BYTES}'
-    if point.queue_depth > 1:
-        return f'cannot keep {point.queue_depth} transfers of a task in flight'
     return None
 
 

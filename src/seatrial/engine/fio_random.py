@@ -29,7 +29,7 @@ class FioRandom(Fio):
         """Why fio cannot carry the point out exactly, as half a sentence, or None if it can."""
         if point.queue_depth > 1 and not point.direct:
             return f'cannot keep {point.queue_depth} transfers in flight without O_DIRECT'
-        return immovable(point._replace(queue_depth=1))
+        return immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Every task works on its own files, which were written long before."""

@@ -66,6 +66,11 @@ def choose(
     return Choice(None, '', tuple(skipped))
 
 
+def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
+    """Why no candidate measures: the reason of each, or that none of them is for the kind of workload at all."""
+    return '; '.join(skipped) or f'none of {", ".join(each.name for each in candidates)} is for that'
+
+
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
     """Why an engine cannot carry one of the points out, with its label, or None."""
     for point in points:

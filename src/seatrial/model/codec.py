@@ -3,7 +3,7 @@
 A field that is as its class has it by default can be left out.
 """
 
-from typing import Any, Dict, List, Tuple, Type, TypeVar, Union, get_type_hints
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
 
 T = TypeVar('T')
 
@@ -17,10 +17,12 @@ def to_json(value: Any) -> Any:
 
     What it gives for a value stays the same when its class gets another field later.
     """
-    if hasattr(value, '_asdict'):
-        defaults = getattr(type(value), '_field_defaults', {})
-        own = ((name, getattr(value, name)) for name in value._fields)
-        return {name: to_json(item) for name, item in own if name not in defaults or item != defaults[name]}
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if hasattr(kind, '_fields'):
+        own = zip(kind._fields, value, _form_of(kind).defaults)
+        return {name: to_json(item) for name, item, default in own if item is not default and item != default}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
@@ -28,55 +30,77 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def from_json(kind: Type[T], data: Any, where: str = '') -> T:
+def from_json(kind: Type[T], data: Any) -> T:
     """The value of type `kind` written in `data`. Unknown or missing keys and wrong types raise FormError."""
-    if not isinstance(data, dict):
-        raise FormError(f'{where or kind.__name__}: an object is expected, not {_name(data)}')
-    hints, defaults = _hints_of(kind), getattr(kind, '_field_defaults', {})
-    unknown = sorted(set(data) - set(hints))
-    if unknown:
-        raise FormError(f'{_at(where, unknown[0])}: no such key in {kind.__name__}')
-    missing = sorted(set(hints) - set(data) - set(defaults))
-    if missing:
-        raise FormError(f'{_at(where, missing[0])}: missing from {kind.__name__}')
-    return kind(**{key: _decode(hints[key], item, _at(where, key)) for key, item in data.items()})
+    value: T = _decode(kind, data, ())
+    return value
 
 
-_HINTS: Dict[Any, Dict[str, Any]] = {}  # of each class once: they are asked for by every line of a record
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+_NO_DEFAULT = object()
 
 
-def _hints_of(kind: Any) -> Dict[str, Any]:
-    if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
-    return _HINTS[kind]
+class _Form(NamedTuple):
+    """What of a class is asked for by every line of a record. defaults: of each field, in their order."""
+
+    hints: Dict[str, Any]
+    defaults: Tuple[Any, ...]
+    needed: FrozenSet[str]
 
 
-def _decode(kind: Any, data: Any, where: str) -> Any:
-    origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
-    if kind is Any:
+_FORMS: Dict[Any, _Form] = {}
+
+
+def _form_of(kind: Any) -> _Form:
+    if kind not in _FORMS:
+        defaults = getattr(kind, '_field_defaults', {})
+        of_each = tuple(defaults.get(name, _NO_DEFAULT) for name in kind._fields)
+        _FORMS[kind] = _Form(get_type_hints(kind), of_each, frozenset(kind._fields) - frozenset(defaults))
+    return _FORMS[kind]
+
+
+def _decode(kind: Any, data: Any, where: Any) -> Any:
+    """where: the place of the data, as a pair of the place that they stand in and their key there; () is none."""
+    if type(data) is kind or kind is Any:
         return data
+    if hasattr(kind, '_fields'):
+        return _decode_fields(kind, data, where)
+    origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
     if origin is Union:  # an Optional: no value has another form than its one type
         return None if data is None else _decode(arguments[0], data, where)
     if origin in (list, List, tuple, Tuple):
         if not isinstance(data, list):
-            raise FormError(f'{where}: a list is expected, not {_name(data)}')
-        items = [_decode(arguments[0], item, f'{where}[{i}]') for i, item in enumerate(data)]
+            raise FormError(f'{_said(where)}: a list is expected, not {_name(data)}')
+        items = [_decode(arguments[0], item, (where, i)) for i, item in enumerate(data)]
         return items if origin in (list, List) else tuple(items)
     if origin in (dict, Dict):
         if not isinstance(data, dict):
-            raise FormError(f'{where}: an object is expected, not {_name(data)}')
-        return {key: _decode(arguments[1], item, _at(where, key)) for key, item in data.items()}
-    if hasattr(kind, '_fields'):
-        return from_json(kind, data, where)
+            raise FormError(f'{_said(where)}: an object is expected, not {_name(data)}')
+        return {key: _decode(arguments[1], item, (where, key)) for key, item in data.items()}
     if kind is float and type(data) is int:
         return float(data)
-    if type(data) is not kind:
-        raise FormError(f'{where}: {kind.__name__} is expected, not {_name(data)}')
-    return data
+    raise FormError(f'{_said(where)}: {kind.__name__} is expected, not {_name(data)}')
 
 
-def _at(where: str, key: str) -> str:
-    return f'{where}.{key}' if where else key
+def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
+    if not isinstance(data, dict):
+        raise FormError(f'{_said(where) or kind.__name__}: an object is expected, not {_name(data)}')
+    hints, _, needed = _form_of(kind)
+    if not data.keys() <= hints.keys():
+        raise FormError(f'{_said((where, min(data.keys() - hints.keys())))}: no such key in {kind.__name__}')
+    if not needed <= data.keys():
+        raise FormError(f'{_said((where, min(needed - data.keys())))}: missing from {kind.__name__}')
+    return kind(**{key: _decode(hints[key], item, (where, key)) for key, item in data.items()})
+
+
+def _said(where: Any) -> str:
+    """A place as people read it: 'several[0].share'."""
+    if not where:
+        return ''
+    before, key = _said(where[0]), where[1]
+    if isinstance(key, int):
+        return f'{before}[{key}]'
+    return f'{before}.{key}' if before else key
 
 
 def _name(data: Any) -> str:

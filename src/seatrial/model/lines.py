@@ -5,13 +5,15 @@ from typing import Any, Dict, Iterable, List, Tuple
 
 from seatrial.model.codec import from_json, to_json
 
+_encoded = json.JSONEncoder(separators=(',', ':')).encode  # json.dumps would make an encoder for every line
+
 
 def line_of(value: Any, kinds: Dict[str, Any]) -> str:
     """The line that says this value. kinds: the classes that the file has, by the names that lines call them."""
     kind = next(name for name, cls in kinds.items() if cls is type(value))
     data = {'record': kind}
     data.update(to_json(value))
-    return json.dumps(data, separators=(',', ':')) + '\n'
+    return _encoded(data) + '\n'
 
 
 def values_in(lines: Iterable[str], kinds: Dict[str, Any]) -> Tuple[List[Any], int]:

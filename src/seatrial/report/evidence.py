@@ -15,7 +15,7 @@ from seatrial.model.units import BINARY
 
 @dataclass(frozen=True)
 class Step:
-    """One launch. inputs: the text of each of sample.inputs, by its name in the folder of the raw output."""
+    """One launch. inputs: the text of each of sample.inputs that is still there, by its name in the raw output."""
 
     sample: Sample
     inputs: Mapping[str, str]

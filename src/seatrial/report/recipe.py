@@ -66,6 +66,9 @@ def _runner(step: Step) -> _Runner | None:
 
 def _why_not(step: Step) -> str:
     """Why the launch cannot be made by hand, or nothing."""
+    gone = [name for name in step.sample.inputs if name not in step.inputs]
+    if gone:
+        return f'{gone[0]} is gone, which it was given'
     lines = len(step.sample.directories) + sum(text.count('\n') for text in step.inputs.values())
     return f'{lines} lines name the directories and files that it begins with' if lines > MAX_LINES else ''
 

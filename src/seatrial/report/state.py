@@ -82,7 +82,7 @@ def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
     said = []
     for kind, wanted in (('OST', case.plan.target.osts), ('MDT', case.plan.target.mdts)):
         there = sum(row.kind == kind for row in targets)
-        listed = kind.lower() in case.plan.target.listed  # those to be tested, of perhaps more
+        listed = kind in case.plan.target.listed  # those to be tested, of perhaps more
         if targets and wanted is not None and wanted != there and not listed:
             said.append(f'the site has {wanted} {kind}s, and {there} are seen')
     return '; '.join(said)

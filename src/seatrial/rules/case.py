@@ -180,12 +180,29 @@ def complete(seen: CaseSeen) -> Optional[str]:
     'The sweep has all of its points',
     CASE,
     'label',
-    'in trial.yaml, give the case more nodes, the partition more tasks a node, or the file system all of its osts',
+    'in trial.yaml, raise nodes or max_tasks of the trial, or tasks_per_node of the partition',
     'a curve of two points shows no trend',
 )
 def whole_sweep(seen: CaseSeen) -> Optional[str]:
     plan = seen.plan
-    return f'not all {plan.axis.plural} fit; left out: {listed(plan.left_out)}' if plan.left_out else None
+    if not plan.left_out or plan.points[0].layout is not None:
+        return None
+    return f'not all {plan.axis.plural} fit; left out: {listed(plan.left_out)}'
+
+
+@rule(
+    'C1a',
+    'The file system has targets for every layout of the sweep',
+    CASE,
+    'label',
+    'if the file system has more, correct its osts in trial.yaml',
+    'a layout over more targets than there are is another layout',
+)
+def every_layout(seen: CaseSeen) -> Optional[str]:
+    plan = seen.plan
+    if not plan.left_out or plan.points[0].layout is None:
+        return None
+    return f'{counted(plan.target.osts or 0, "OST")} are too few for {listed(plan.left_out)}, left out'
 
 
 @rule(

@@ -210,7 +210,7 @@ def _asked(job: str) -> JobState:
         return young  # nor is there a sacct without Slurm
     accounted = _accounted(job)
     if young.state is State.CANCELLED and accounted.state in _ABOUT_TO_END:
-        time.sleep(2.0)  # told within 2 s (seen)
+        time.sleep(2.0)  # accounting learns it within 2 s (seen)
         accounted = _accounted(job)
     return merged(young, accounted)
 

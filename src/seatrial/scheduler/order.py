@@ -125,7 +125,7 @@ def _notes(
     notes = []
     if not entry.time_limit:
         notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of all cases ({len(plans)}), '
+            f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
             'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
     moments = calendar.after(datetime.now().astimezone(), 8)

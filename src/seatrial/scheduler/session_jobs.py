@@ -98,24 +98,24 @@ def cancel(
     screen: Console,
     site: Site,
     jobs: Sequence[SessionJob],
-    told: Callable[[Sequence[SessionJob]], None] | None = None,
+    on_cancelled: Callable[[Sequence[SessionJob]], None] | None = None,
 ) -> list[SessionJob]:
     """Cancel jobs and wait for their end, END_S at most; those that are left. Raises QueueError.
 
-    told: is called with those of which Slurm has just taken the cancellation
+    on_cancelled: is called with those of which Slurm has just taken the cancellation
     """
     numbers = {job.id for job in jobs}
     left = list(jobs)
-    is_told = False
+    sent = False
     end = time.monotonic() + END_S
     while left and time.monotonic() < end:
-        to_tell = [job for job in left if job.state != 'COMPLETING']
-        if to_tell and not is_told:
-            is_told = True
+        going_on = [job for job in left if job.state != 'COMPLETING']
+        if going_on and not sent:
+            sent = True
             # Of this user alone, should a number have been given to another job meanwhile.
-            asked('scancel', f'--user={os.geteuid()}', *(job.id for job in to_tell))
-            if told is not None:
-                told(to_tell)
+            asked('scancel', f'--user={os.geteuid()}', *(job.id for job in going_on))
+            if on_cancelled is not None:
+                on_cancelled(going_on)
         time.sleep(POLL_S)
         left = [job for job in jobs_of_sessions(site) if job.id in numbers]
     for job in left:

@@ -6,7 +6,7 @@ import shutil
 from typing import List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Engine, EngineError
-from seatrial.engine.registry import choose
+from seatrial.engine.registry import choose, why_none
 from seatrial.filesystem.base import Capacity, FileSystem
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
@@ -73,7 +73,9 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
         unseen=_unseen(plan, driver),
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
-        no_engine=None if chosen else f'no engine can measure {kind_of(plan.kind).words} here ({"; ".join(skipped)})',
+        no_engine=None
+        if chosen
+        else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = Capacity(_min(capacity.bytes, quota.bytes), capacity.inodes)
     return Survey(environment, chosen, skipped, memory, left, mount.said() if mount else '')
