@@ -5,12 +5,14 @@ import pytest
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.posixops import PosixOps
 from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
 from seatrial.workload.operations import posix_operations
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import KINDS
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.tree import metadata_tree
@@ -59,7 +61,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'semantics'}),
-        ('fio', {'access', 'tree'}),
+        ('fio', {'access', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
@@ -107,11 +109,27 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
     assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
 
 
-def test_no_engine_passes_one_transfer_at_a_time_for_several():
-    deep = [READ._replace(queue_depth=8)]
-    skipped = choose([EngineChoice('ior', 'ior'), FIO, DD], deep, installed('ior', 'fio', '/opt/dd')).skipped
-    assert skipped == tuple(
-        f'{name}: cannot keep 8 transfers of a task in flight (4KiB)' for name in ('ior', 'fio', 'dd')
+def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
+    found = {engine.cannot(READ._replace(queue_depth=8)) for engine in ENGINES if 'access' in engine.kinds}
+    assert found == {'cannot keep 8 transfers of a task in flight'}
+
+
+def test_an_engine_that_declines_a_kind_is_skipped_with_its_reason():
+    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
+    chosen = choose([EngineChoice('ior', 'ior'), DD, FIO], deep, installed('ior', 'fio', '/opt/dd'))
+    assert isinstance(chosen.engine, FioRandom)
+    assert chosen.skipped == ('ior: does not tell how long single transfers took',)
+
+
+def test_no_engine_declines_what_it_measures():
+    for engine in ENGINES:
+        assert set(engine.declines) <= set(KINDS) - set(engine.kinds)
+
+
+def test_what_is_buffered_has_no_queue():
+    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8, direct=False), 'qd8')]
+    assert choose([FIO], deep, installed('fio')).skipped == (
+        'fio: cannot keep 8 transfers in flight without O_DIRECT (qd8)',
     )
 
 
