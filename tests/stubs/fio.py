@@ -47,7 +47,7 @@ def main(arguments):
     with open(os.path.abspath(__file__) + '.log', 'a') as stream:
         stream.write(f'{time.time()} {os.getpid()} {os.getcwd()} {job_file}\n')
     if 'time_based' in common:
-        order['seconds'] = int(common['runtime'][: -len('ms')]) / 1000
+        order.setdefault('seconds', int(common['runtime'][: -len('ms')]) / 1000)
     elif 'rate' in order:
         order['seconds'] = max(share_of(common, options) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
