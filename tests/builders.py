@@ -78,6 +78,23 @@ def moved(point: Point, rate_b_s: float, phase: str = 'write') -> Measurement:
     )
 
 
+def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement:
+    """A launch that its time ended, with these figures in base units; 1 of a metric that has none."""
+    metrics = tuple(
+        MeasuredMetric(each.name, figures.get(each.name, 1.0), each.unit, each.better, point.duration_s, 1000)
+        for each in metrics_of(point, phase)
+    )
+    return Measurement(
+        metrics,
+        point.tasks,
+        ('node1',),
+        clock_s=0.001,
+        bytes_moved=1000 * point.transfer_size,
+        fsync=kind_of(point.kind).writes(phase),
+        direct=point.direct,
+    )
+
+
 def rated(point: Point, figures: Mapping[str, float]) -> Measurement:
     """A launch of metadata with these rates (op/s), all of the entries' number; HOLDING are so many of GUARANTEES."""
     if HOLDING in figures:
@@ -205,6 +222,8 @@ def _launches(plan: TrialPlan, phase: str, point: Point, figures: Figures) -> It
 
 def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str, float]) -> Measurement:
     planned = kind_of(point.kind).resized(point, plan.sizing.first)
+    if point.duration_s:
+        return timed(planned, figures, phase)
     if kind_of(point.kind).moves_data:
         return moved(planned, figures.get(phase, 100.0 * MIB), phase)
     return rated(planned, figures or {each.name: 1.0 for each in metrics_of(point, phase)})

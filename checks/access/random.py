@@ -33,7 +33,7 @@ class RandomMixed(Check):
 
 @trial
 class RandomReadCached(Check):
-    """Random reads of 4 KiB through the page cache, over transfer sizes: what an application without O_DIRECT has."""
+    """Random reads of 4 KiB to 1 MiB through the page cache: what an application without O_DIRECT has."""
 
     workload = random_access(('randread',), working_set='64GiB', direct=False)
     sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))

@@ -20,13 +20,17 @@ SHARED = {'harness.py', 'case_a_point.py'}
 TABLES = {'coverage': 3, 'isolation': 2, 'posixops': 2, 'rare': 4, 'runner': 1, 'slurm': 1}
 """How many each prints."""
 
+CALCULATED = ('coverage', 'isolation', 'rare')
+"""They start nothing, and print something at once."""
+
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
+by_signal = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=['SIGINT', 'SIGTERM'])
 needs_slurm = pytest.mark.needs('slurmctld', 'munged')
 
 
 @pytest.fixture
-def place():
+def folder():
     """A folder with a short name: a lab has sockets in it."""
     made = Path(tempfile.mkdtemp(prefix='seatrial-test-'))
     yield made
@@ -36,16 +40,23 @@ def place():
     shutil.rmtree(made, ignore_errors=True)
 
 
-def start(place, name, *options):
-    """Start a benchmark whose folders lie in the place; its descendants inherit the place's name."""
+def start(folder, name, *options):
+    """Start a benchmark whose folders lie in this one; its descendants inherit the folder's name."""
     argv = [sys.executable, str(BENCHMARKS / f'{name}.py'), *options]
-    environment = {**os.environ, 'TMPDIR': str(place)}
+    environment = {**os.environ, 'TMPDIR': str(folder), 'PYTHONUNBUFFERED': '1'}
     streams = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'text': True}
-    return subprocess.Popen(argv, env=environment, cwd=place, start_new_session=True, **streams)
+    return subprocess.Popen(argv, env=environment, cwd=folder, start_new_session=True, **streams)
 
 
-def left_by(place):
-    return os.listdir(place), traces_of(place)
+def left_by(folder):
+    return os.listdir(folder), traces_of(folder)
+
+
+def interrupt(running, number):
+    """End a benchmark by a signal, which its exit status says as a shell does."""
+    running.send_signal(number)
+    _, err = running.communicate(timeout=WAIT_S)
+    assert running.returncode == 128 + number and 'Traceback' not in err, err
 
 
 def test_every_benchmark_is_tried():
@@ -55,15 +66,15 @@ def test_every_benchmark_is_tried():
 @pytest.mark.parametrize(
     'name', [pytest.param(each, marks=needs_slurm if each == 'slurm' else ()) for each in sorted(TABLES)]
 )
-def test_it_works(place, name):
-    running = start(place, name, '--quick', *([f'--on={place}'] if name == 'posixops' else ()))
+def test_it_works(folder, name):
+    running = start(folder, name, '--quick', *([f'--on={folder}'] if name == 'posixops' else ()))
     out, err = running.communicate(timeout=WAIT_S)
     assert running.returncode == 0, err
     assert len(re.findall(r'^\|(?:-+\|)+$', out, re.MULTILINE)) == TABLES[name], out
-    assert left_by(place) == ([], [])
+    assert left_by(folder) == ([], [])
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=['SIGINT', 'SIGTERM'])
+@by_signal
 @pytest.mark.parametrize(
     ('name', 'busy'),
     [
@@ -74,14 +85,20 @@ def test_it_works(place, name):
     ],
     ids=['runner, launching', 'posixops', 'slurm, coming up', 'slurm, launching'],
 )
-def test_interrupted_it_leaves_nothing(place, name, busy, number):
-    running = start(place, name, *([f'--on={place}'] if name == 'posixops' else ()))
+def test_interrupted_it_leaves_nothing(folder, name, busy, number):
+    running = start(folder, name, *([f'--on={folder}'] if name == 'posixops' else ()))
     end = time.monotonic() + WAIT_S
-    while not any(place.glob(busy)):
+    while not any(folder.glob(busy)):
         assert running.poll() is None and time.monotonic() < end, running.communicate()
         time.sleep(0.01)
-    assert len(traces_of(place)) > 1
-    running.send_signal(number)
-    _, err = running.communicate(timeout=WAIT_S)
-    assert running.returncode == 128 + number and 'Traceback' not in err, err
-    assert left_by(place) == ([], [])
+    assert len(traces_of(folder)) > 1
+    interrupt(running, number)
+    assert left_by(folder) == ([], [])
+
+
+@by_signal
+@pytest.mark.parametrize('name', CALCULATED)
+def test_a_calculation_that_is_interrupted_ends_without_a_traceback(folder, name, number):
+    running = start(folder, name)
+    assert running.stdout.readline()
+    interrupt(running, number)

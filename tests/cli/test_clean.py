@@ -178,7 +178,7 @@ def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue
 
     monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', away)
     said = clean()
-    assert said.out.startswith('jobs were not looked for: squeue sleeps\n')
+    assert said.out.startswith('jobs are unknown: squeue sleeps\n')
     assert str(killed) in said.out
 
 

@@ -25,7 +25,7 @@ TITLE = 'seatrial-site-nightly'
 
 
 @pytest.fixture(autouse=True)
-def nothing_told(monkeypatch):
+def nothing_sent(monkeypatch):
     """No other variable that begins so is in the environment."""
     for name in [name for name in os.environ if name.startswith('SEATRIAL_')]:
         monkeypatch.delenv(name)
@@ -38,7 +38,7 @@ def tell(site, capsys):
     def do(*faults):
         loaded = load(site.folder)
         loaded.make_directories()
-        notify.tell(Console(width=200), loaded, watch_of(loaded, 'nightly'), faults)
+        notify.send_notification(Console(width=200), loaded, watch_of(loaded, 'nightly'), faults)
         return capsys.readouterr().out
 
     return do
@@ -124,18 +124,18 @@ def test_without_news_the_command_is_not_run(tell, night, command, tmp_path):
     assert not (tmp_path / 'ran').exists()
 
 
-def test_the_same_is_not_told_twice(tell, night, command, tmp_path):
-    command(f'echo told >> {tmp_path}/ran')
+def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):
+    command(f'echo sent >> {tmp_path}/ran')
     night('FAIL')
     tell()
     tell()
     night('FAIL')
     tell()
-    assert (tmp_path / 'ran').read_text() == 'told\n'
+    assert (tmp_path / 'ran').read_text() == 'sent\n'
 
 
-def test_the_same_is_not_told_by_two_at_once(site, tell, night, command, seatrial, tmp_path):
-    command(f'echo told >> {tmp_path}/ran')
+def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatrial, tmp_path):
+    command(f'echo sent >> {tmp_path}/ran')
     night('FAIL')
     lock = notify.news_lock(load(site.folder), 'nightly')
     with alone(lock):
@@ -143,7 +143,7 @@ def test_the_same_is_not_told_by_two_at_once(site, tell, night, command, seatria
         wait_until_opened(other, lock)
         tell()
     assert other.wait(300) == 10
-    assert (tmp_path / 'ran').read_text() == 'told\n'
+    assert (tmp_path / 'ran').read_text() == 'sent\n'
 
 
 def test_a_command_that_does_not_read_its_input_is_no_fault(tell, night, command):
@@ -228,7 +228,7 @@ def in_force(site):
     return days_ago
 
 
-def test_missed_runs_are_told_once(in_force, tell, night, command, tmp_path):
+def test_missed_runs_are_one_notification(in_force, tell, night, command, tmp_path):
     command(f'echo $SEATRIAL_EVENTS $SEATRIAL_MISSED >> {tmp_path}/ran')
     night('PASS')
     in_force(2)
@@ -237,7 +237,7 @@ def test_missed_runs_are_told_once(in_force, tell, night, command, tmp_path):
     assert (tmp_path / 'ran').read_text() == 'missed 3\n'
 
 
-def test_a_run_that_died_is_not_told_again_as_missed(in_force, tell, night, command, tmp_path):
+def test_a_run_that_died_is_not_sent_again_as_missed(in_force, tell, night, command, tmp_path):
     command(f'echo $SEATRIAL_EVENTS >> {tmp_path}/ran')
     night('PASS')
     in_force(0)
@@ -255,7 +255,7 @@ def test_the_figures_are_exported_whole_whether_or_not_there_is_news(site, tell,
     assert stat.S_IMODE(os.stat(file).st_mode) & 0o444 == 0o444 & ~_umask()
 
 
-def test_figures_that_cannot_be_exported_are_said_and_people_are_told_all_the_same(
+def test_figures_that_cannot_be_exported_are_said_and_people_are_notified_all_the_same(
     site, tell, night, command, tmp_path
 ):
     command(f'touch {tmp_path}/ran')
@@ -265,7 +265,7 @@ def test_figures_that_cannot_be_exported_are_said_and_people_are_told_all_the_sa
     assert (tmp_path / 'ran').exists()
 
 
-def test_a_note_of_what_was_told_that_cannot_be_read_is_as_if_nothing_was(site, tell, night, command, tmp_path):
+def test_a_note_of_what_was_sent_that_cannot_be_read_is_as_if_nothing_was(site, tell, night, command, tmp_path):
     command(f'touch {tmp_path}/ran')
     (site.folder / 'state' / 'schedule' / f'{TITLE}.notified.json').write_text('[truncated')
     night('FAIL')

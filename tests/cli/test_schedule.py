@@ -495,7 +495,7 @@ sys.path[:0] = {path!r}
 from datetime import datetime, timedelta, timezone
 orders = json.loads(pathlib.Path(__file__ + '.json').read_text())
 asked = []
-if orders['ends when told']:
+if orders['ends when asked']:
     signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
 else:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -527,13 +527,13 @@ def session(site, tmp_path, repository, monkeypatch):
     monkeypatch.setattr(schedule_module, '_seatrial', lambda: str(program))
     monkeypatch.setattr(night_module, 'POLL_S', 0.01)
 
-    def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_told=True, later=0):
+    def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_asked=True, later=0):
         orders = {
             'verdict': verdict,
             'status': status,
             'lasts': lasts,
             'killed': killed,
-            'ends when told': ends_when_told,
+            'ends when asked': ends_when_asked,
             'later': later,
             'state': str(site.folder / 'state'),
         }
@@ -544,9 +544,9 @@ def session(site, tmp_path, repository, monkeypatch):
 
 
 @pytest.fixture
-def told(site, tmp_path):
-    """Have the site tell people; returns what they were told."""
-    file = tmp_path / 'told'
+def notified(site, tmp_path):
+    """Have the site send notifications; returns those that were sent."""
+    file = tmp_path / 'notified'
     command = f'[/bin/sh, -c, "echo $SEATRIAL_EVENTS: $SEATRIAL_SUBJECT >> {file}"]'
     site.trial.write_text(f'{site.trial.read_text()}notify: {command}\n')
     return lambda: file.read_text().splitlines() if file.exists() else []
@@ -573,63 +573,65 @@ def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site,
     assert left(program, 'argv') == ['run', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly']
 
 
-def test_after_a_session_people_are_told_and_figures_exported(on_site, site, session, told):
+def test_after_a_session_people_are_notified_and_figures_exported(on_site, site, session, notified):
     session('FAIL', 10)
     on_site('schedule', '--now')
-    assert told() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
+    assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
 
 
-def test_after_a_second_session_that_went_alike_nobody_is_told(on_site, session, told):
+def test_after_a_second_session_that_went_alike_nobody_is_notified(on_site, session, notified):
     session('FAIL', 10)
     on_site('schedule', '--now')
     session('FAIL', 10, later=5)
     assert on_site('schedule', '--now').status == 10
-    assert len(told()) == 1
+    assert len(notified()) == 1
 
 
 @pytest.mark.parametrize('status', [64, 70])
-def test_a_session_that_left_nothing_is_told_with_its_exit_code(on_site, session, told, site, status):
+def test_a_session_that_left_x_its_exit_code(on_site, session, notified, site, status):
     (site.folder / 'state').mkdir()
     session(verdict='', status=status)
     assert on_site('schedule', '--now').status == status
-    (line,) = told()
+    (line,) = notified()
     assert line.startswith('died: Seatrial site nightly: INCOMPLETE: seatrial run of ')
     assert f'ended with exit code {status} and left nothing in the history' in line
 
 
-def test_a_session_that_was_killed_is_incomplete_and_told(on_site, session, told, site):
+def test_a_session_that_was_killed_is_incomplete_and_a_notification(on_site, session, notified, site):
     (site.folder / 'state').mkdir()
     session(killed=True)
     assert on_site('schedule', '--now').status == 13
-    assert 'was killed by signal 9' in told()[0]
+    assert 'was killed by signal 9' in notified()[0]
 
 
-def test_the_verdict_of_a_former_night_is_not_taken_for_that_of_a_session_that_died(on_site, site, session, told):
+def test_the_verdict_of_a_former_night_is_not_taken_for_that_of_a_session_that_died(on_site, site, session, notified):
     yesterday = datetime.now(timezone.utc) - timedelta(days=1)
     (site.folder / 'state').mkdir()
     write(site.folder / 'state' / 'history', session_of(yesterday), plain(yesterday, 'PASS'))
     session(verdict='', status=70)
     on_site('schedule', '--now')
-    assert told()[0].startswith('died: ')
+    assert notified()[0].startswith('died: ')
 
 
-def test_at_the_deadline_the_session_is_told_to_end_and_has_a_verdict(on_site, session, told):
+def test_at_the_deadline_the_session_is_asked_to_end_and_has_a_verdict(on_site, session, notified):
     session(lasts=60)
     assert on_site('schedule', '--now', '--deadline=1s').status == 13
-    assert told() == ['changed: Seatrial site nightly: INCOMPLETE: 1 new INCOMPLETE']
+    assert notified() == ['changed: Seatrial site nightly: INCOMPLETE: 1 new INCOMPLETE']
 
 
-def test_a_session_that_does_not_end_is_killed_and_told(on_site, session, told, site, monkeypatch):
+def test_a_session_that_does_not_end_is_killed_and_a_notification(on_site, session, notified, site, monkeypatch):
     (site.folder / 'state').mkdir()
     monkeypatch.setattr(night_module, 'STOP_S', 0.5)
-    session(lasts=60, ends_when_told=False)
+    session(lasts=60, ends_when_asked=False)
     assert on_site('schedule', '--now', '--deadline=1s').status == 13
-    assert 'was killed by signal 9' in told()[0]
+    assert 'was killed by signal 9' in notified()[0]
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_what_tells_the_job_to_end_is_passed_on_and_people_are_told_all_the_same(on_site, session, told, number):
+def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified_all_the_same(
+    on_site, session, notified, number
+):
     program = session(lasts=60)
 
     def end():
@@ -641,7 +643,7 @@ def test_what_tells_the_job_to_end_is_passed_on_and_people_are_told_all_the_same
     thread.start()
     assert on_site('schedule', '--now').status == 13
     thread.join()
-    assert len(told()) == 1
+    assert len(notified()) == 1
 
 
 JOB = {
@@ -711,7 +713,7 @@ def test_a_fault_of_the_sites_files_does_not_end_the_series(on_site, site, sessi
 
 
 def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
-    on_site, site, session, cluster, told, monkeypatch
+    on_site, site, session, cluster, notified, monkeypatch
 ):
     in_force(site)
     session('FAIL', 10)
@@ -719,7 +721,7 @@ def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
         monkeypatch.setattr(sys, 'stdout', full)
         assert on_site('schedule', *job(site, next_due(1)[0])).status == 10
     assert dues(cluster) == next_due(3)[1:]
-    assert len(told()) == 1
+    assert len(notified()) == 1
 
 
 def test_every_job_of_the_script_knows_its_series(on_site, submits, cluster):
@@ -734,14 +736,18 @@ def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, sess
     assert cluster['jobs'] == []
 
 
-def test_a_job_without_successors_measures_all_the_same_and_people_are_told(on_site, site, session, cluster, told):
+def test_a_job_without_successors_measures_all_the_same_and_people_are_notified(
+    on_site, site, session, cluster, notified
+):
     in_force(site)
     cluster.set(fault='Unable to contact slurm controller')
     program = session()
     (due,) = next_due(1)
     assert on_site('schedule', *job(site, due)).status == 0
     assert left(program, 'argv')[0] == 'run'
-    assert told()[0].startswith('died: Seatrial site nightly: PASS: the next runs could not be put into the queue')
+    assert notified()[0].startswith(
+        'died: Seatrial site nightly: PASS: the next runs could not be put into the queue'
+    )
 
 
 def test_a_job_so_late_that_the_next_one_is_due_leaves_it_to_that(on_site, site, session, cluster):

@@ -217,7 +217,7 @@ def test_without_the_folder_of_the_session_its_case_still_stands_as_failed(statu
     assert f'FAIL Check/{WHERE}, since' in said(status().out, 'stands')[0]
 
 
-def test_looking_writes_nothing_and_tells_nobody(status, night, site, state, tmp_path):
+def test_status_writes_nothing_and_notifies_nobody(status, night, site, state, tmp_path):
     site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/touch, {tmp_path}/told]\n')
     night(NOW, 'FAIL')
     before = sorted(state.rglob('*'))
@@ -226,7 +226,7 @@ def test_looking_writes_nothing_and_tells_nobody(status, night, site, state, tmp
     assert not (tmp_path / 'told').exists()
 
 
-def test_it_can_tell_people_of_a_missed_run_from_another_host(status, night, in_force, site, state, tmp_path):
+def test_it_can_notify_of_a_missed_run_from_another_host(status, night, in_force, site, state, tmp_path):
     site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/touch, {tmp_path}/told]\n')
     in_force(3)
     night(NOW - 2 * DAY - 3 * HOURS, 'PASS')
@@ -283,4 +283,4 @@ def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, sque
     squeue('echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1')
     found = status()
     assert found.status == 0
-    assert 'does not tell: squeue ended with 1: slurm_load_jobs error' in said(found.out, 'Slurm')[0]
+    assert 'unknown: squeue ended with 1: slurm_load_jobs error' in said(found.out, 'Slurm')[0]

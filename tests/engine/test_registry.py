@@ -5,12 +5,14 @@ import pytest
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
+from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.posixops import PosixOps
-from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
+from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
 from seatrial.workload.operations import posix_operations
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import KINDS
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.tree import metadata_tree
@@ -107,16 +109,33 @@ def test_a_point_that_contradicts_itself_is_for_no_engine():
     assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
 
 
+def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
+    found = {engine.cannot(READ._replace(queue_depth=8)) for engine in ENGINES if 'access' in engine.kinds}
+    assert found == {'cannot keep 8 transfers of a task in flight'}
+
+
+def test_an_engine_that_declines_a_kind_is_skipped_with_its_reason():
+    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
+    chosen = choose([EngineChoice('ior', 'ior'), DD, FIO], deep, installed('ior', 'fio', '/opt/dd'))
+    assert isinstance(chosen.engine, FioRandom)
+    assert chosen.skipped == ('ior: does not tell how long single transfers took',)
+
+
+def test_no_engine_declines_what_it_measures():
+    for engine in ENGINES:
+        assert set(engine.declines) <= set(KINDS) - set(engine.kinds)
+
+
+def test_what_is_buffered_has_no_queue():
+    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8, direct=False), 'qd8')]
+    assert choose([FIO], deep, installed('fio')).skipped == (
+        'fio: cannot keep 8 transfers in flight without O_DIRECT (qd8)',
+    )
+
+
 def test_where_none_can_no_engine_is_chosen_and_every_reason_is_kept():
     chosen = choose([FIO, DD], [WRITE_AND_READ], installed('/opt/dd'))
     assert (chosen.engine, chosen.program, len(chosen.skipped)) == (None, '', 2)
-    assert why_none([FIO, DD], chosen.skipped) == '; '.join(chosen.skipped)
-
-
-def test_where_none_is_for_the_kind_that_is_the_reason():
-    chosen = choose([FIO, DD], [placed(posix_semantics(), 'probe')], installed('fio', '/opt/dd'))
-    assert (chosen.engine, chosen.skipped) == (None, ())
-    assert why_none([FIO, DD], chosen.skipped) == 'none of fio, dd is for that'
 
 
 def test_an_unknown_candidate_is_an_error_and_is_not_skipped():

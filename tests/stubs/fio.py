@@ -1,7 +1,8 @@
 """A stand-in for fio 3.33 whose launches take as long as a test wants, and which can be told to fail.
 
-It writes and reads the regions of its job file as fio does, or makes, stats, reads and removes the files, and reports
-in the form of a genuine transcript. Its orders lie beside the program, in <program>.json:
+It writes and reads the regions of its job file as fio does, makes, stats, reads and removes the files, or touches
+them for the time that it is given, and reports in the form of a genuine transcript. Its orders lie beside the
+program, in <program>.json:
 
     {"template": the JSON of a transcript, "version": what --version says,
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
@@ -9,7 +10,8 @@ in the form of a genuine transcript. Its orders lie beside the program, in <prog
 All orders whose expression is found in the end of the job file's path count, the later ones first; that is
 <case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes
 over the order's rate (B/s, or files/s), and claims that time; or the runtime_ms of the order, taken in turn by the
-launch's number. Each launch adds a line to <program>.log: time, pid, directory, job file.
+launch's number. Of random I/O it claims the order's "iops" a job, each transfer of "latency_ns", both taken in turn.
+Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
 
 import errno
@@ -44,7 +46,9 @@ def main(arguments):
     number = int(os.path.basename(job_file).split('-')[0])
     with open(os.path.abspath(__file__) + '.log', 'a') as stream:
         stream.write(f'{time.time()} {os.getpid()} {os.getcwd()} {job_file}\n')
-    if 'rate' in order:
+    if 'time_based' in common:
+        order.setdefault('seconds', int(common['runtime'][: -len('ms')]) / 1000)
+    elif 'rate' in order:
         order['seconds'] = max(share_of(common, options) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
@@ -97,6 +101,8 @@ def carry_out(common, jobs, order):
         try:
             if 'nrfiles' in common:
                 touch_files(common, options, data)
+            elif 'time_based' in common:
+                touch_anywhere(common, options, data)
             else:
                 touch_region(common, options, data)
         except OSError as error:
@@ -141,6 +147,14 @@ def touch_files(common, options, data):
         else:
             with open(name, 'wb') as stream:
                 stream.write(b'' if common['ioengine'] == 'filecreate' else data(size))
+
+
+def touch_anywhere(common, options, data):
+    with open(options['filename'], 'rb' if common['rw'] == 'randread' else 'r+b') as stream:
+        stream.read(END)
+        if stream.writable():
+            stream.seek(0)
+            stream.write(data(int(common['bs'])))
 
 
 def touch_region(common, options, data):
@@ -190,6 +204,10 @@ def said(template, common, jobs, order, number):
     report['global options'] = common
     report['jobs'] = []
     for name, options in jobs:
+        if 'time_based' in common:
+            done = at_random(form, common, order, number)
+            report['jobs'].append(dict(form, jobname=name, **{'job options': options}, **done))
+            continue
         share = share_of(common, options)
         if order.get('fault') == 'fewer-bytes' and name == jobs[-1][0]:
             share //= 2
@@ -207,6 +225,23 @@ def said(template, common, jobs, order, number):
         job.update({'job options': options, operation: done})
         report['jobs'].append(job)
     return report
+
+
+def at_random(form, common, order, number):
+    """What a job has done in each direction of random I/O."""
+    runtime, size = round(1000 * order['seconds']), int(common['bs'])
+    rates, latencies = order.get('iops', [1000]), order.get('latency_ns', [1_000_000])
+    rate, latency = rates[number % len(rates)], latencies[number % len(latencies)]
+    mix = int(common.get('rwmixread', 0)) / 100
+    shares = {'randread': {'read': 1.0}, 'randwrite': {'write': 1.0}, 'randrw': {'read': mix, 'write': 1 - mix}}
+    done = {}
+    for direction, share in shares[common['rw']].items():
+        count = max(1, round(share * rate * runtime / 1000))
+        times = {'min': latency, 'max': latency, 'mean': float(latency), 'N': count, 'bins': {str(latency): count}}
+        moved, iops = count * size, 1000.0 * count / runtime
+        told = {'io_bytes': moved, 'bw_bytes': moved * 1000 // runtime, 'iops': iops, 'total_ios': count}
+        done[direction] = dict(form[direction], runtime=runtime, lat_ns=times, **told)
+    return done
 
 
 if __name__ == '__main__':

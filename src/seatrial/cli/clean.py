@@ -78,7 +78,7 @@ def _jobs(site: Site, screen: Console) -> list[SessionJob] | None:
     try:
         return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
     except QueueError as error:
-        screen.print(f'jobs were not looked for: {error}', soft_wrap=True)
+        screen.print(f'jobs are unknown: {error}', soft_wrap=True)
         return None
 
 

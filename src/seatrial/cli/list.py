@@ -27,7 +27,7 @@ def list_(
 ) -> None:
     """Show what would run where, with which engine, and the most that it would take.
 
-    From the site's files alone: paths are looked at by doctor, partitions by Slurm when a trial is submitted.
+    From the site's files alone: doctor checks paths, and Slurm partitions when a trial is submitted.
     """
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]

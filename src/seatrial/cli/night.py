@@ -1,4 +1,4 @@
-"""What a scheduled job does: it sees to its successors, runs a session, and tells people, whatever became of it."""
+"""What a scheduled job does: it sees to its successors, runs a session, and notifies, whatever became of it."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from seatrial.cli.notify import news_lock, tell
+from seatrial.cli.notify import news_lock, send_notification
 from seatrial.cli.watch import watch_of
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.scheduler.partitions import partitions_of
@@ -35,7 +35,7 @@ def night(
     deadline_s: float | None,
     successors: Successors,
 ) -> int:
-    """Run a session as a process of its own, and tell. Returns its exit code, or that of INCOMPLETE.
+    """Run a session as a process of its own, and notify. Returns its exit code, or that of INCOMPLETE.
 
     due: the argument of a job of the script; deadline_s: seconds after which the session is asked to end
     """
@@ -55,7 +55,7 @@ def night(
             how = f'was killed by signal {-status}' if status < 0 else f'ended with exit code {status}'
             when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
             faults.append(f'seatrial run of {when} {how} and left nothing in the history; see the log')
-        tell(screen, site, watch, faults)
+        send_notification(screen, site, watch, faults)
     code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
     screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
     return code
@@ -73,20 +73,24 @@ def _environment(submits: bool) -> dict[str, str]:
 
 
 def _ran(command: Sequence[str], environment: dict[str, str], deadline_s: float | None) -> int:
-    """The exit status of the session's process. What tells this one to end is passed on; it is killed at the last."""
+    """The exit status of the session's process. A signal that ends this one is passed on; killing comes last."""
     requested: list[float] = []
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+    passed_on = 0
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def request(number: int, frame: FrameType | None) -> None:
         requested.append(time.monotonic())
-        process.terminate()
 
-    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')
+    # Before the process begins: no signal may end this one and leave it behind.
+    before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+        end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')
         while process.poll() is None:
             if not requested and time.monotonic() > end:
-                pass_on(signal.SIGTERM, None)
+                requested.append(time.monotonic())
+            if passed_on < len(requested):
+                passed_on = len(requested)
+                process.terminate()
             if requested and time.monotonic() > requested[0] + STOP_S:
                 process.kill()
             time.sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""Telling people of a scheduled trial: the site's own command when there is news, and figures for monitoring always.
+"""Notifications of a scheduled trial: the site's own command when there is news, and figures for monitoring always.
 
 Nothing here changes a verdict: whatever goes wrong is said.
 """
@@ -28,7 +28,7 @@ KILLED_S = 5.0
 SHOWN_LINES = 3
 
 
-def tell(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> None:
+def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> None:
     """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
 
     faults: sentences on what went wrong around the last run
@@ -54,7 +54,7 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
 
 
 def news_lock(site: Site, profile: str) -> Path:
-    """Who notifies people is alone with it, from looking how it stands until what was sent is written down."""
+    """Who sends notifications is alone with it, from reading how it stands until what was sent is written down."""
     return file_of(series_of(site, profile), '.notify.lock')
 
 

@@ -92,7 +92,7 @@ def _share(case: CaseResult) -> str:
 
 
 def _figures(case: CaseResult, system: str) -> str:
-    """The means over the points from the least to the greatest, of the valid metrics."""
+    """The means over the points from the smallest to the largest, of the valid metrics."""
     means: dict[str, list[float]] = {}
     units = {each.name: each.unit for each in case.metrics}
     for each in case.metrics:

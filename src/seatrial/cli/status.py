@@ -7,7 +7,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from seatrial.cli.notify import news_lock, tell, unsent
+from seatrial.cli.notify import news_lock, send_notification, unsent
 from seatrial.cli.options import no_more_systems, one_system, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.cli.watch import watch_of
@@ -29,7 +29,9 @@ from seatrial.site.profile import PROFILES
     help='The profile that is scheduled.',
 )
 @click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
-@click.option('--notify', is_flag=True, help='Tell people what is new, with the command that trial.yaml names.')
+@click.option(
+    '--notify', is_flag=True, help='Send what is new as a notification, with the command that trial.yaml names.'
+)
 @site_option
 def status(site_folder: Path, profile: str, system: str | None, notify: bool) -> int:
     """Show how the last run of a profile went, what changed, what was missed and when the next one is due.
@@ -48,7 +50,7 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             raise click.UsageError(str(error)) from None
         _show(screen, site, watch)
         if notify:
-            tell(screen, site, watch)
+            send_notification(screen, site, watch)
     return EXIT_CODES[watch.verdict]
 
 

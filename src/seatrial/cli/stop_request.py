@@ -1,4 +1,4 @@
-"""The signals that tell a session to stop. Each is answered at once; none ends it before its verdict is left."""
+"""The signals that ask a session to stop. Each is answered at once; none ends it before its verdict is left."""
 
 import queue
 import signal

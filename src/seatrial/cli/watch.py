@@ -53,7 +53,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
 
 
 def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
-    """The history has no expectations; where the session's folder is gone, the case's verdict still tells."""
+    """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
     try:
         return enforced_in(json.loads((site.session_folder(session) / RESULTS).read_text()))
     except (OSError, ValueError, KeyError, TypeError):

@@ -154,7 +154,7 @@ class Fio(FioProcess):
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
             clock_s = CLOCK_S + _unknown_s(times, outcome.processes)
         return Measurement(
-            metrics=self._metrics(jobs, phase, max(t.end_s for t in times)),
+            metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
             world_size=len(times),
             hosts=tuple(sorted({t.host for t in times})),
             clock_s=clock_s,
@@ -190,7 +190,7 @@ class Fio(FioProcess):
         exact = kind_of(point.kind).exact_bytes(point)
         return [moved_of(field(job, phase, dict), job, rank, exact) for rank, job in enumerate(jobs)]
 
-    def _metrics(self, jobs: List[Any], phase: str, seconds: float) -> Tuple[Metric, ...]:
+    def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         done = [field(job, phase, dict) for job in jobs]
         return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
 

@@ -143,14 +143,15 @@ def runtime_of(done: Any, rank: int) -> float:
     return runtime_ms / 1000.0
 
 
-def latencies_of(done: List[Any]) -> Dict[int, int]:
+def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
     """How many operations of all tasks took so many nanoseconds; a bin is named by its middle, within 0.8 %.
 
-    done: what the report has of each task in one direction, in the order of ranks. Raises EngineError E1, T1.
+    done: what the report has of each task in one direction, in the order of ranks; key: of fio's latencies those that
+    have bins. Raises EngineError E1, T1.
     """
     together: Dict[int, int] = {}
     for rank, each in enumerate(done):
-        latency = field(each, 'clat_ns', dict)
+        latency = field(each, key, dict)
         bins = field(latency, 'bins', dict)
         if not all(re.match(r'\d+\Z', name) and type(number) is int for name, number in bins.items()):
             raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of task {rank}")

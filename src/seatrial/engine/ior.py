@@ -159,6 +159,7 @@ class Ior(Engine):
 
     name = 'ior'
     kinds = ('access',)
+    declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
     mpi = True
     names_hosts = False

@@ -52,10 +52,13 @@ def choose(
 ) -> Choice:
     """The first candidate that is installed and can carry every point out exactly, so that one engine
     measures the whole case. `which` gives the path of a program or None. An unknown name raises ValueError."""
+    kind = points[0].kind
     skipped: List[str] = []
     for candidate in candidates:
-        engine = by_name(candidate.name, points[0].kind)
+        engine = by_name(candidate.name, kind)
         if engine is None:
+            declining = [each for each in engines_called(candidate.name) if kind in each.declines]
+            skipped += [f'{each.name}: {each.declines[kind]}' for each in declining]
             continue
         wanted = engine.programs[0] if candidate.program == candidate.name else candidate.program
         program = which(wanted)

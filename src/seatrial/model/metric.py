@@ -15,7 +15,7 @@ PERCENTILES = (0.50, 0.95, 0.99)
 class MetricType(NamedTuple):
     """A metric that a launch gives. unit: the base unit of its dimension; better: HIGHER or LOWER.
 
-    steers: whether repetitions go on until it is precise; a tail latency is decided by its interval alone
+    steers: whether repetitions go on until it is precise; of a tail latency its interval alone decides
     """
 
     name: str

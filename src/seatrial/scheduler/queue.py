@@ -22,7 +22,7 @@ _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'S
 """How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""
 
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""Those by which a user has changed what Slurm tells: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
+"""Those by which a user has changed what Slurm says: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
 _WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')
 """Variables that ReFrame's own questions and jobs go by too."""

@@ -23,7 +23,7 @@ _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by
 
 
 def complete_job_states(folder: Path, plans: Sequence[TrialPlan]) -> None:
-    """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm tell it.
+    """Write the state of every job that was cut off and has none yet, as ReFrame and Slurm say it.
 
     Once Slurm does not answer it is not asked again: every question would last until its deadline.
     folder: of the session

@@ -17,7 +17,7 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 ALONE_S = 300.0
-"""Longer than questions to a Slurm that does not answer, or a command that tells people, take in another process."""
+"""Longer than questions to a Slurm that does not answer, or a notification take in another process."""
 
 POLL_S = 0.2
 
@@ -76,7 +76,7 @@ def queue_words(series: Path) -> str:
     try:
         jobs = jobs_named(name)
     except QueueError as error:
-        return f'does not tell: {error}'
+        return f'unknown: {error}'
     return '; '.join(job.words for job in jobs) or f'has no job {name}: seatrial schedule --install puts it back'
 
 

@@ -176,7 +176,7 @@ class Kind:
         return point.bytes_moved
 
     def amount(self, point: Point) -> int:
-        """What the time of a launch grows with: bytes moved, or entries."""
+        """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""
         raise NotImplementedError
 
     def weight(self, point: Point) -> Tuple[int, int]:

@@ -1,6 +1,6 @@
 """Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
 
-from math import gcd
+from math import gcd, inf
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import LOWER, MetricType, percentile_name
@@ -78,14 +78,18 @@ class Random(Kind):
     def fault(self, point: Point) -> Optional[str]:
         if not point.phases or any(phase not in PHASES for phase in point.phases):
             return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}'
+        if len(set(point.phases)) != len(point.phases):
+            return 'phases: one is named twice'
         if point.files not in FILES:
             return f"files: '{point.files}' is none; it can be {' or '.join(FILES)}"
         if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
             return f'working_set: {point.working_set} B hold no transfer of {point.transfer_size} B for each task'
         if point.direct and point.transfer_size % ALIGNMENT:
             return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {point.transfer_size}'
-        if point.queue_depth < 1 or point.duration_s <= 0:
-            return 'queue_depth, duration_s: both are above 0'
+        if point.queue_depth < 1:
+            return f'queue_depth: {point.queue_depth} transfers in flight are none; write a number from 1'
+        if not 0 < point.duration_s < inf:
+            return f'duration_s: {point.duration_s:g} s never begin or never end; write a time above 0'
         if ('randrw' in point.phases) != (0 < point.read_share < 1):
             return 'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one'
         return None
@@ -98,10 +102,12 @@ class Random(Kind):
         point = points[0]
         does = joined([_DOES[phase] for phase in point.phases], 'and then')
         share = f' ({100 * point.read_share:.0f} % reads)' if point.read_share else ''
-        where = 'files of its own' if point.files == 'multiple' else 'one shared file'
+        where = 'a file of its own' if point.files == 'multiple' else 'one shared file'
         sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
-        how = f', for {point.duration_s:g} s{through(point)}'
-        return f'Every task {does}{share} {sizes} at random places of {where}{how}'
+        depths = {each.queue_depth for each in points}
+        deep = f', {point.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
+        how = f'for {point.duration_s:g} s{through(point)}'
+        return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
@@ -112,16 +118,18 @@ class Random(Kind):
     def adapted(self, point: Point, effort: Effort) -> Point:
         """The working set that a profile has time to write, and its time."""
         share = min(point.working_set // point.tasks, effort.first_bytes or point.working_set)
-        point = point._replace(duration_s=effort.target_s or point.duration_s)
-        return self.resized(point, max(1, share // _granule(point)) * _granule(point))
+        return self.resized(point._replace(duration_s=effort.target_s or point.duration_s), share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """The working set of each task is fixed: what is moved ends with its time."""
-        granule = max(_granule(point) for point in points)
+        """The working set of each task is fixed, or what no cache holds (P16): what is moved ends with its time."""
+        granule = MIB
+        for point in points:
+            granule = granule * point.transfer_size // gcd(granule, point.transfer_size)
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
-        own = min(point.bytes_per_task or point.working_set // point.tasks for point in points)
-        return Sizing(round_up(own, granule) if pinned is None else pinned, granule, 0.0, effort.min_s, False, pinned)
+        own = round_up(min(point.bytes_per_task for point in points), granule) if pinned is None else pinned
+        target_s = effort.target_s if effort.working_set else 0.0
+        return Sizing(own, granule, target_s, effort.min_s, effort.working_set, pinned)
 
     def resized(self, point: Point, share: int) -> Point:
         return point._replace(bytes_per_task=share, working_set=share * point.tasks)
@@ -142,8 +150,13 @@ class Random(Kind):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         return Access().footprint([prepared(point) for point in points])
 
+    def bytes_of(self, point: Point) -> int:
+        """None that anybody knows before."""
+        return 0
+
     def amount(self, point: Point) -> int:
-        return point.working_set
+        """A launch takes its time, whatever it moves."""
+        return 0
 
     def weight(self, point: Point) -> Tuple[int, int]:
         return point.tasks, point.transfer_size
@@ -163,6 +176,10 @@ class Random(Kind):
     def exact_bytes(self, point: Point) -> Optional[int]:
         return None
 
+    def cache_of(self, metric: str, launch: str) -> str:
+        """What a mixed phase writes was in no cache before."""
+        return '' if metric.startswith(names_of('randrw')['write']) else launch
+
 
 def names_of(phase: str) -> Dict[str, str]:
     """What the metrics of each direction of a phase begin with."""
@@ -176,7 +193,7 @@ def prepared(point: Point) -> Point:
         point.files,
         'whole' if point.files == 'multiple' else 'segment',
         operations=('write',),
-        transfer_size=MIB if point.bytes_per_task % MIB == 0 else point.transfer_size,
+        transfer_size=MIB,
         bytes_per_task=point.bytes_per_task,
     )
     placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
@@ -193,8 +210,3 @@ def _metrics_called(name: str) -> Tuple[MetricType, ...]:
         MetricType(f'{name}_iops', 'op/s'),
         *(MetricType(f'{name}_{each}', 's', LOWER, steers=False) for each in latencies),
     )
-
-
-def _granule(point: Point) -> int:
-    """A share is written in whole mebibytes where its transfers allow it."""
-    return point.transfer_size * MIB // gcd(point.transfer_size, MIB)

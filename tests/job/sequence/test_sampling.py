@@ -9,6 +9,9 @@ from seatrial.engine.fio import Fio
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import sampling
 from seatrial.model.record import Finding
+from seatrial.model.units import MIB
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
@@ -57,6 +60,27 @@ def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, m
         assert sample.command[0].endswith(os.path.join(ran.plan.records, 'raw', f'{sample.raw}.fio'))
     assert (write.links, write.directories) == ((('alias', 'data.00000000'),), ('below',))
     assert (read.links, read.directories) == ((), ())
+
+
+def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, stub_fio, monkeypatch):
+    limits, carry_out = [], sampling.carry_out
+
+    def recorded(command, processes, raw, where, limit_s, stopping):
+        limits.append(limit_s)
+        return carry_out(command, processes, raw, where, limit_s, stopping)
+
+    monkeypatch.setattr(sampling, 'carry_out', recorded)
+    workload = random_access(('randread',), 2 * MIB, duration_s=0.05)
+    ran = lab.run(lab.plan(stub_fio(), workload=workload, sweep=Sweep('queue_depth', (1, 4)), size=MIB))
+    assert ran.end.reason == 'finished' and all(sample.valid for sample in ran.measured)
+    (_, first), *others = zip(ran.records.samples, limits, strict=True)
+    assert first == 60.0
+    before_s = ran.records.samples[0].elapsed_s
+    for sample, limit_s in others:
+        if sample.phase == 'write':
+            assert 60.0 < limit_s <= 60.0 + sampling.LIMIT_FACTOR * before_s
+        else:
+            assert limit_s == 60.05
 
 
 def test_what_is_not_valid_ends_the_run_with_the_first_reason():

@@ -135,7 +135,9 @@ class _Attempt:
         self.evidence.make_ready(command)
         where, began = setup.run.path_of(self.directory), time.monotonic()
         finished = carry_out(command, self.processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
-        trial.rates.append(kind_of(point.kind).amount(point) / max(time.monotonic() - began, CLOCK_STEP_S))
+        amount = kind_of(point.kind).amount(point)
+        if amount:
+            trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.exit_status = finished.outcome.exit_status
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)

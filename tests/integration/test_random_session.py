@@ -1,0 +1,206 @@
+"""Sessions of random I/O: all of its checks with the real fio, and a tail latency that a reference decides."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.sequence.recorder import records_in
+from seatrial.model.plan import read_plan
+from seatrial.model.record import PLAN
+from seatrial.model.units import MIB, parse_size
+from seatrial.rules.case import measured
+from seatrial.workload.registry import kind_of
+
+CHECKS = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached')
+SHARE = 16 * MIB  # of a task
+TRIAL = """
+version: 1
+state: state
+engines: [ior, {{name: fio, program: {fio}}}]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: [{checks}], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: {share},
+      budget: {budget}}}
+"""
+
+
+def make_site(home, repository, checks, fio='fio', share=SHARE, budget='1s'):
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
+    text = TRIAL.format(fio=fio, checks=', '.join(checks), share=share, budget=budget)
+    (home / 'trial.yaml').write_text(text)
+
+
+def results_of(home):
+    """The results of the only session of a site, and its folder."""
+    (folder,) = (home / 'state' / 'sessions').iterdir()
+    return json.loads((folder / 'results.json').read_text()), folder
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory, repository):
+    """The process of a smoke session, its results by check, and its folder."""
+    home = tmp_path_factory.mktemp('site')
+    try:
+        os.close(os.open(home, os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
+    except OSError as error:
+        pytest.skip(f'{home} has no O_DIRECT: {error.strerror}')
+    make_site(home, repository, CHECKS)
+    program = str(Path(sys.executable).with_name('seatrial'))
+    argv = [program, 'run', f'--site={home}', f'--checks={repository / "checks"}', '--profile=smoke']
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    results, folder = results_of(home)
+    return done, {case['case']['check']: case for case in results['cases']}, folder
+
+
+@pytest.mark.needs('fio')
+class TestWithTheRealFio:
+    def test_every_check_passes_with_every_metric(self, session):
+        done, cases, _ = session
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert {check: case['verdict'] for check, case in cases.items()} == dict.fromkeys(CHECKS, 'PASS')
+        assert all(metric['values'] for case in cases.values() for metric in case['metrics'])
+
+    def test_a_rate_is_in_operations_a_second_and_a_tail_latency_in_seconds(self, session):
+        _, cases, _ = session
+        told = {metric['name']: metric for case in cases.values() for metric in case['metrics']}
+        for way in ('randread', 'randwrite', 'randrw_read', 'randrw_write'):
+            assert [told[f'{way}{each}']['unit'] for each in ('', '_iops', '_p99')] == ['B/s', 'op/s', 's']
+            assert [told[f'{way}{each}']['better'] for each in ('', '_iops', '_p99')] == ['higher', 'higher', 'lower']
+            assert 0 < told[f'{way}_p50']['values'][0] <= told[f'{way}_p99']['values'][0] < 60
+
+    def test_operations_times_the_transfer_size_are_the_bandwidth(self, session):
+        values = {metric['metric']: metric['values'] for metric in session[1]['RandomTransferSizes']['metrics']}
+        for label in ('4KiB', '64KiB', '1MiB'):
+            for way in ('randread', 'randwrite'):
+                moved = [each * parse_size(label) for each in values[f'{way}_iops@{label}']]
+                assert moved == pytest.approx(values[f'{way}@{label}'])
+
+    def test_what_is_read_directly_is_cold_and_what_is_written_was_in_no_cache(self, session):
+        _, cases, _ = session
+        cached = {check: {each['name']: each['cache'] for each in case['metrics']} for check, case in cases.items()}
+        assert set(cached['RandomReadQueueDepths'].values()) == {'cold'}
+        assert {way: cached['RandomMixed'][f'randrw_{way}_iops'] for way in ('read', 'write')} == {
+            'read': 'cold',
+            'write': '',
+        }
+        assert cached['RandomTransferSizes']['randwrite_p99'] == ''
+
+    def test_a_working_set_that_is_read_over_and_over_through_the_page_cache_is_not_cold(self, session):
+        metrics = session[1]['RandomReadCached']['metrics']
+        assert {each['cache'] for each in metrics} <= {'cached', 'unknown', 'mixed'}
+        assert all('says nothing about storage' in each['not_storage'] for each in metrics)
+
+    def test_its_files_are_written_whole_once_for_the_warm_up_and_once_for_all_points(self, session):
+        for case in (session[2] / 'cases').iterdir():
+            samples = records_in(str(case)).samples
+            prepared = [(number, each) for number, each in enumerate(samples) if each.stage == 'prepare']
+            assert prepared[0][0] == 0 and len(prepared) == 2
+            for _, each in prepared:
+                assert (each.phase, each.point.kind, each.point.bytes_per_task) == ('write', 'access', SHARE)
+                assert each.measurement.bytes_moved == 2 * SHARE
+
+    def test_every_launch_has_its_point_in_full_and_lasted_its_time(self, session):
+        for case in (session[2] / 'cases').iterdir():
+            plan = read_plan(str(case / PLAN))
+            for samples in measured(plan, records_in(str(case))).values():
+                for sample in samples:
+                    assert sample.point == kind_of('random').resized(plan.point(sample.point.label), SHARE)
+                    assert sample.point.working_set == 2 * SHARE
+                    assert sample.measurement.seconds >= sample.point.duration_s - sample.measurement.clock_s
+
+    def test_why_ior_does_not_measure_it_is_on_record(self, session):
+        for case in (session[2] / 'cases').iterdir():
+            start = records_in(str(case)).start
+            assert (start.engine, start.skipped) == ('fio', ('ior: does not tell how long single transfers took',))
+
+
+DEPTH_ONE = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep
+"""
+ONE = """
+
+@trial
+class {name}(Check):
+    \"\"\"{name}.\"\"\"
+
+    workload = random_access(('randread',), working_set='2MiB')
+    sweep = Sweep('queue_depth', (1,))
+"""
+# The stand-in claims 2 ms for every transfer, and 2 % more in every second launch.
+REFERENCES = {
+    'Fast': ('randread_p99', '[1.9, null, 0.3, ms]', 'PASS'),
+    'Slow': ('randread_p99', '[1.0, null, 0.3, ms]', 'FAIL'),
+    'Both': ('randread_p99', '[2000, -0.1, 0.1, us]', 'PASS'),
+    'Undecided': ('randread_p99', '[0.00202, null, 0.0, s]', 'INCONCLUSIVE'),
+    'Few': ('randread_iops', '[3.0, -0.1, null, kop/s]', 'FAIL'),
+}
+# A nightly session whose launches last 0.6 s.
+SHORT_NIGHT = """
+import sys
+from dataclasses import replace
+
+from seatrial.site.profile import PROFILES
+
+night = PROFILES['nightly']
+PROFILES['nightly'] = replace(night, effort=night.effort._replace(target_s=0.6))
+
+from seatrial.cli.main import entry
+
+entry()
+"""
+
+
+@pytest.fixture(scope='module')
+def night(tmp_path_factory, make_stub_fio, repository):
+    """The process of a nightly session of checks with references, its results by check, and its folder."""
+    home = tmp_path_factory.mktemp('night')
+    orders = {'iops': [1000, 1020], 'latency_ns': [2_000_000, 2_040_000]}
+    fio = make_stub_fio(home / 'stubs', ('.', orders))
+    make_site(home, repository, ["'*'"], fio, MIB, '2min')
+    (home / 'checks' / 'access').mkdir(parents=True)
+    checks = ''.join(ONE.format(name=name) for name in REFERENCES)
+    (home / 'checks' / 'access' / 'random.py').write_text(DEPTH_ONE + checks)
+    origins = [f'  {check}: {{nightly: {{origin: baseline, date: 2026-11-20}}}}\n' for check in REFERENCES]
+    entries = [
+        f'{check}:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
+        f'  nightly: {{local:default: {{scratch: {{default: {{1: {{{metric}@qd1: {parts}}}}}}}}}}}\n'
+        for check, (metric, parts, _) in REFERENCES.items()
+    ]
+    (home / 'references.yaml').write_text(f'$seatrial:\n{"".join(origins)}{"".join(entries)}')
+    argv = ['run', f'--site={home}', f'--checks={home / "checks"}', '--profile=nightly']
+    done = subprocess.run([sys.executable, '-c', SHORT_NIGHT, *argv], capture_output=True, text=True, timeout=600)
+    results, folder = results_of(home)
+    return done, {case['case']['check']: case for case in results['cases']}, folder
+
+
+@pytest.mark.parametrize('check', REFERENCES)
+def test_a_reference_of_a_latency_bounds_it_from_above_in_any_unit(night, check):
+    done, cases, _ = night
+    assert done.returncode == 10, done.stdout + done.stderr
+    assert cases[check]['verdict'] == REFERENCES[check][2]
+
+
+def test_the_figures_stay_in_base_units_whatever_unit_the_reference_has(night):
+    for case in night[1].values():
+        told = {each['metric']: each for each in case['metrics']}
+        values = told['randread_p99@qd1']['values']
+        assert len(values) >= 6 and set(values) == {0.002, 0.00204}
+        assert set(told['randread_iops@qd1']['values']) == {2000.0, 2040.0}
+
+
+def test_a_floor_is_only_of_what_is_better_the_higher(night):
+    floors = {case.name.split('+')[0]: read_plan(str(case / PLAN)).floors for case in (night[2] / 'cases').iterdir()}
+    assert floors.pop('Few') == {'randread_iops@qd1': 2700.0}
+    assert set(map(len, floors.values())) == {0}

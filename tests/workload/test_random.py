@@ -1,0 +1,265 @@
+"""Random I/O: what contradicts itself, what is written before, how large its working set is, and what it measures."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from builders import plan_of, records_of
+from seatrial.job.sequence.survey import min_per_task
+from seatrial.model.metric import HIGHER, LOWER
+from seatrial.model.point import Allocation
+from seatrial.model.units import GIB, KIB, MIB
+from seatrial.rules.case import CaseSeen, storage_figure
+from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, PROFILES, SMOKE
+from seatrial.workload.access import FILES
+from seatrial.workload.base import FileSpec
+from seatrial.workload.random import PHASES, prepared, random_access
+from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.sweep import Sweep, expand, powers_of_two
+
+RANDOM = kind_of('random')
+READ = random_access(('randread',), '1GiB')
+MIXED = random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=16)
+SIZES = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
+DEPTHS = Sweep('queue_depth', (1, 8, 64))
+
+
+def expanded(template=READ, sweep=SIZES, tasks=4, effort=None, pinned=None):
+    """The points as they are launched, with the sizing that they have, under a profile's effort."""
+    effort = effort or PAPER.effort
+    points = [RANDOM.adapted(point, effort) for point in expand(sweep, template, Allocation(1, tasks))]
+    sizing = RANDOM.sizing(points, effort, pinned)
+    return [RANDOM.resized(point, sizing.first) for point in points], sizing
+
+
+@st.composite
+def templates(draw):
+    """A workload that contradicts nothing, direct transfers being of whole blocks, cached ones of any size."""
+    phases = tuple(draw(st.lists(st.sampled_from(PHASES), min_size=1, max_size=3, unique=True)))
+    direct = draw(st.booleans())
+    template = random_access(
+        phases,
+        MIB * draw(st.integers(8, 4096)),
+        4096 * draw(st.integers(1, 256)) if direct else draw(st.integers(1, MIB)),
+        draw(st.integers(1, 128)),
+        direct,
+        draw(st.floats(0.001, 1e6)),
+        draw(st.floats(0.01, 0.99)) if 'randrw' in phases else 0.0,
+        draw(st.sampled_from(FILES)),
+    )
+    assert fault_of(template) is None
+    return template
+
+
+# What contradicts itself
+
+
+@pytest.mark.parametrize(
+    ('changes', 'fault'),
+    [
+        ({'phases': ()}, 'phases: []; they are drawn from randread, randwrite, randrw'),
+        ({'phases': ('read',)}, "phases: ['read']; they are drawn from randread, randwrite, randrw"),
+        ({'phases': ('randread', 'randread')}, 'phases: one is named twice'),
+        ({'files': 'many'}, "files: 'many' is none; it can be single or multiple"),
+        ({'transfer_size': 0}, 'working_set: 1073741824 B hold no transfer of 0 B for each task'),
+        (
+            {'tasks': 1024, 'transfer_size': 2 * MIB},
+            'working_set: 1073741824 B hold no transfer of 2097152 B for each task',
+        ),
+        ({'working_set': 0}, 'working_set: 0 B hold no transfer of 4096 B for each task'),
+        ({'transfer_size': 6000}, 'transfer_size: O_DIRECT wants multiples of 4096 B, not 6000'),
+        ({'queue_depth': 0}, 'queue_depth: 0 transfers in flight are none; write a number from 1'),
+        ({'duration_s': 0.0}, 'duration_s: 0 s never begin or never end; write a time above 0'),
+        ({'duration_s': float('inf')}, 'duration_s: inf s never begin or never end; write a time above 0'),
+        ({'duration_s': float('nan')}, 'duration_s: nan s never begin or never end; write a time above 0'),
+        (
+            {'read_share': 0.5},
+            'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one',
+        ),
+    ],
+)
+def test_what_contradicts_itself_is_a_sentence_with_its_field(changes, fault):
+    assert fault_of(READ._replace(**changes)) == fault
+
+
+@pytest.mark.parametrize('share', [0.0, 1.0, -0.1, 1.5, float('nan')])
+def test_a_mixture_of_nothing_or_of_all_is_none(share):
+    assert fault_of(MIXED._replace(read_share=share)).startswith('read_share: ')
+
+
+def test_sizes_are_written_as_people_write_them():
+    assert random_access(('randread',), '64GiB', '16KiB') == random_access(('randread',), 64 * GIB, 16 * KIB)
+
+
+# What is on disk
+
+
+@given(templates(), st.integers(1, 5))
+def test_every_task_has_its_whole_share_of_the_working_set_on_disk(template, tasks):
+    points, _ = expanded(template, Sweep('queue_depth', (1, 2)), tasks)
+    for point in points:
+        files = RANDOM.files(point)
+        assert len(files) == (tasks if point.files == 'multiple' else 1)
+        assert sum(file.size for file in files) == point.working_set == tasks * point.bytes_per_task
+        assert point.bytes_per_task % point.transfer_size == 0
+        assert fault_of(point) is None
+
+
+@given(templates(), st.integers(1, 5))
+def test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks(template, tasks):
+    """P10: a hole is read at no cost."""
+    points, _ = expanded(template, Sweep('queue_depth', (1, 2)), tasks)
+    (launch,) = RANDOM.preparations(points)
+    assert (launch.phase, launch.point.order, launch.point.tasks) == ('write', 'contiguous', tasks)
+    assert kind_of(launch.point.kind).files(launch.point) == RANDOM.files(points[0])
+    assert fault_of(launch.point) is None
+
+
+def test_one_set_of_files_serves_every_point():
+    points, _ = expanded()
+    assert len({RANDOM.files(point) for point in points}) == 1
+    footprint = RANDOM.footprint(points)
+    assert (footprint.bytes, footprint.inodes) == (GIB, 4)
+
+
+def test_a_shared_file_has_the_working_set_of_all_tasks():
+    (point, *_), _ = expanded(random_access(('randread',), '1GiB', files='single'))
+    assert RANDOM.files(point) == (FileSpec('data', GIB),)
+
+
+def test_what_is_prepared_stands_where_the_points_do():
+    point = READ._replace(label='4KiB', nodes=2, tasks=6, tasks_per_node=3, bytes_per_task=MIB)
+    assert [getattr(prepared(point), field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node')] == [
+        '4KiB',
+        2,
+        6,
+        3,
+    ]
+
+
+# How large, and for how long
+
+
+@pytest.mark.parametrize(
+    ('profile', 'share', 'duration_s'),
+    [(SMOKE, 128 * MIB, 0.8), (NIGHTLY, 128 * MIB, 5.0), (ACCEPTANCE, 256 * MIB, 330.0), (PAPER, 256 * MIB, 30.0)],
+)
+def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share, duration_s):
+    points, sizing = expanded(effort=profile.effort)
+    assert {(point.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
+    assert sizing.first == share
+
+
+@pytest.mark.parametrize('profile', PROFILES.values(), ids=PROFILES)
+def test_every_launch_lasts_as_long_as_its_profile_needs(profile):
+    points, sizing = expanded(effort=profile.effort)
+    assert min(point.duration_s for point in points) > sizing.min_s
+
+
+def test_a_working_set_that_no_cache_has_to_miss_is_not_looked_for():
+    for profile in (SMOKE, NIGHTLY, PAPER):
+        _, sizing = expanded(effort=profile.effort)
+        assert (sizing.fixed, sizing.working_set) == (True, False)
+
+
+@pytest.mark.parametrize('files', FILES)
+def test_in_an_acceptance_it_is_what_no_cache_holds(files):
+    """P16 decides on the node, where the memory is known."""
+    template = random_access(('randread',), '1GiB', files=files)
+    points, sizing = expanded(template, DEPTHS, effort=ACCEPTANCE.effort)
+    declared = {'server_cache_bytes': 3 * GIB, 'fast_tier_bytes': 0}
+    plan = plan_of(template, DEPTHS, profile='acceptance', points=tuple(points), sizing=sizing, target=declared)
+    share = min_per_task(plan, 8 * GIB)
+    assert share * 4 == 2 * 8 * GIB + 3 * GIB
+    plan = plan._replace(sizing=sizing._replace(first=share))
+    assert storage_figure(CaseSeen(plan, long_records(plan))) is None
+    small = plan._replace(sizing=sizing._replace(first=share - sizing.granule))
+    assert 'the working set of qd1 is' in storage_figure(CaseSeen(small, long_records(small)))
+
+
+def long_records(plan):
+    """A record of launches of 330 s on a node with 8 GiB."""
+    return records_of(plan, [1e6] * 6, memory_bytes=8 * GIB)
+
+
+def test_a_share_that_the_site_fixes_is_taken_as_it_is():
+    points, sizing = expanded(effort=ACCEPTANCE.effort, pinned=96 * MIB)
+    assert {point.bytes_per_task for point in points} == {96 * MIB}
+    assert (sizing.pinned, sizing.fixed) == (96 * MIB, True)
+
+
+def test_a_share_that_holds_no_whole_transfers_is_refused_with_both_sizes():
+    with pytest.raises(ValueError, match='100 KiB a task is not a multiple of 1 MiB'):
+        expanded(pinned=100 * KIB)
+
+
+@given(st.lists(st.integers(1, 512), min_size=1, max_size=4, unique=True))
+def test_a_share_is_a_multiple_of_every_transfer(blocks):
+    points, sizing = expanded(sweep=Sweep('transfer_size', tuple(4096 * each for each in sorted(blocks))))
+    assert all(sizing.granule % point.transfer_size == 0 for point in points)
+
+
+def test_its_time_is_given_and_nothing_that_it_moves_is_known_before():
+    (point, *_), _ = expanded()
+    assert (RANDOM.amount(point), RANDOM.bytes_of(point), RANDOM.exact_bytes(point)) == (0, 0, None)
+
+
+# What it measures
+
+
+def test_each_direction_has_its_bandwidth_its_rate_and_its_latencies():
+    names = [each.name for each in metrics_at(random_access(PHASES, '1GiB', read_share=0.5))]
+    measured = ('', '_iops', '_latency', '_p50', '_p95', '_p99', '_p99.9')
+    ways = ('randread', 'randwrite', 'randrw_read', 'randrw_write')
+    assert names == [way + each for way in ways for each in measured]
+
+
+def test_a_latency_is_better_the_lower_and_stops_no_repetition():
+    for each in metrics_at(MIXED):
+        is_latency = each.unit == 's'
+        assert (each.better, each.steers) == ((LOWER, False) if is_latency else (HIGHER, True))
+        assert each.unit == {'randrw_read': 'B/s', 'randrw_write': 'B/s'}.get(
+            each.name, 's' if is_latency else 'op/s'
+        )
+
+
+@pytest.mark.parametrize(('phase', 'reads', 'writes'), [('randread', 1, 0), ('randwrite', 0, 1), ('randrw', 1, 1)])
+def test_a_mixture_reads_and_writes(phase, reads, writes):
+    assert (RANDOM.reads(phase), RANDOM.writes(phase)) == (reads, writes)
+    assert RANDOM.needs_files(phase) and not RANDOM.makes(phase)
+
+
+def test_what_a_mixture_writes_was_in_no_cache():
+    assert RANDOM.cache_of('randrw_write_p99', 'cached') == ''
+    assert RANDOM.cache_of('randrw_read_p99', 'cached') == RANDOM.cache_of('randread', 'cached') == 'cached'
+
+
+@pytest.mark.parametrize(
+    ('template', 'sweep', 'sentence'),
+    [
+        (
+            random_access(('randread', 'randwrite'), '1GiB'),
+            Sweep('transfer_size', (4096, MIB)),
+            'Every task reads and then writes 4 KiB or 1 MiB at random places of a file of its own, for 30 s, '
+            'with O_DIRECT',
+        ),
+        (
+            random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=8, files='single', duration_s=1.5),
+            Sweep('transfer_size', (4096,)),
+            'Every task reads and writes (70 % reads) 4 KiB at random places of one shared file, 8 in flight, '
+            'for 1.5 s, with O_DIRECT',
+        ),
+        (
+            random_access(('randread',), '1GiB', direct=False),
+            Sweep('transfer_size', (4096,)),
+            'Every task reads 4 KiB at random places of a file of its own, for 30 s',
+        ),
+        (
+            READ,
+            DEPTHS,
+            'Every task reads 4 KiB at random places of a file of its own, for 30 s, with O_DIRECT',
+        ),
+    ],
+)
+def test_what_a_case_does_is_one_sentence(template, sweep, sentence):
+    assert RANDOM.sentence(expanded(template, sweep)[0]) == sentence
