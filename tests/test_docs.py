@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.history.rows import COLUMNS
+from seatrial.site.model import FileSystem, Partition, ScheduleEntry, Trial, TrialFile
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = REPOSITORY / 'README.md'
 DOCS = sorted((REPOSITORY / 'docs').glob('*.md'))
@@ -83,6 +86,21 @@ def test_every_page_of_the_docs_is_reached_from_the_first():
         files = {(page.parent / path).resolve() for path in paths if path.endswith('.md')}
         ahead += [file for file in files if file.is_file() and file not in reached | set(ahead)]
     assert set(DOCS) <= reached
+
+
+def described(page: str, after: str) -> set[str]:
+    """The words in backquotes that rows of the page's tables begin with, from a heading on."""
+    text = (REPOSITORY / 'docs' / page).read_text().partition(after)[2]
+    return set(re.findall(r'\w+', ' '.join(re.findall(r'^\| (`[^|]+`) \|', text, re.MULTILINE))))
+
+
+@pytest.mark.parametrize('entry', [TrialFile, FileSystem, Partition, Trial, ScheduleEntry])
+def test_every_key_of_a_site_is_described(entry):
+    assert set(entry.model_fields) <= described('site-config.md', '## trial.yaml')
+
+
+def test_the_columns_of_the_history_are_described_and_no_others():
+    assert described('report.md', '## The history') == set(COLUMNS)
 
 
 def test_the_average_counts_the_words_of_prose_alone():
