@@ -9,8 +9,8 @@ for module in ('before', 'warmup', 'launch', 'case', 'issued'):
 
 HEAD = """# When a measurement is not valid
 
-Each rule below is one function in `src/seatrial/rules/`; this page is made from them. The terminal, `results.json` and
-the record of the launch name a broken rule. They say what was found and what to do about it.
+Each rule below is one function in `src/seatrial/rules/`; this page is made from them. The terminal, `results.json`
+and the record of the launch name a broken rule. They say what was found and what to do about it.
 
 | effect | what it means |
 |---|---|
