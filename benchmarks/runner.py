@@ -40,7 +40,7 @@ from seatrial.model.units import KIB
 FULL = Scale(points=12, repetitions=4, command_s=0.1)
 HERE = System(SITES / 'local' / 'settings.py', 'local:default', 'local')
 SAMPLES = 10_000
-MAX_WALL_RATIO, MAX_MEMORY_KIB, MIN_HARNESS_RATIO, MAX_READING_RATIO = 1.05, 30 * KIB, 5.0, 3.0
+MAX_WALL_RATIO, MAX_MEMORY_KIB, MIN_HARNESS_RATIO, MAX_READING_RATIO = 1.05, 30 * KIB, 5.0, 4.0
 
 
 class Round(NamedTuple):

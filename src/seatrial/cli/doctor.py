@@ -71,11 +71,14 @@ def doctor(site_folder: Path) -> int:
     measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values() if name}
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
-        screen.print(f'On this host would measure, unless a check asks for what it cannot express: {would}.')
+        screen.print(
+            f'On this host would measure, unless a check asks for what it cannot express: {would}.', soft_wrap=True
+        )
     for kind in [kind for kind, name in first.items() if name is None]:
         able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
         screen.print(
-            f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.'
+            f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.',
+            soft_wrap=True,
         )
     return 0 if {kind.moves_data for kind, name in first.items() if name} == {True, False} else 64
 

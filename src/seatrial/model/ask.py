@@ -7,7 +7,7 @@ import subprocess
 import time
 from typing import IO, List, NamedTuple, Optional, Tuple
 
-POLL_S = 0.01
+POLL_S, MAX_POLL_S = 0.001, 0.01  # most programs end in few milliseconds, and every launch asks one
 READ_BYTES = 65536
 
 
@@ -65,13 +65,15 @@ def _listen(
     for stream in streams:
         os.set_blocking(stream.fileno(), False)
     said = [bytearray() for _ in streams]
+    pause_s = POLL_S
     while True:
         status = process.poll()  # before reading: what an ended process printed is then in the pipe
         for stream, text in zip(streams, said):
             text += _there(stream)
         if status is not None or time.monotonic() >= end:
             return status, [text.decode('utf-8', 'replace') for text in said]
-        time.sleep(POLL_S)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, MAX_POLL_S)
 
 
 def _there(stream: 'IO[bytes]') -> bytes:
