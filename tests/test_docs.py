@@ -17,6 +17,7 @@ HOW_TO = (
     'check-an-upgrade.md',
     'run-every-night.md',
     'find-the-slow-one.md',
+    'layouts.md',
     'extend.md',
 )
 WORDS_A_SENTENCE = 20
