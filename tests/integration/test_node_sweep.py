@@ -29,7 +29,11 @@ pytestmark = pytest.mark.needs('slurmctld', 'munged', 'fio')
 LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-slurm'
 UNAVAILABLE, CANNOT = 69, 71
 HEALTHY, ILL, SLOW_NODE = ('n1', 'n2', 'n3', 'n4'), ('n5', 'n6', 'n7', 'n8'), 'n7'
-SIZE, RATE, SLOW_RATE = 64 * MIB, 8, 5  # a task's bytes, and MiB/s: eight seconds, of which a busy machine's skew is little
+SIZE, RATE, SLOW_RATE = (
+    64 * MIB,
+    8,
+    5,
+)  # a task's bytes, and MiB/s: eight seconds, of which a busy machine's skew is little
 DEADLINE_S = 1800.0
 WRAPPER = """#!/bin/sh
 # Nodes share one machine here, so their speed is set; and taken out of the report, where it would be found (P15).

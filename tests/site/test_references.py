@@ -425,7 +425,17 @@ def test_whatever_is_done_to_the_text_there_are_references_or_problems(tmp_path_
         assert all(each.isprintable() for each in error.problems)
 
 
-def test_the_file_of_the_documentation_is_valid(read):
+def test_the_file_of_the_documentation_is_valid(tmp_path):
     documented = re.search(r'```yaml\n(.*?)```', DOCS.read_text(), re.DOTALL)
     assert documented is not None
-    assert {each.origin for each in read(documented.group(1))} == set(ORIGINS)
+    file = tmp_path / REFERENCES_FILE
+    file.write_text(documented.group(1))
+    wide, random = ('lab:io', 'scratch', 'wide', 16), ('nightly', *CASE)
+    measured = {
+        'SharedFileContiguousTransferSizes': [Measured('acceptance', *wide, 'read@1MiB')],
+        'RandomReadQueueDepths': [
+            Measured(*random, 'randread_iops@qd16', 'op/s'),
+            Measured(*random, 'randread_p99@qd16', 's', LOWER),
+        ],
+    }
+    assert {each.origin for each in load_references(file, measured)} == set(ORIGINS)
