@@ -32,13 +32,6 @@ from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import joined
 
-HOW_TO_GET = {
-    'fio': 'apt-get install fio, dnf install fio, or from spack-env/',
-    'dd': 'part of coreutils',
-    'ior': 'from spack-env/ (ior@4.0.0)',
-    'mdtest': 'from spack-env/ (it comes with ior@4.0.0)',
-    'posixops': 'part of Seatrial; any Python since 3.6 runs it',
-}
 Row = tuple[bool | None, str, str]
 """Whether it is as it should be, None for what is merely shown; of what, and in words."""
 
@@ -167,7 +160,7 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
         return False, name, str(error)
     program = _program(engine, choice)
     if program is None:
-        return False, name, f'{_wanted(engine, choice)} is not on the PATH; {HOW_TO_GET[choice.name]}'
+        return False, name, f'{_wanted(engine, choice)} is not on the PATH; {engine.how_to_get}'
     launchers = {launch_argv(site.launcher(name), ANY_POINT, ())[0]: site.launcher(name) for name in partitions}
     missing = sorted(starter for starter in launchers if shutil.which(starter) is None)
     if engine.mpi and missing:

@@ -74,7 +74,7 @@ class Engine:
     name:        as a site may name it; two of one name share their kinds out between them
     kinds:       the kinds of workload (workload/registry.py) that it knows
     declines:    others that it could be expected to know, each with the reason why not, as half a sentence
-    programs:    by which it is found on the PATH
+    programs:    by which it is found on the PATH; how_to_get: them, as half a sentence
     mpi:         whether it is started by the site's MPI launcher
     names_hosts: whether it tells of every task which node it ran on
     checks_close: whether a close(2) that fails is an error to it
@@ -85,6 +85,7 @@ class Engine:
     kinds: Tuple[str, ...] = ()
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     programs: Tuple[str, ...] = ()
+    how_to_get = ''
     mpi = False
     names_hosts = True
     checks_close = True

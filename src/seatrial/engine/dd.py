@@ -22,6 +22,7 @@ class Dd(Engine):
     name = 'dd'
     kinds = ('access',)
     programs = ('dd',)
+    how_to_get = 'part of coreutils'
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why dd cannot carry the measured point out exactly, as half a sentence, or None if it can.

@@ -32,6 +32,7 @@ class FioProcess(Engine):
 
     name = 'fio'
     programs = ('fio',)
+    how_to_get = 'apt-get install fio, dnf install fio, or from spack-env/'
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes fio say its version."""

@@ -161,6 +161,7 @@ class Ior(Engine):
     kinds = ('access',)
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
+    how_to_get = 'from spack-env/ (ior@4.0.0)'
     mpi = True
     names_hosts = False
     data_rate = 5000.0 * MIB

@@ -122,6 +122,7 @@ class Mdtest(Engine):
     name = 'mdtest'
     kinds = ('tree',)
     programs = ('mdtest',)
+    how_to_get = 'from spack-env/ (it comes with ior@4.0.0)'
     mpi = True
     names_hosts = False
 

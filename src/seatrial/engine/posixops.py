@@ -44,6 +44,7 @@ class PosixOps(Engine):
     name = 'posixops'
     kinds = ('tree', 'listing', 'operations', 'semantics')
     programs = ('python3',)
+    how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""

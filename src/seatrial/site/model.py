@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
+from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
@@ -26,7 +27,7 @@ VERSION = 1
 TRIAL_FILE = 'trial.yaml'
 SETTINGS_FILE = 'settings.py'
 
-DEFAULT_ENGINES = ('ior', 'mdtest', 'fio', 'dd', 'posixops')
+DEFAULT_ENGINES = NAMES
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
 LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')

@@ -1,0 +1,118 @@
+"""CONTRIBUTING.md word for word: a check, an engine and a file-system type are added to a copy, and they measure."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PAGE = (REPOSITORY / 'CONTRIBUTING.md').read_text()
+BLOCK = re.compile(r'^```(python|diff|yaml)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+MEMORY = Path('/dev/shm/seatrial')
+ENOUGH = 4 * 2**30
+ENGINE_LINES = 60
+
+
+def blocks() -> list[tuple[str, str, str]]:
+    """(file, form, text) of each block; its file is the last that the text before it names."""
+    found = []
+    for match in BLOCK.finditer(PAGE):
+        named = re.findall(r'`((?:checks|src|site-config)/[\w/.]+\.(?:py|yaml))`', PAGE[: match.start()])
+        found.append((named[-1], match[1], match[2]))
+    return found
+
+
+def patched(text: str, diff: str) -> str:
+    """An added line takes the place of the one taken out, or stands before the first import of its package."""
+    lines = diff.splitlines()
+    out = [line[1:] for line in lines if line[0] == '-']
+    into = [line[1:] for line in lines if line[0] == '+']
+    imported = [line for line in into if line.startswith('from ')]
+    for old, new in zip(out, [line for line in into if line not in imported], strict=True):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    return re.sub(r'^from seatrial', '\n'.join([*imported, 'from seatrial']), text, count=1, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope='module')
+def copy(tmp_path_factory) -> Path:
+    """The checkout with what the page adds, as its reader has it."""
+    top = tmp_path_factory.mktemp('newcomer')
+    unbuilt = shutil.ignore_patterns('__pycache__')
+    for room in ('src', 'checks', 'site-config'):
+        shutil.copytree(REPOSITORY / room, top / room, ignore=unbuilt)
+    shutil.copytree(top / 'site-config/local', top / 'site-config/mysite')
+    for file, form, text in blocks():
+        place = top / file
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(patched(place.read_text(), text) if form == 'diff' else text)
+    return top
+
+
+def seatrial(copy: Path, *arguments: str) -> subprocess.CompletedProcess:
+    environment = {**os.environ, 'PYTHONPATH': str(copy / 'src')}
+    program = Path(sys.executable).with_name('seatrial')
+    argv = [program, *arguments]
+    return subprocess.run(argv, cwd=copy, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def test_the_page_adds_one_of_each():
+    assert [(file, form) for file, form, _ in blocks()] == [
+        ('checks/mysite/read_back.py', 'python'),
+        ('src/seatrial/engine/plaindd.py', 'python'),
+        ('src/seatrial/engine/registry.py', 'diff'),
+        ('src/seatrial/filesystem/ramdisk.py', 'python'),
+        ('src/seatrial/filesystem/registry.py', 'diff'),
+        ('site-config/mysite/trial.yaml', 'yaml'),
+    ]
+
+
+def test_the_engine_is_as_short_as_the_page_says():
+    (engine,) = [text for file, _, text in blocks() if file.endswith('plaindd.py')]
+    assert len(engine.splitlines()) < ENGINE_LINES
+
+
+@pytest.mark.slow
+def test_the_check_is_listed_with_the_engine_that_is_asked_for(copy):
+    done = seatrial(copy, 'list', 'ReadBack', '--engine', 'plaindd')
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith('ReadBack ')]
+    assert ' plaindd ' in row
+
+
+@pytest.mark.slow
+def test_what_is_not_registered_is_refused_with_what_is(copy, tmp_path):
+    shutil.copytree(copy / 'site-config/mysite', tmp_path / 'mysite')
+    trial = tmp_path / 'mysite/trial.yaml'
+    trial.write_text(trial.read_text().replace('ramdisk', 'floppy'))
+    done = seatrial(copy, 'list', '--site', str(tmp_path / 'mysite'))
+    assert done.returncode == 64
+    assert "'floppy' is not a file system type" in done.stderr
+    assert 'ramdisk' in done.stderr
+
+
+@pytest.fixture
+def memory():
+    """The directory of the page, on a tmpfs with room; it is taken away if it was not there."""
+    if not os.path.ismount(MEMORY.parent) or shutil.disk_usage(MEMORY.parent).free < ENOUGH:
+        pytest.skip(f'{MEMORY.parent} is no file system in memory with {ENOUGH >> 30} GiB of room')
+    if MEMORY.exists():
+        pytest.skip(f'{MEMORY} is there already: it is not ours')
+    MEMORY.mkdir()
+    yield MEMORY
+    shutil.rmtree(MEMORY)
+
+
+@pytest.mark.slow
+def test_the_check_measures_with_the_engine_on_the_type(copy, memory):
+    done = seatrial(copy, 'run', '--site', 'site-config/mysite')
+    (results,) = copy.glob('.seatrial/sessions/*/results.json')
+    (case,) = json.loads(results.read_text())['cases']
+    # A memory so fast that the smoke profile's bytes last less than half a second is refused: that too is right.
+    assert case['verdict'] == 'PASS' or 'INVALID: T19' in done.stdout, done.stdout
+    assert case['engine'].startswith('plaindd')
+    assert list(memory.iterdir()) == []
