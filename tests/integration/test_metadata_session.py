@@ -88,7 +88,7 @@ def measure(site, paths, repository):
     (site / 'trial.yaml').write_text(text)
     program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
     argv = [program, 'run', f'--site={site}', f'--checks={repository / "checks"}']
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=1200)
     (folder,) = (site / 'state' / 'sessions').iterdir()
     return folder, done
 
