@@ -4,6 +4,7 @@ import functools
 import gc
 import json
 import shutil
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -91,6 +92,19 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def repository() -> Path:
     """The checkout that the tests belong to."""
     return REPOSITORY
+
+
+@pytest.fixture
+def mpicc() -> Callable[..., None]:
+    """Compile a program or a library of MPI; skips where there is only mpicc itself, as in Debian's package mpich."""
+
+    def compiled(*words: str | Path) -> None:
+        done = subprocess.run(['mpicc', *words], capture_output=True, text=True, timeout=120)
+        if 'mpi.h: No such file' in done.stderr:
+            pytest.skip('mpi.h is not installed; Debian has it in libmpich-dev')
+        assert done.returncode == 0, done.stderr
+
+    return compiled
 
 
 @pytest.fixture

@@ -106,11 +106,11 @@ def test_a_darshan_without_mpi_leaves_no_log_of_a_program_of_mpi(compiled):
 
 
 @pytest.mark.needs('gcc', 'mpicc')
-def test_a_darshan_for_another_mpi_leaves_no_log(tmp_path, compiled, monkeypatch):
+def test_a_darshan_for_another_mpi_leaves_no_log(tmp_path, compiled, mpicc, monkeypatch):
     source = tmp_path / 'rank.c'
     source.write_text('#include <mpi.h>\nint PMPI_Init(int *n, char ***a) { return MPI_Initialized(n); }\n')
     library = tmp_path / 'libdarshan.so'
-    subprocess.run(['mpicc', '-shared', '-fPIC', '-o', library, source], check=True, timeout=120)
+    mpicc('-shared', '-fPIC', '-o', library, source)
     monkeypatch.setattr(
         'seatrial.cli.darshan_library.library_of', lambda path: 'MPI A 1' if path == str(library) else 'MPI B 2'
     )

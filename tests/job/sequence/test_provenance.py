@@ -164,9 +164,9 @@ def test_a_program_without_mpi_has_none():
 
 
 @pytest.mark.needs('gcc', 'mpicc', 'mpiexec')
-def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path):
+def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path, mpicc):
     (tmp_path / 'rank.c').write_text('#include <mpi.h>\nint main(int n, char **a) { return MPI_Init(&n, &a); }\n')
-    subprocess.run(['mpicc', '-o', tmp_path / 'rank', tmp_path / 'rank.c'], check=True, timeout=120)
+    mpicc('-o', tmp_path / 'rank', tmp_path / 'rank.c')
     asked = subprocess.run(['mpiexec', '--version'], capture_output=True, text=True, timeout=120).stdout
     library, started = library_of(str(tmp_path / 'rank')), version_said(asked)
     assert library.split()[-1] == started.split()[-1], 'one package has both'
