@@ -526,7 +526,6 @@ def _state_of_data(launched: Launched) -> str:
     if launched.measurement.direct:
         return COLD
     if launched.storage_read_bytes is None:
-        # On other nodes nothing counts.
         return CACHED if launched.kept else UNKNOWN
     low, high = (share * launched.measurement.bytes_moved for share in (COLD_SHARE, FOREIGN_SHARE))
     if launched.storage_read_bytes < low:

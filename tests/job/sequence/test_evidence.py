@@ -15,6 +15,7 @@ from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import evidence
+from seatrial.job.sequence.clients import Clients
 from seatrial.job.sequence.evidence import Evidence, Setup
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.workload.access import data_access
@@ -141,17 +142,26 @@ READS = data_access('single', operations=('read',), bytes_per_task='64MiB')
 
 @pytest.fixture
 def read(run, monkeypatch):
-    """The seen of a read on two nodes without counters; whether they were made to forget, and with what fault."""
+    """The seen of a read on two nodes, and what they were asked; share: of the bytes, what their clients count."""
 
-    def launched(workload, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=()):
+    def launched(workload, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=(), share=None):
         asked = []
-        monkeypatch.setattr(evidence, 'evicted', lambda *arguments: (asked.append(arguments), fault)[1])
+
+        def answer(*arguments):
+            asked.append(arguments)
+            return Clients(fault, None if share is None else int((len(asked) - 1) * share * point.bytes_moved))
+
+        monkeypatch.setattr(evidence, 'clients', answer)
+        driver = Driver()
+        driver.fetched_bytes = lambda path: None if share is None else 0
         plan = plan_of(workload)
         point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
         for file in kind_of(point.kind).files(point):
             with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
                 stream.truncate(file.size)
-        of = Evidence(Setup(plan, engine, run, Driver(), True, False, ''), Launch('read', point), 'data', named)
+        of = Evidence(
+            Setup(plan, engine, run, driver, share is None, False, ''), Launch('read', point), 'data', named
+        )
         of.make_ready(NOTHING)
         tasks = tuple(TaskTime(rank, host, point.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         metric = bandwidth('read', point.bytes_moved, 2.0, '')
@@ -164,9 +174,7 @@ def read(run, monkeypatch):
 @pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
 def test_files_that_were_made_once_are_forgotten_on_all_nodes_before_every_read(read, run, engine):
     seen, asked = read(READS, engine)
-    assert [(plan.case.check, directory, named) for plan, directory, named in asked] == [
-        ('Check', run.path_of('data'), ())
-    ]
+    assert [(plan.case.check, *rest) for plan, *rest in asked] == [('Check', run.path_of('data'), True, ())]
     assert seen.cache == 'unknown'
 
 
@@ -179,13 +187,28 @@ def test_where_that_cannot_be_done_the_read_is_one_of_memory(read):
 
 def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
     _, asked = read(MFWA, Ior(), nodes=1, named=('n2',), hosts=('n2',) * 4)
-    assert [named for _, _, named in asked] == [('n2',)]
+    assert [named for *_, named in asked] == [('n2',)]
 
 
 @pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
 def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
     seen, asked = read(MFWA, engine)
     assert (seen.cache, asked) == ('unknown', [])
+
+
+@pytest.mark.parametrize(
+    ('workload', 'forget', 'share', 'state'),
+    [
+        (MFWA, False, 1.0, 'cold'),
+        (MFWA, False, 0.0, 'cached'),
+        (READS, True, 1.0, 'cold'),
+        (READS, True, 0.0, 'cached'),
+    ],
+)
+def test_the_counters_of_all_clients_tell_where_a_read_came_from(read, workload, forget, share, state):
+    seen, asked = read(workload, Ior(), share=share)
+    assert seen.cache == state
+    assert [each[2] for each in asked] == [forget, False]
 
 
 def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
@@ -318,8 +341,12 @@ def test_a_stat_of_what_other_nodes_have_made_is_cold(watch):
     assert watch(TREE, 'stat', nodes=4, engine=Engine(away=True)).seen().cache == 'cold'
 
 
-def test_emptying_one_node_makes_no_stat_of_several_cold(watch):
-    assert watch(TREE, 'stat', nodes=2, cold=True).seen().cache != 'cold'
+@pytest.mark.parametrize(('fault', 'cache'), [(None, 'cold'), ('n2: drop_caches failed', 'cached')])
+def test_a_stat_of_several_nodes_is_cold_where_all_of_them_emptied_their_caches(watch, monkeypatch, fault, cache):
+    asked = []
+    monkeypatch.setattr(evidence, 'clients', lambda *words: (asked.append(words[2:]), Clients(fault, None))[1])
+    watched = watch(TREE, 'stat', nodes=2, cold=True)
+    assert (watched.seen().cache, asked, watched.driver.emptied) == (cache, [(True, ())], [])
 
 
 def test_a_launch_that_was_counted_wrong_is_said_beside_its_cache_state(run, watch):

@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.filesystem.base import FileSystem
 from seatrial.job.directory.rundir import RunDirectory
-from seatrial.job.sequence.eviction import evicted
+from seatrial.job.sequence.clients import clients
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
@@ -112,17 +112,22 @@ class Evidence:
             for file in self._kind.files(self._point):
                 setup.driver.forget(os.path.join(self._path, file.name))
             if not setup.counted:
-                self._fetched = setup.driver.fetched_bytes(setup.plan.target.path)
-        elif not self._elsewhere:
-            self._kept = evicted(setup.plan, self._path, self._nodes) or ''
+                self._fetched = self._fetched_here()
+        elif not self._elsewhere or self._fetched_here() is not None:
+            asked = clients(setup.plan, self._path, not self._elsewhere, self._nodes)
+            self._fetched = asked.fetched
+            if not self._elsewhere:
+                self._kept = asked.fault or ''
 
     def _forget_metadata(self) -> None:
         setup = self._setup
         self._kept = setup.kept or setup.engine.warms(self._point, self._phase)
         if setup.cold:
-            fault = setup.driver.empty_client_cache(self._path)
-            # The other nodes' caches are as they were.
-            self._emptied, self._kept = fault is None and self._point.nodes == 1, fault or self._kept
+            if self._here:
+                fault = setup.driver.empty_client_cache(self._path)
+            else:
+                fault = clients(setup.plan, self._path, True, self._nodes).fault
+            self._emptied, self._kept = fault is None, fault or self._kept
 
     def _from_storage(self, read_bytes: int) -> Optional[int]:
         """What was fetched for this launch: as the block layer counts for its processes, or the file system's client.
@@ -134,9 +139,16 @@ class Evidence:
             return read_bytes if own and self._here else None
         if self._fetched is None:
             return None
-        after = self._setup.driver.fetched_bytes(self._setup.plan.target.path)
+        if self._here:
+            after = self._fetched_here()
+        else:
+            after = clients(self._setup.plan, self._path, False, self._nodes).fetched
         # A client that has begun to count anew, after a reconnection, has counted less.
         return None if after is None or after < self._fetched else after - self._fetched
+
+    def _fetched_here(self) -> Optional[int]:
+        """What the client of this node counts, where it does."""
+        return self._setup.driver.fetched_bytes(self._setup.plan.target.path)
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only
