@@ -30,6 +30,7 @@ class Process(NamedTuple):
     program: str  # the kernel's name for it: at most 15 characters
     state: str  # R, S, D, T (stopped), ...
     is_keeper: bool
+    is_traced: bool  # as are the processes of a kernel that is itself one of these
 
 
 class ChildError(Exception):
@@ -40,13 +41,16 @@ class StuckError(Exception):
     """These were killed, but the kernel does not let them go yet."""
 
 
-def start_keeper(hosts: Path, host: str, output: Path) -> None:
-    """Start the keeper, with the host's name and hosts file; ChildError if the kernel does not let us."""
+def start_keeper(hosts: Path, host: str, output: Path, prepare: Callable[[], None] | None = None) -> None:
+    """Start the keeper, with the host's name and hosts file; ChildError if the kernel does not let us.
+
+    prepare: for a lab with a network of its own, which only root can have: what is done in them first.
+    """
 
     def make_namespaces() -> None:
         uid, gid = os.geteuid(), os.getegid()
         if uid == 0:
-            system('unshare', SPACES)
+            system('unshare', SPACES | (NEW_NETWORK if prepare else 0))
             return
         system('unshare', NEW_USER | SPACES)
         Path('/proc/self/setgroups').write_text('deny')
@@ -58,6 +62,8 @@ def start_keeper(hosts: Path, host: str, output: Path) -> None:
         system('mount', 'proc', '/proc', 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
         become_host(hosts, host)
         Path('/proc/self/comm').write_text('lab-keeper')
+        if prepare:
+            prepare()
         os.closerange(3, os.sysconf('SC_OPEN_MAX'))
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         while True:
@@ -71,13 +77,12 @@ def start_keeper(hosts: Path, host: str, output: Path) -> None:
 
 def start_program(hosts: Path, host: str, argv: list[str], environment: dict[str, str], output: Path) -> None:
     """Start argv below the keeper on the host of that name; ChildError if it cannot be."""
-    keepers = [p for p in processes(hosts) if p.is_keeper]
-    if not keepers:
-        raise ChildError('its keeper has died')
+    keeper = keeper_of(hosts)
 
     def join_keeper() -> None:
-        is_other_user_space = not Path('/proc/self/ns/user').samefile(f'/proc/{keepers[0].pid}/ns/user')
-        system('setns', os.pidfd_open(keepers[0].pid), SPACES | (NEW_USER if is_other_user_space else 0))
+        own, its, more = Path('/proc/self/ns'), Path(f'/proc/{keeper}/ns'), {'user': NEW_USER, 'net': NEW_NETWORK}
+        others = [flag for kind, flag in more.items() if not (own / kind).samefile(its / kind)]
+        system('setns', os.pidfd_open(keeper), SPACES | sum(others))
 
     def between() -> None:
         """A process whose parent is outside the process namespace has init for its heir; its children the keeper."""
@@ -88,6 +93,19 @@ def start_program(hosts: Path, host: str, argv: list[str], environment: dict[str
         os.execve(argv[0], argv, environment)
 
     in_descendant([join_keeper, between, execute], output)
+
+
+def keeper_of(hosts: Path) -> int:
+    """The keeper's process number; ChildError if it has died."""
+    keepers = [p.pid for p in processes(hosts) if p.is_keeper]
+    if not keepers:
+        raise ChildError('its keeper has died')
+    return keepers[0]
+
+
+def enter_network(hosts: Path) -> None:
+    """This process is in the lab's network from here on."""
+    system('setns', os.pidfd_open(keeper_of(hosts)), NEW_NETWORK)
 
 
 def processes(hosts: Path) -> list[Process]:
@@ -102,8 +120,8 @@ def processes(hosts: Path) -> list[Process]:
             lines = dict(line.split(':\t', 1) for line in (folder / 'status').read_text().splitlines())
         except (OSError, ValueError):  # it has just ended, or is a zombie
             continue
-        is_keeper = lines['NSpid'].split()[-1] == '1'
-        alive.append(Process(int(folder.name), mounted[-1], lines['Name'], lines['State'][0], is_keeper))
+        is_keeper, is_traced = lines['NSpid'].split()[-1] == '1', lines['TracerPid'] != '0'
+        alive.append(Process(int(folder.name), mounted[-1], lines['Name'], lines['State'][0], is_keeper, is_traced))
     return alive
 
 
@@ -145,6 +163,7 @@ def end_processes(hosts: Path, limit_s: float) -> bool:
 
 # From <sched.h> and <sys/mount.h>
 NEW_MOUNTS, NEW_HOST_NAME, NEW_IPC, NEW_USER, NEW_PIDS = 0x20000, 0x4000000, 0x8000000, 0x10000000, 0x20000000
+NEW_NETWORK = 0x40000000
 SPACES = NEW_MOUNTS | NEW_HOST_NAME | NEW_IPC | NEW_PIDS
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 0x2, 0x4, 0x8, 0x1000, 0x4000, 0x80000
 LIBC = ctypes.CDLL(None, use_errno=True)

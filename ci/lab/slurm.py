@@ -9,15 +9,15 @@ import os
 import pwd
 import random
 import secrets
-import shutil
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from lab.common import PATH, remove_folders
+
 CONTROL = 'ctl'  # the host beside the nodes n1, n2, ...
-PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 PACKAGES = {
     'slurm-wlm': ('slurmctld', 'slurmd', 'srun'),
     'munge': ('munged',),
@@ -37,10 +37,18 @@ class Settings(NamedTuple):
     accounting: bool
     made_directory: bool  # else the directory was there before, and stays
     first_port: int  # slurmctld's; then slurmdbd's, then one for each slurmd
+    network: str = ''  # '10.77.1': each node is a kernel with an address of its own; else all are this machine
+    memory: str = ''  # of each kernel, as '512M'
+    share: str = ''  # folders of this machine that the kernels may write to, divided by ':'
 
     @property
     def node_names(self) -> list[str]:
         return [f'n{number}' for number in range(1, self.nodes + 1)]
+
+    def address(self, host: str) -> str:
+        if not self.network:
+            return '127.0.0.1'
+        return f'{self.network}.{254 if host == CONTROL else host[1:]}'
 
 
 class Daemon(NamedTuple):
@@ -58,7 +66,7 @@ class Lab:
 
     @property
     def marker(self) -> Path:
-        return self.directory / 'seatrial-lab-slurm.json'
+        return self.directory / 'seatrial-lab.json'
 
     @property
     def conf(self) -> Path:
@@ -106,7 +114,7 @@ def read_settings(lab: Lab) -> Settings | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as error:
-        raise ValueError(f'{lab.marker}: {error}; it is not of this version of lab-slurm') from error
+        raise ValueError(f'{lab.marker}: {error}; it is not of this version of the lab') from error
 
 
 def write_files(lab: Lab, settings: Settings) -> None:
@@ -117,34 +125,22 @@ def write_files(lab: Lab, settings: Settings) -> None:
     for folder in lab.folders:
         folder.mkdir()
         folder.chmod(0o700 if folder == lab.database else 0o755)
-    names = ' '.join([CONTROL, *settings.node_names])
-    for name in names.split():
-        (lab.hosts / name).write_text(f'127.0.0.1 {names}\n{Path("/etc/hosts").read_text()}')
+    names = [CONTROL, *settings.node_names]
+    lines = [f'{settings.address(name)} {name}' for name in names]
+    if not settings.network:
+        lines = [f'127.0.0.1 {" ".join(names)}']
+    for name in names:
+        (lab.hosts / name).write_text('\n'.join([*lines, Path('/etc/hosts').read_text()]))
     write_private(lab.conf.with_name('munge.key'), secrets.token_bytes(128))
     lab.conf.write_text(slurm_conf(lab, settings))
-    lab.daemons_conf.write_text(DAEMONS_CONF.format(conf=lab.conf))
+    lab.daemons_conf.write_text(f'Include {lab.conf}\n' + ('' if settings.network else LOOPBACK_ONLY))
     if settings.accounting:
         write_private(lab.conf.with_name('slurmdbd.conf'), slurmdbd_conf(lab, settings).encode())
 
 
 def remove_files(lab: Lab, settings: Settings) -> list[str]:
     """Remove what the lab has made, and nothing else; returns what is left in the directory."""
-    for folder in lab.folders:
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(folder)
-    lab.marker.unlink(missing_ok=True)
-    left = sorted(path.name for path in lab.directory.iterdir())
-    if settings.made_directory and not left:
-        lab.directory.rmdir()
-    return left
-
-
-def missing_packages(accounting: bool) -> list[str]:
-    def is_there(program: str) -> bool:
-        return any(Path('/').glob(program[1:])) if program[0] == '/' else shutil.which(program, path=PATH) is not None
-
-    wanted = {**PACKAGES, **(ACCOUNTING_PACKAGES if accounting else {})}
-    return [package for package, programs in wanted.items() if not all(map(is_there, programs))]
+    return remove_folders(lab.directory, lab.folders, lab.marker, settings.made_directory)
 
 
 def free_ports(count: int) -> int:
@@ -162,7 +158,7 @@ def daemons(lab: Lab, settings: Settings) -> list[Daemon]:
     """All that belongs to the lab but the keeper, in the order of starting."""
 
     def on_port(number: int) -> Callable[[], bool]:
-        return lambda: listens(socket.AF_INET, ('127.0.0.1', settings.first_port + number))
+        return lambda: listens(socket.AF_INET, (settings.address(CONTROL), settings.first_port + number))
 
     def on_socket(path: Path) -> Callable[[], bool]:
         return lambda: listens(socket.AF_UNIX, str(path))
@@ -185,7 +181,7 @@ def daemons(lab: Lab, settings: Settings) -> list[Daemon]:
             Daemon(CONTROL, 'slurmdbd', ['-D'], on_port(1)),
         ]
     wanted.append(Daemon(CONTROL, 'slurmctld', ['-D', '-f', str(lab.daemons_conf)], on_port(0)))
-    for number, name in enumerate(settings.node_names):
+    for number, name in enumerate([] if settings.network else settings.node_names):  # a kernel starts its own
         wanted.append(Daemon(name, 'slurmd', ['-D', '-N', name, '-f', str(lab.daemons_conf)], on_port(2 + number)))
     return wanted
 
@@ -225,10 +221,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 # The daemons listen at 127.0.0.1 alone. An srun on the machine itself would listen where the machine's name leads, by
 # Debian's installer at 127.0.1.1, and the nodes answer to 127.0.0.1.
-DAEMONS_CONF = """\
-Include {conf}
-CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
-"""
+LOOPBACK_ONLY = 'CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n'
 
 
 def slurm_conf(lab: Lab, settings: Settings) -> str:
@@ -244,13 +237,13 @@ AccountingStorageEnforce=associations,limits,qos
 PreemptType=preempt/qos
 PreemptMode=CANCEL"""
     nodes = '\n'.join(
-        f'NodeName={name} NodeHostname={name} NodeAddr=127.0.0.1 Port={port + 2 + number} '
+        f'NodeName={name} NodeHostname={name} NodeAddr={settings.address(name)} Port={port + 2 + number} '
         'Sockets=1 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=65536'
         for number, name in enumerate(names)
     )
     return f"""\
 ClusterName=lab
-SlurmctldHost={CONTROL}(127.0.0.1)
+SlurmctldHost={CONTROL}({settings.address(CONTROL)})
 SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}

@@ -3,7 +3,9 @@
 import importlib.machinery
 import importlib.util
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,6 +50,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script as a module, for what this machine does not lack; it takes itself for root's."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     loader = importlib.machinery.SourceFileLoader('lab_gluster', str(SCRIPT))
     monkeypatch.setattr('sys.dont_write_bytecode', True)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader('lab_gluster', loader))
@@ -228,24 +231,27 @@ def test_wrong_usage_is_64(tmp_path):
 
 
 def test_an_ordinary_user_is_told_in_one_line():
-    if os.geteuid() == 0:
-        source = SCRIPT.read_text()
-        argv = ['python3', '-c', source, 'up', '--dir', '/nonexistent/lab']
-        answer = subprocess.run(argv, capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
+    if os.geteuid() == 0:  # nobody may enter the checkout or pytest's folder
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            script = shutil.copy(SCRIPT, folder)
+            shutil.copytree(SCRIPT.parent / 'lab', Path(folder) / 'lab')
+            argv = ['python3', script, 'up', '--dir', '/nonexistent/lab']
+            answer = subprocess.run(argv, capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
     else:
         answer = run('up', Path('/nonexistent/lab'))
     assert answer.returncode == 77 and 'root' in answer.stderr and len(answer.stderr.splitlines()) == 1
 
 
 def test_missing_packages_are_named_with_the_line_to_type(script, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(script, 'PATH', str(tmp_path))
+    monkeypatch.setattr('lab.common.PATH', str(tmp_path))
     assert script.main(['up', '--dir', str(tmp_path / 'lab')]) == 69
     assert 'apt-get install glusterfs-server glusterfs-client fuse3' in capsys.readouterr().err
     assert not (tmp_path / 'lab').exists()
 
 
 def test_a_machine_without_fuse_is_said_with_a_code_of_its_own(script, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(script, 'provide_programs', lambda install: None)
+    monkeypatch.setattr(script, 'provide', lambda packages, install: None)
     real = os.open
 
     def no_fuse(path: object, *arguments: int) -> int:
@@ -262,7 +268,7 @@ def test_a_machine_without_fuse_is_said_with_a_code_of_its_own(script, monkeypat
 @pytest.fixture
 def able(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script on a machine that has everything."""
-    monkeypatch.setattr(script, 'provide_programs', lambda install: None)
+    monkeypatch.setattr(script, 'provide', lambda packages, install: None)
     monkeypatch.setattr(script, 'needs_fuse', lambda: None)
     return script
 
@@ -287,8 +293,8 @@ def test_a_file_system_without_trusted_attributes_is_refused_and_left_clean(able
 
 def test_where_something_else_is_mounted_below_the_lab_nothing_is_removed(able, monkeypatch, tmp_path, capsys):
     lab = tmp_path / 'lab'
-    able.make_directory(able.Lab(lab))
-    (lab / 'bricks').mkdir()
+    (lab / 'bricks').mkdir(parents=True)
+    able.Lab(lab).marker.write_text('{"made_directory": true}')
     monkeypatch.setattr(able, 'mount_points', lambda: [f'{lab}/bricks'])
     assert able.main(['down', '--dir', str(lab)]) == 70
     assert 'is mounted' in capsys.readouterr().err

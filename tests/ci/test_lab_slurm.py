@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.machinery
-import importlib.util
+import importlib
 import os
 import shutil
 import socket
@@ -164,13 +163,10 @@ def others_lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    spec = importlib.util.spec_from_file_location('lab_slurm_places', CI / 'lab' / 'slurm.py')
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
+def cluster(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(CI))
     monkeypatch.setattr(sys, 'dont_write_bytecode', True)
-    spec.loader.exec_module(module)
-    return module
+    return importlib.import_module('lab.cluster')
 
 
 def eventually(is_so: Callable[[], bool], limit_s: float = 20) -> bool:
@@ -498,10 +494,11 @@ def test_a_lab_with_accounting_satisfies_who_asks_for_none(accounting_lab):
 # Packages
 
 
-def test_what_is_missing_is_named_by_debians_package(places, monkeypatch):
-    monkeypatch.setattr(places, 'PATH', '/nowhere')
-    assert places.missing_packages(accounting=False) == ['slurm-wlm', 'munge', 'mpich']
-    assert {'slurmdbd', 'mariadb-server-core'} < set(places.missing_packages(accounting=True))
+def test_what_is_missing_is_named_by_debians_package(cluster, monkeypatch):
+    common = sys.modules['lab.common']
+    monkeypatch.setattr(common, 'PATH', '/nowhere')
+    assert common.missing_packages(cluster.PACKAGES) == ['slurm-wlm', 'munge', 'mpich']
+    assert {'slurmdbd', 'mariadb-server-core'} <= set(common.missing_packages(cluster.ACCOUNTING_PACKAGES))
 
 
 def stub_apt(fresh: Lab) -> None:
@@ -512,20 +509,15 @@ def stub_apt(fresh: Lab) -> None:
 
 
 @needs_slurm
-def test_labs_draw_their_ports_one_after_the_other(monkeypatch):
-    monkeypatch.syspath_prepend(str(CI))
-    loader = importlib.machinery.SourceFileLoader('lab_slurm', str(CI / 'lab-slurm'))
-    script = importlib.util.module_from_spec(importlib.util.spec_from_loader('lab_slurm', loader))
-    monkeypatch.setattr(sys, 'dont_write_bytecode', True)
-    loader.exec_module(script)
+def test_labs_draw_their_ports_one_after_the_other(cluster):
     drawn = []
 
     def draw():
-        with script.drawing_ports():
+        with cluster.drawing_ports():
             drawn.append(True)
 
     other = threading.Thread(target=draw)
-    with script.drawing_ports():
+    with cluster.drawing_ports():
         other.start()
         other.join(0.2)
         assert not drawn
@@ -550,5 +542,8 @@ def test_install_asks_apt_for_what_is_missing_and_lets_no_service_start(fresh):
     stub_apt(fresh)
     done = up_with_hidden(fresh, '/dev/null', '/usr/sbin/munged', '--install')
     asked = (fresh.place / 'asked').read_text().splitlines()
-    assert asked == ['101 -q update', '101 -q install -y --no-install-recommends munge']
+    assert asked == [
+        '101 -q -o DPkg::Lock::Timeout=300 update',
+        '101 -q -o DPkg::Lock::Timeout=300 install -y --no-install-recommends munge',
+    ]
     assert done.returncode == 69 and policy.exists() == was_there

@@ -1,0 +1,106 @@
+"""Nodes that are kernels of their own: Debian's user-mode-linux, with the machine's tree as root, on a bridge."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from lab.common import CANNOT, PATH, USAGE, TroubleError
+from lab.keeper import system
+from lab.slurm import CONTROL, Lab, Settings
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+NETWORK = '10.77.1'
+PROGRAM = 'linux.uml'
+PACKAGES = {
+    'user-mode-linux': (PROGRAM,),
+    'nfs-kernel-server': ('rpc.nfsd',),
+    'nfs-common': ('mount.nfs',),
+    'rpcbind': ('rpcbind',),
+    'ethtool': ('ethtool',),
+    'iproute2': ('ip',),
+    'e2fsprogs': ('mkfs.ext4',),
+    'fio': ('fio',),
+    'kmod': ('insmod',),
+    'gcc': ('cc',),
+    'libc6-dev': ('/usr/lib/*/crti.o',),
+}
+DISK_BYTES = 8 << 30
+
+
+def shared_folders(wanted: list[Path]) -> list[Path]:
+    """Those that nodes may write to, made if they are not there."""
+    folders = [CHECKOUT / '.seatrial-lab-kernels', *(folder.resolve() for folder in wanted)]
+    for folder in folders:
+        if any(sign in str(folder) for sign in ' :,'):
+            raise TroubleError(f'--share {folder}: a name without blanks, colons and commas', USAGE)
+        folder.mkdir(parents=True, exist_ok=True)
+    return folders
+
+
+def needs_tun() -> None:
+    try:
+        os.close(os.open('/dev/net/tun', os.O_RDWR))
+    except OSError as error:
+        remedy = 'load the module tun, or give the container --device /dev/net/tun --cap-add NET_ADMIN'
+        raise TroubleError(f'/dev/net/tun cannot be opened ({error.strerror}); {remedy}', CANNOT) from error
+
+
+def prepare(lab: Lab, settings: Settings) -> None:
+    """In the keeper's namespaces: memory for the kernels, and a bridge with a tap for each."""
+    memory = lab.state / 'memory'
+    memory.mkdir()
+    system('mount', 'memory', str(memory), 'tmpfs', 0, None)
+    ip = ['link add br0 type bridge', f'address add {settings.address(CONTROL)}/24 dev br0', 'link set br0 up']
+    ip.append('link set lo up')
+    for name in settings.node_names:
+        ip += [f'tuntap add {name} mode tap', f'link set {name} master br0', f'link set {name} up']
+    commands = [['ip', *line.split()] for line in ip]
+    # Else large frames reach the kernels in one piece, and are dropped.
+    for name in ('br0', *settings.node_names):
+        commands.append(['ethtool', '-K', name, 'gso', 'off', 'tso', 'off', 'gro', 'off', 'tx', 'off'])
+    for argv in commands:
+        done = subprocess.run(argv, env={'PATH': PATH}, capture_output=True, text=True)
+        if done.returncode:
+            raise OSError(f'{" ".join(argv)}: {done.stderr.strip()}')
+
+
+def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
+    """What the kernel that is this node is told."""
+    disk = lab.state / f'{name}.disk'
+    if not disk.exists():
+        with disk.open('wb') as stream:
+            stream.truncate(DISK_BYTES)
+    told = {
+        'lab': lab.directory,
+        'hosts': lab.hosts,
+        'node': name,
+        'address': settings.address(name),
+        'server': settings.address('n1'),
+        'python': os.path.realpath(sys.executable),
+        'checkout': CHECKOUT,
+        'share': settings.share,
+        'ubd0': disk,
+        'uml_dir': lab.state / 'uml',
+        'umid': name,
+        'mem': settings.memory,
+        'rootfstype': 'hostfs',
+        'init': CHECKOUT / 'ci' / 'lab' / 'node',
+        'con': 'null',
+        'con0': 'null,fd:1',
+        'ssl': 'null',
+    }
+    return ['ro', 'quiet', f'vec0:transport=tap,ifname={name}', *[f'{key}={value}' for key, value in told.items()]]
+
+
+def environment(lab: Lab) -> dict[str, str]:
+    """What the kernel's process has: where it keeps its memory, and what it needs on this processor."""
+    if ' amx_tile' not in Path('/proc/cpuinfo').read_text():
+        return {'TMPDIR': str(lab.state / 'memory')}
+    library = lab.state / 'registers.so'
+    if not library.exists():
+        make = ['cc', '-O1', '-shared', '-fPIC', '-o', str(library), str(Path(__file__).with_name('registers.c'))]
+        subprocess.run(make, env={'PATH': PATH}, check=True)
+    return {'TMPDIR': str(lab.state / 'memory'), 'LD_PRELOAD': str(library)}

@@ -1,0 +1,1 @@
+../lab/settings.py
