@@ -133,7 +133,7 @@ def write_files(lab: Lab, settings: Settings) -> None:
         (lab.hosts / name).write_text('\n'.join([*lines, Path('/etc/hosts').read_text()]))
     write_private(lab.conf.with_name('munge.key'), secrets.token_bytes(128))
     lab.conf.write_text(slurm_conf(lab, settings))
-    lab.daemons_conf.write_text(f'Include {lab.conf}\n' + ('' if settings.network else LOOPBACK_ONLY))
+    lab.daemons_conf.write_text(f'Include {lab.conf}\n{LOOPBACK_ONLY}')
     if settings.accounting:
         write_private(lab.conf.with_name('slurmdbd.conf'), slurmdbd_conf(lab, settings).encode())
 
@@ -180,9 +180,10 @@ def daemons(lab: Lab, settings: Settings) -> list[Daemon]:
             Daemon(CONTROL, 'mariadbd', [*maria_options(lab), *maria], on_socket(database_socket(lab))),
             Daemon(CONTROL, 'slurmdbd', ['-D'], on_port(1)),
         ]
-    wanted.append(Daemon(CONTROL, 'slurmctld', ['-D', '-f', str(lab.daemons_conf)], on_port(0)))
+    conf = str(lab.conf if settings.network else lab.daemons_conf)
+    wanted.append(Daemon(CONTROL, 'slurmctld', ['-D', '-f', conf], on_port(0)))
     for number, name in enumerate([] if settings.network else settings.node_names):  # a kernel starts its own
-        wanted.append(Daemon(name, 'slurmd', ['-D', '-N', name, '-f', str(lab.daemons_conf)], on_port(2 + number)))
+        wanted.append(Daemon(name, 'slurmd', ['-D', '-N', name, '-f', conf], on_port(2 + number)))
     return wanted
 
 

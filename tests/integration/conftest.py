@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kernel_lab import Kernels
 from slurm_lab import Lab
 
 
@@ -27,3 +28,14 @@ def plain_slurm(repository: Path) -> Iterator[Lab]:
 def accounting_slurm(repository: Path) -> Iterator[Lab]:
     """A Slurm with accounting; one for all tests of this process."""
     yield from _lab(repository, accounting=True)
+
+
+@pytest.fixture(scope='session')
+def kernels() -> Iterator[Kernels]:
+    """Three kernels with NFS between them; one for all tests of this process."""
+    made = Kernels()
+    try:
+        made.up()
+        yield made
+    finally:
+        made.take_down()

@@ -372,6 +372,12 @@ def test_accounting_is_not_asked_for_what_scontrol_says_itself(slurm):
     assert [argv[0] for argv in asked] == ['scontrol']
 
 
+def test_of_several_nodes_those_that_are_down_are_named_where_slurm_does_not_say_which_failed(slurm):
+    asked = slurm(scontrol=Answer(said('node-down-end-scontrol'), 0), sinfo=Answer('n2\n', 0))
+    assert 'n2 is down now' in sentence(job_state_of('1'))
+    assert '--nodes=n[1-2]' in asked[-1]
+
+
 def test_signals_have_their_names_where_they_have_one():
     assert sentence(JobState(State.FAILED, 0, int(signal.SIGBUS))) == f'died of signal {int(signal.SIGBUS)} (SIGBUS)'
     assert sentence(JobState(State.FAILED, 0, 60)) == 'died of signal 60'

@@ -56,7 +56,8 @@ class State(str, Enum):
 class JobState(NamedTuple):
     """What is known of a job. exit_code and signal: of its script; by: who cancelled it; node: that failed.
 
-    elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts
+    elapsed_s, limit_s: seconds, None if not said; nodes: those it had, in Slurm's notation, empty before it starts;
+    down: of them, those that are down now, where it is not said which one failed
     restarts: None where it is not said (sacct); seven_bits: the exit code lacks its eighth bit (sacct)
     """
 
@@ -71,6 +72,7 @@ class JobState(NamedTuple):
     limit_s: int | None = None
     restarts: int | None = None
     seven_bits: bool = False
+    down: str = ''
 
 
 UNREADABLE = JobState(State.UNKNOWN)
@@ -93,7 +95,7 @@ def job_state_of(job: str, output: str = '') -> JobState:
     while True:
         known = _asked(job)
         if known.state not in _ABOUT_TO_END or time.monotonic() >= end:
-            return with_output(known, output)
+            return _with_down(with_output(known, output))
         time.sleep(1.0)
 
 
@@ -180,6 +182,14 @@ def with_output(known: JobState, output: str) -> JobState:
     if known.state is State.NODE_FAIL and not known.node and node:
         return known._replace(node=node.group(1))
     return known
+
+
+def _with_down(known: JobState) -> JobState:
+    """Slurm says only that a node of the job failed; which of its nodes are down now can be asked."""
+    if known.state is not State.NODE_FAIL or known.node or not re.search(r'[\[,]', known.nodes):
+        return known
+    answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
+    return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
 
 
 def merged(young: JobState, accounted: JobState) -> JobState:
@@ -355,7 +365,7 @@ def _node_failed(known: JobState) -> str:
     which = (
         f': it is {known.nodes}'
         if re.fullmatch(r'[^\[,]+', known.nodes)
-        else f', which one of {known.nodes} is not said'
+        else f', which one of {known.nodes} is not said{f"; {known.down} is down now" if known.down else ""}'
     )
     return f'a node failed{_after(known)}{which if known.nodes else ""}'
 

@@ -1,0 +1,119 @@
+"""Nodes with kernels of their own (ci/lab-kernels), as the tests use them, and sessions of Seatrial on them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+LAB = REPOSITORY / 'ci' / 'lab-kernels'
+UNAVAILABLE, CANNOT, NOT_ROOT = 69, 71, 77
+NODES = ('n1', 'n2', 'n3')
+TRIAL = """
+version: 1
+state: {state}
+file_systems:
+  nfs: {{type: nfs, path: /mnt/nfs, mount: /mnt/nfs, limits: {{bytes: 2GiB, inodes: 50000}}, drop_caches: true}}
+  disk: {{type: posix, path: /mnt/disk, mount: /mnt/disk, limits: {{bytes: 2GiB, inodes: 50000}}}}
+partitions:
+  lab:io:
+    launcher: {{kind: srun, arguments: [--mpi=pmi2]}}
+    tasks_per_node: 1
+trials:
+{trials}
+"""
+ONE = '  - {{checks: [{checks}], partitions: [lab:io], file_systems: [{on}], nodes: [{nodes}], {more}}}\n'
+
+
+class Session(NamedTuple):
+    """A session that has ended: its exit code, its words, its folder, and what it found by check."""
+
+    status: int
+    said: str
+    folder: Path
+
+    @property
+    def cases(self) -> dict[str, Any]:
+        results = json.loads((self.folder / 'results.json').read_text())
+        return {case['case']['check']: case for case in results['cases']}
+
+    def samples(self, check: str) -> list[dict[str, Any]]:
+        """What the case of a check measured, warm-ups left out."""
+        (file,) = self.folder.glob(f'cases/{check}+*/samples.jsonl')
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        return [line for line in lines if line['record'] == 'sample' and line['stage'] == 'measured']
+
+
+class Kernels:
+    """A lab of three nodes: n1 serves NFS, n2 and n3 mount it."""
+
+    def __init__(self) -> None:
+        # Not below pytest's own folder: its names are too long for sockets.
+        self.place = Path(tempfile.mkdtemp(prefix='seatrial-kernels-'))
+        self.shared = self.place / 'shared'
+        self._sites = 0
+
+    def lab(self, verb: str, *words: str, seconds: float = 120) -> 'subprocess.CompletedProcess[str]':
+        argv = [str(LAB), verb, f'--dir={self.place / "lab"}', *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=seconds)
+
+    def up(self) -> None:
+        """Make it, or start again what has died and let go on what was stopped."""
+        done = self.lab('up', f'--share={self.shared}')
+        if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
+            pytest.skip(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+
+    def run(self, node: str, *argv: str, seconds: float = 120) -> str:
+        """What a command prints on a node, where it must succeed."""
+        done = self.lab('run', node, '--', *argv, seconds=seconds)
+        assert done.returncode == 0, f'{node}: {argv}: {done.stdout}{done.stderr}'
+        return done.stdout
+
+    def signal(self, name: str, target: str) -> None:
+        done = self.lab('signal', name, target)
+        assert done.returncode == 0, done.stderr
+
+    def take_down(self) -> None:
+        down = self.lab('down')
+        shutil.rmtree(self.place)
+        assert down.returncode == 0, down.stderr
+
+    def begin(self, checks: str, on: str = 'nfs', nodes: int = 2, **more: str) -> 'Running':
+        """Begin a smoke session of these checks on NFS, or on a disk of the node that is mounted on /mnt/disk."""
+        self._sites += 1
+        site = self.shared / f'site{self._sites}'
+        site.mkdir(parents=True)
+        shutil.copy(REPOSITORY / 'site-config' / 'lab' / 'settings.py', site)
+        extra = ', '.join(f'{key}: {value}' for key, value in {'budget': '1s', **more}.items())
+        trials = ONE.format(checks=checks, on=on, nodes=nodes, more=extra)
+        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', trials=trials))
+        return Running(self, site)
+
+
+class Running:
+    """A session while it runs."""
+
+    def __init__(self, lab: Kernels, site: Path) -> None:
+        self.site = site
+        program = str(Path(sys.executable).with_name('seatrial'))
+        words = [program, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}', '--profile=smoke']
+        argv = [str(LAB), 'run', f'--dir={lab.place / "lab"}', 'ctl', '--', *words]
+        self.process = subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ, cwd='/'
+        )
+
+    def launches(self) -> int:
+        """How many measured launches have begun."""
+        return len(list(self.site.glob('state/sessions/*/cases/*/raw/*measured*.fio')))
+
+    def ended(self, seconds: float = 600) -> Session:
+        said, _ = self.process.communicate(timeout=seconds)
+        (folder,) = (self.site / 'state' / 'sessions').iterdir()
+        return Session(self.process.returncode, said, folder)
