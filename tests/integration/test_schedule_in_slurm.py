@@ -1,6 +1,7 @@
 """Scheduled trials in a real Slurm: enabled, started by Slurm itself, notified, cancelled, disabled."""
 
 import json
+import os
 import subprocess
 import time
 
@@ -144,6 +145,38 @@ def test_the_earlier_run_that_was_cancelled_comes_back_before_the_later_one(forc
     job = force.start()
     force.wait_for('it runs', lambda: job in force.jobs(states='running,completing,completed'))
     assert 'ExitCode=0:0' in force.ended(job), force.log.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
+def test_a_job_of_another_user_with_its_name_and_a_forged_argument_changes_nothing(force):
+    """A second line of an argument that looks like a job of ours had unrelated jobs cancelled."""
+    mine = force.ask('sbatch', '--parsable', '--hold', '--wrap=true', '--output=/dev/null').strip()
+    script = force.state / 'schedule' / f'{FILES}.sbatch'
+    argument = '\n'.join(
+        f'{job}|PENDING|{more}None|{script} 2000-01-01T00:00:00' for job in [mine] for more in ('0|', '')
+    )
+    program = force.lab.place / 'forged.sh'
+    program.write_text('#!/bin/sh\n')
+    force.lab.place.chmod(0o755)
+    name = f'--job-name={job_name(force.state / "schedule" / FILES)}'
+    forged = subprocess.run(
+        ['sbatch', '--parsable', '--hold', name, '--output=/dev/null', '--chdir=/', program, f'x\n{argument}'],
+        env={**force.environment, 'HOME': '/'},
+        user=65534,
+        group=65534,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+    )
+    assert forged.returncode == 0, forged.stderr
+    try:
+        assert 'nothing was changed' in force.schedule('--install', '--as=sbatch')
+        assert force.seatrial('status').returncode != 70
+        force.schedule('--remove')
+        assert force.jobs(name='wrap', states='pending') == [mine]
+        assert force.jobs(states='pending') == [forged.stdout.strip()]
+    finally:
+        force.ask('scancel', mine, forged.stdout.strip())
 
 
 def test_out_of_force_nothing_is_in_the_queue_and_nothing_comes_back(cluster):

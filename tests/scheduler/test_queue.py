@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from seatrial.scheduler.queue import QueueError, crontab, jobs_named
+from seatrial.scheduler.queue import Job, QueueError, crontab, jobs_named, own_jobs
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def says(tmp_path, monkeypatch):
 
 
 def test_what_is_no_utf8_is_read_all_the_same(says):
-    says('squeue', b'12|PENDING|0|Begin|/srv/Pr\xe4fung.sh\n')
-    (job,) = jobs_named('x')
+    says('squeue', b'12|PENDING|Begin|/srv/Pr\xe4fung.sh\n')
+    (job,) = own_jobs('x')
     assert os.fsencode(job.command) == b'/srv/Pr\xe4fung.sh'
     says('scrontab', b'# Pr\xe4fung\n')
     assert os.fsencode(crontab()) == b'# Pr\xe4fung\n'
@@ -33,3 +33,11 @@ def test_a_refusal_in_other_letters_can_be_printed(says):
     with pytest.raises(QueueError, match='squeue ended with 1: Pr') as caught:
         jobs_named('x')
     str(caught.value).encode('utf-8')
+
+
+def test_a_line_that_is_no_job_is_none(says):
+    says('squeue', b'12|PENDING|Begin|/srv/run.sh x\nsecond line\n\n13|RUNNING|None|/srv/run.sh y\n')
+    assert own_jobs('x') == [
+        Job('12', 'PENDING', 'Begin', '/srv/run.sh x'),
+        Job('13', 'RUNNING', 'None', '/srv/run.sh y'),
+    ]

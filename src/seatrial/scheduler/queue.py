@@ -16,7 +16,8 @@ from seatrial.model.shown import printable
 DEADLINE_S = 60.0
 """For one question to Slurm, which answers late while slurmctld is busy."""
 
-_FORMAT = '%i|%T|%U|%r|%o'
+_FORMAT = '%i|%T|%r'
+_JOB = re.compile(r'(\d+)\|([A-Z_]+)\|(\w+)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
 """How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""
@@ -33,13 +34,12 @@ class QueueError(Exception):
 
 
 class Job(NamedTuple):
-    """A job in the queue. command: of its script with the arguments; empty for a job of scrontab."""
+    """A job in the queue. command: of its script with the arguments; empty where it was not asked for."""
 
     id: str
     state: str
-    uid: int
     reason: str
-    command: str
+    command: str = ''
 
     @property
     def words(self) -> str:
@@ -49,18 +49,27 @@ class Job(NamedTuple):
 
 
 def jobs_named(name: str) -> list[Job]:
-    """The jobs of this name that have not ended, of all users. Raises QueueError."""
-    found = []
-    for line in asked('squeue', '--noheader', f'--name={name}', f'--format={_FORMAT}').splitlines():
-        number, state, uid, reason, command = line.split('|', 4)
-        found.append(Job(number, state, int(uid), reason, command))
-    return found
+    """The jobs of this name that have not ended, of all users: anybody may give a job this name. Raises QueueError.
+
+    Nothing is asked for that a user has written: an argument may hold a line that looks like another job.
+    """
+    return _jobs(f'--name={name}', f'--format={_FORMAT}')
+
+
+def own_jobs(name: str) -> list[Job]:
+    """Those of this user, with their commands. Raises QueueError."""
+    return _jobs(f'--user={os.geteuid()}', f'--name={name}', f'--format={_FORMAT}|%o')
+
+
+def _jobs(*options: str) -> list[Job]:
+    found = map(_JOB.fullmatch, asked('squeue', '--noheader', *options).split('\n'))
+    return [Job(*match.groups(default='')) for match in found if match]
 
 
 def cancel_pending(jobs: Sequence[Job]) -> None:
-    """Take jobs out of the queue; one that has begun meanwhile goes on. Raises QueueError."""
+    """Take this user's jobs out of the queue; one that has begun meanwhile goes on. Raises QueueError."""
     if jobs:
-        asked('scancel', '--state=PENDING', *(job.id for job in jobs))
+        asked('scancel', f'--user={os.geteuid()}', '--state=PENDING', *(job.id for job in jobs))
 
 
 def submit(script: str, begin: str, argument: str) -> str:

@@ -5,7 +5,6 @@ argument: one that dies before it has submitted its successor does not end the s
 else, from what is enabled alone: neither a fault of the site's files nor a full disk ends the series.
 """
 
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -53,9 +52,7 @@ def waiting(series: Path) -> list[queue.Job]:
     """This user's jobs of the script that have not begun. Raises QueueError."""
     script = str(script_of(series))
     return [
-        job
-        for job in queue.jobs_named(job_name(series))
-        if job.state == 'PENDING' and job.uid == os.geteuid() and job.command.startswith(script)
+        job for job in queue.own_jobs(job_name(series)) if job.state == 'PENDING' and job.command.startswith(script)
     ]
 
 
