@@ -258,9 +258,7 @@ def squeue(tmp_path, monkeypatch, in_force):
 
 
 def test_what_slurm_says_of_the_next_job_is_shown(status, squeue):
-    squeue(
-        "echo '12|PENDING|0|ReqNodeNotAvail, UnavailableNodes:n1|/state/x 2026'; echo '11|RUNNING|0|None|/state/x'"
-    )
+    squeue("echo '12|PENDING|ReqNodeNotAvail, UnavailableNodes:n1'; echo '11|RUNNING|None'")
     assert said(status().out, 'Slurm') == [
         'job 12 is pending (ReqNodeNotAvail, UnavailableNodes:n1); job 11 is running'
     ]
@@ -274,7 +272,7 @@ def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, s
 
 def test_only_the_jobs_of_this_site_are_shown(status, squeue, state):
     name = job_name(state / 'schedule' / TITLE)
-    squeue(f'case "$*" in *" --name={name} "*) echo "12|PENDING|0|BeginTime|/x";; *) echo "9|PENDING|0|x|/x";; esac')
+    squeue(f'case "$*" in *" --name={name} "*) echo "12|PENDING|BeginTime";; *) echo "9|PENDING|x";; esac')
     assert said(status().out, 'Slurm') == ['job 12 is pending (BeginTime)']
 
 

@@ -157,7 +157,6 @@ class TestFailures:
         finally:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
         ended = running.ended()
-        print(ended)
         assert ended.status == 0
 
     @pytest.mark.long
@@ -167,7 +166,6 @@ class TestFailures:
         kernels.signal('KILL', 'n1')
         kernels.up()
         ended = running.ended()
-        print(ended)
         assert ended.status == 0, ended.said
 
     @pytest.mark.long
@@ -177,8 +175,7 @@ class TestFailures:
         kernels.signal(signal, 'n3')
         try:
             ended = running.ended()
-            print(ended)
-        finally:
+            finally:
             kernels.up()
         assert ended.status in (11, 13) and 'n3 is down now' in ended.said
 
@@ -190,12 +187,13 @@ dmsetup create disk --table "0 $size linear /dev/ubda 0" && dmsetup mknodes
 mkfs.ext4 -q /dev/mapper/disk && mkdir -p /mnt/disk && mount -o errors=remount-ro /dev/mapper/disk /mnt/disk
 """
 ERRORS = {
-    'Input/output error': """
-dmsetup suspend --noflush --nolockfs disk
-dmsetup load disk --table "0 $(blockdev --getsz /dev/ubda) error" && dmsetup resume disk
+    'read-only file system': 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
+    'No space left on device': """
+for number in $(seq 400); do
+    fallocate -l $(df --output=avail -B1 /mnt/disk | tail -1) /mnt/disk/filled$number
+    sleep 0.05
+done 2>/dev/null
 """,
-    'Read-only file system': 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
-    'No space left on device': 'fallocate -l $(df --output=avail -B1 /mnt/disk | tail -1) /mnt/disk/filled',
 }
 
 
@@ -206,9 +204,8 @@ class TestErrorsOfTheDevice:
         kernels.run('n2', 'sh', '-ec', DISK)
         try:
             running = begun(kernels, on='disk', nodes=1)
-            kernels.run('n2', 'sh', '-c', ERRORS[error])
+            kernels.lab('run', 'n2', '--', 'sh', '-c', ERRORS[error])
             ended = running.ended()
-            print(ended)
         finally:
             kernels.signal('KILL', 'n2')
             (kernels.place / 'lab' / 'state' / 'n2.disk').unlink()

@@ -44,7 +44,6 @@ def sbatch(cluster, arguments):
             'id': number,
             'name': name,
             'state': 'PENDING',
-            'uid': os.geteuid(),
             'reason': 'BeginTime',
             'command': f'{script} {argument}',
         }
@@ -53,17 +52,19 @@ def sbatch(cluster, arguments):
 
 
 def squeue(cluster, arguments):
-    header, name, form = arguments
-    assert (header, form) == ('--noheader', '--format=%i|%T|%U|%r|%o')
+    header, *own, name, form = arguments
+    assert header == '--noheader' and own in ([], [f'--user={os.geteuid()}'])
+    assert form == '--format=%i|%T|%r' + ('|%o' if own else '')
+    shown = ('id', 'state', 'reason', 'command')[: 4 if own else 3]
     states = os.environ.get('SQUEUE_STATES')
     for job in cluster['jobs']:
         if f'--name={job["name"]}' == name and states in (None, job['state']):
-            print('|'.join(str(job[key]) for key in ('id', 'state', 'uid', 'reason', 'command')))
+            print('|'.join(str(job[key]) for key in shown))
 
 
 def scancel(cluster, arguments):
-    assert arguments[0] == '--state=PENDING'
-    cluster['jobs'] = [job for job in cluster['jobs'] if job['id'] not in arguments[1:] or job['state'] != 'PENDING']
+    assert arguments[:2] == [f'--user={os.geteuid()}', '--state=PENDING']
+    cluster['jobs'] = [job for job in cluster['jobs'] if job['id'] not in arguments[2:] or job['state'] != 'PENDING']
 
 
 def scontrol(cluster, arguments):

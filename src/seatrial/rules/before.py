@@ -30,6 +30,7 @@ class Environment(NamedTuple):
     narrowest:    the target that limits free_bytes, as a clause, or empty
     unseen:       why this node's connections to the servers are not seen; empty if they are, None if there are none
     preloaded:    the LD_PRELOAD that every rank inherits, or empty
+    open_to:      which other user could replace the run directory, or None
     """
 
     plan: TrialPlan
@@ -50,6 +51,7 @@ class Environment(NamedTuple):
     narrowest: str = ''
     unseen: Optional[str] = None
     preloaded: str = ''
+    open_to: Optional[str] = None
 
 
 @rule(
@@ -86,6 +88,18 @@ def inside_the_target(environment: Environment) -> Optional[str]:
 )
 def right_type(environment: Environment) -> Optional[str]:
     return environment.wrong_type
+
+
+@rule(
+    'S4',
+    'Nobody else can replace what lies in the directory that run directories are made in',
+    BEFORE,
+    'refuse',
+    'name a directory of your own under file_systems.<name>.path in trial.yaml: mkdir -m 700',
+    'engines are started by path; a run directory that was swapped for a link made one overwrite a file (tried)',
+)
+def of_ones_own(environment: Environment) -> Optional[str]:
+    return environment.open_to
 
 
 @rule(

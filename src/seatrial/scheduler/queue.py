@@ -17,7 +17,7 @@ DEADLINE_S = 60.0
 """For one question to Slurm, which answers late while slurmctld is busy."""
 
 _FORMAT = '%i|%T|%r'
-_JOB = re.compile(r'(\d+)\|([A-Z_]+)\|(\w+)(?:\|(.*))?')
+_JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
 """How variables begin that are options of Slurm's programs; in a job, what it has would become those of others."""

@@ -22,6 +22,7 @@ from seatrial.job.directory.rundir import (
     create,
     found_at,
     inside,
+    open_to,
     path_of,
     remove,
 )
@@ -1193,3 +1194,10 @@ def test_a_directory_without_a_marker_is_not_found(parent):
 def test_the_marker_keeps_every_value_of_its_maker(run):
     here = this_owner(SESSION)
     assert found_at(run.path).marker.maker == here._replace(time=run.marker.maker.time)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
+def test_a_directory_of_another_user_is_open_to_that_user(parent):
+    assert open_to(str(parent)) is None
+    os.chown(parent, 65534, 65534)
+    assert '65534' in open_to(str(parent)) or 'nobody' in open_to(str(parent))

@@ -500,6 +500,16 @@ def test_a_path_that_leads_out_of_the_mount_is_refused(lab, stub_fio, mounted, w
     assert lab.surroundings() == before
 
 
+@pytest.mark.parametrize(
+    ('mode', 'end'), [(0o770, 'refused'), (0o707, 'refused'), (0o1777, 'finished'), (0o755, 'finished')]
+)
+def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, stub_fio, mode, end):
+    lab.target.chmod(mode)
+    ran = lab.run(lab.plan(stub_fio()))
+    assert ran.end.reason == end
+    assert any('S4: ' in reason for reason in ran.result.reasons) == (end == 'refused')
+
+
 # An ordinary user
 
 

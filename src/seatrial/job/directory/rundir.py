@@ -217,6 +217,19 @@ def inside(path: str, mount: str) -> Optional[str]:
     return None
 
 
+def open_to(path: str) -> Optional[str]:
+    """Which other user may rename what lies in the directory, as a clause; or None. Raises OSError.
+
+    In a directory with the sticky bit only its owner and those of the entries may (unlink(2), EPERM).
+    """
+    status = os.stat(path)
+    if status.st_uid not in (0, os.geteuid()):
+        return f'{path} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+        return f'others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o}), and it has no sticky bit'
+    return None
+
+
 def found_at(path: str) -> Found:
     """What lies in a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
     files = size_bytes = 0

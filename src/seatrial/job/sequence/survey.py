@@ -73,6 +73,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         narrowest=driver.narrowest(target.path, *narrowest) if _too_few(capacity.bytes, needed['bytes']) else '',
         unseen=_unseen(plan, driver),
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
+        open_to=rundir.open_to(target.path),
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
