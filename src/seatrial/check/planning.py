@@ -8,7 +8,6 @@ import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
-from seatrial.engine.registry import by_name
 from seatrial.filesystem.registry import by_type
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule, TrialPlan, read_plan
@@ -170,7 +169,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         profile=session.profile.name,
         axis=declared.axis,
         points=found.points,
-        engines=_engines(session, declared.workload.kind, case),
+        engines=_engines(session, case),
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
@@ -234,13 +233,7 @@ def _asked_for(session: Session, declared: Declared) -> list[Case]:
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]
 
 
-def _engines(session: Session, kind: str, case: Case) -> tuple[EngineChoice, ...]:
-    """The one that was asked for, where it measures such a workload at all; else those of the site.
-
-    Each with the program of the case's partition, where its nodes have one of their own.
-    """
+def _engines(session: Session, case: Case) -> tuple[EngineChoice, ...]:
+    """Those of the session, each with the program of the case's partition, where its nodes have one of their own."""
     programs = session.site.partition(case.partition).programs
-    own = tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in session.engines)
-    if not session.engine or by_name(session.engine, kind) is None:
-        return own
-    return tuple(choice for choice in own if choice.name == session.engine)
+    return tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in session.engines)

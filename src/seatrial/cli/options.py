@@ -58,7 +58,7 @@ def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
-        click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine.'),
+        click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
         checks_option,
         click.option(
@@ -100,7 +100,6 @@ def open_session(
         _engines(site, engine),
         only,
         system,
-        engine=engine or '',
     )
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
@@ -179,8 +178,8 @@ def say_not_applicable(screen: Console, session: Session) -> None:
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
-    """Those of the site, and the one that was named if it is not among them."""
+    """Those of the site; of one that was named, that one alone, with the site's program for it."""
     choices = site.engine_choices()
-    if engine is None or any(each.name == engine for each in choices):
+    if engine is None:
         return choices
-    return (EngineChoice(engine, engine), *choices)
+    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)

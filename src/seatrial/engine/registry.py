@@ -12,7 +12,8 @@ from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
 from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
-from seatrial.workload.registry import fault_of
+from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.words import joined
 
 ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
@@ -70,8 +71,13 @@ def choose(
 
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
-    """Why no candidate measures: the reason of each, or that none of them is for the kind of workload at all."""
-    return '; '.join(skipped) or f'none of {", ".join(each.name for each in candidates)} is for that'
+    """Why no candidate measures: the reason of each, or what they are for where that is something else."""
+    names = dict.fromkeys(each.name for each in candidates)
+    return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
+
+
+def _measured_by(name: str) -> List[str]:
+    return [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds]
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
