@@ -446,9 +446,8 @@ class Overrides(NamedTuple):
     enforce: tuple[str, ...] = ()
 
     def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes, where a workload of its kind has them."""
-        own = kind_of(template.kind).parameters
-        fixed = {name: getattr(self, name) for name in ('transfer_size', 'direct', 'interface') if name in own}
+        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
+        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
         return {name: value for name, value in fixed.items() if value is not None}
 
     def share(self, template: Point) -> int | None:
