@@ -6,7 +6,7 @@ KiB is 1024 B and kB is 1000 B (IEC 80000-13).
 import math
 import re
 from fractions import Fraction
-from typing import Dict, NamedTuple, Tuple, Union
+from typing import Dict, NamedTuple, Tuple
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -79,8 +79,6 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
 UNITS = _units()
 """Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
 
-_QUANTITY = re.compile(r'([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?)\s*(\S*)\Z', re.ASCII)
-
 
 class Quantity(NamedTuple):
     """A value in a base unit: 500 GB/s is (500000000000.0, 'B/s')."""
@@ -89,18 +87,10 @@ class Quantity(NamedTuple):
     unit: str
 
 
-def parse_quantity(text: str) -> Quantity:
-    """What '500 GB/s', '2 ms' or '70 %' means. Raises ValueError with the accepted form otherwise."""
-    match = _QUANTITY.match(text.strip())
-    if match is None or match.group(2) not in UNITS:
-        raise ValueError(f"'{text}' is not a quantity; write a number and a unit: 500 GB/s, 40 kop/s, 2 ms")
-    return in_base(match.group(1), match.group(2))
-
-
-def in_base(value: Union[float, str], unit: str) -> Quantity:
+def in_base(value: float, unit: str) -> Quantity:
     """The value in the base unit of its dimension, exact to the digit that was written.
 
-    A float stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
+    The value stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
     there is no such unit, or the value is no finite number.
     """
     base, factor = _unit(unit)
