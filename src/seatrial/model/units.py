@@ -6,7 +6,7 @@ KiB is 1024 B and kB is 1000 B (IEC 80000-13).
 import math
 import re
 from fractions import Fraction
-from typing import Dict, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Tuple, Union
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -32,6 +32,11 @@ def parse_size(text: str) -> int:
             raise ValueError(f"'{text}' is not a whole number of bytes")
         size += int(fraction[1:]) * factor // scale
     return size
+
+
+def in_bytes(size: Union[int, str]) -> int:
+    """A size that is a number of bytes already, or a text. Raises ValueError as parse_size."""
+    return parse_size(size) if isinstance(size, str) else size
 
 
 def format_size(size: int) -> str:

@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Axis, Point
-from seatrial.model.units import format_size, parse_size
+from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8
@@ -110,7 +110,7 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
 def _size(value: Any) -> Any:
     """The bytes of a size that is written as text; all else as it is, for sweep_fault to judge."""
     try:
-        return _number(value)
+        return in_bytes(value)
     except ValueError:
         return value
 
@@ -171,7 +171,7 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
 
     None where the first is below 1, which no sweep can have.
     """
-    value, end = _number(first), _number(last)
+    value, end = in_bytes(first), in_bytes(last)
     values = []
     while 0 < value <= end:
         values.append(value)
@@ -203,10 +203,6 @@ def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
 def group_size(nodes: int) -> int:
     """Nodes of a group in a node sweep; the last one can have fewer."""
     return max(1, -(-nodes // MAX_GROUPS))
-
-
-def _number(value: Union[int, str]) -> int:
-    return parse_size(value) if isinstance(value, str) else value
 
 
 def _values(sweep: Sweep, site: Site) -> Sequence[Value]:
