@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.point import Allocation, Point
@@ -30,7 +31,6 @@ SETTINGS_FILE = 'settings.py'
 DEFAULT_ENGINES = NAMES
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
-LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
@@ -267,7 +267,7 @@ Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
 FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
-LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', LAUNCHERS))]
+LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', tuple(LAUNCHERS)))]
 ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]
