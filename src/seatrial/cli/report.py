@@ -6,9 +6,9 @@ import click
 
 from seatrial.check.declared import load as load_checks
 from seatrial.cli.evidence import judged_anew, named, sessions_of
-from seatrial.cli.files import write_whole
 from seatrial.cli.options import checks_option, site_option
 from seatrial.cli.terminal import MARKS, console
+from seatrial.model.whole import write_whole
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.markdown import markdown

@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.check.session import Session
-from seatrial.cli.files import write_whole
 from seatrial.cli.terminal import MARKS
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
@@ -20,6 +19,7 @@ from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
+from seatrial.model.whole import write_whole
 from seatrial.report.figures import figure
 from seatrial.report.words import cut, listed
 from seatrial.workload.words import counted
