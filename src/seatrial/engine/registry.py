@@ -48,6 +48,11 @@ def by_name(name: str, kind: str) -> Optional[Engine]:
     return next((engine for engine in engines_called(name) if kind in engine.kinds), None)
 
 
+def program_of(engine: Engine, choice: EngineChoice) -> str:
+    """The program that is looked for: the site's, or where it names none the engine's own."""
+    return engine.programs[0] if choice.program == choice.name else choice.program
+
+
 def choose(
     candidates: Sequence[EngineChoice], points: Sequence[Point], which: Callable[[str], Optional[str]]
 ) -> Choice:
@@ -61,7 +66,7 @@ def choose(
             declining = [each for each in engines_called(candidate.name) if kind in each.declines]
             skipped += [f'{each.name}: {each.declines[kind]}' for each in declining]
             continue
-        wanted = engine.programs[0] if candidate.program == candidate.name else candidate.program
+        wanted = program_of(engine, candidate)
         program = which(wanted)
         why = f'not installed ({wanted})' if program is None else cannot(engine, points)
         if program is not None and why is None:

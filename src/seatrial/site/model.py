@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -556,6 +556,11 @@ class Site:
     def engine_choices(self) -> tuple[EngineChoice, ...]:
         """The engines in the site's order of preference."""
         return tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
+
+    def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
+        """Engines with the programs of a partition, where its nodes have their own."""
+        programs = self.partition(partition).programs
+        return tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in choices)
 
     def check_names(self, known: Mapping[str, str]) -> None:
         """Raise SiteError for names in trials[].checks that are no check and no family in `known` (check: family)."""
