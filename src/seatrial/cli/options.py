@@ -1,6 +1,8 @@
 """The options that several commands share, and the session that they describe."""
 
 import re
+import shutil
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -54,6 +56,11 @@ def checks_option(function: F) -> F:
     )(function)
 
 
+def profile_option(default: str, said: str) -> Callable[[F], F]:
+    """--profile."""
+    return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
+
+
 def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
@@ -61,13 +68,7 @@ def session_options(function: F) -> F:
         click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
         checks_option,
-        click.option(
-            '--profile',
-            type=click.Choice(list(PROFILES)),
-            default=DEFAULT_PROFILE,
-            show_default=True,
-            help='How much is measured, and what the numbers are good for.',
-        ),
+        profile_option(DEFAULT_PROFILE, 'How much is measured, and what the numbers are good for.'),
         site_option,
     ):
         function = option(function)
@@ -115,6 +116,14 @@ def open_session(
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
+
+
+def installed(name: str) -> str:
+    """A program that was installed with this Python, else the one on the PATH. Raises UsageError."""
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if program is None:
+        raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
+    return program
 
 
 def state_fault(site: Site) -> str:
