@@ -17,6 +17,7 @@ from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
+from seatrial.workload.random import random_access
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep, powers_of_two
@@ -231,6 +232,13 @@ def test_the_site_fixes_direct_interface_and_tasks_of_a_node(fixing):
 def test_what_the_site_fixes_of_data_leaves_metadata_alone(fixing, fixed):
     metadata = replace(FILES, family='files')
     assert fixing(fixed, metadata).points == fixing('budget: 90s', metadata).points
+
+
+@pytest.mark.parametrize('direct', [True, False])
+def test_random_io_is_direct_or_cached_as_its_check_says(fixing, direct):
+    own = replace(SIZES, workload=random_access(('randread',), '1GiB', direct=direct))
+    points = fixing(f'direct: {str(not direct).lower()}, transfer_size: 64KiB', own).points
+    assert {(point.direct, point.transfer_size) for point in points} == {(direct, 64 * KIB)}
 
 
 def test_what_contradicts_itself_with_what_the_site_fixes_is_refused_with_the_field(fixing):

@@ -155,9 +155,9 @@ def test_a_command_that_does_not_read_its_input_is_no_fault(tell, night, command
 @pytest.mark.parametrize(
     ('script', 'expected'),
     [
-        ('echo no route to host >&2; exit 3', 'tell ended with 3: no route to host'),
-        ('exit 3', 'tell ended with 3: it said nothing'),
-        ('kill -9 $$', 'tell was killed by signal 9'),
+        ('echo no route to host >&2; exit 3', 'tell exited with 3: no route to host'),
+        ('exit 3', 'tell exited with 3: it said nothing'),
+        ('kill -9 $$', 'tell died of signal 9'),
     ],
 )
 def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script, expected):
@@ -185,7 +185,7 @@ def test_what_could_not_be_sent_is_news_the_next_time(site, tell, night, command
     command('exit 1')
     night('FAIL')
     tell()
-    assert kept(site)['fault'].endswith('tell ended with 1: it said nothing')
+    assert kept(site)['fault'].endswith('tell exited with 1: it said nothing')
     command(f'echo $SEATRIAL_EVENTS >> {tmp_path}/ran')
     night('FAIL')
     tell()

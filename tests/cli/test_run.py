@@ -120,6 +120,15 @@ def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on
     assert (folder / 'results.json').exists()
 
 
+def test_what_the_engine_that_is_asked_for_cannot_measure_is_incomplete_with_the_reason(on_site, site):
+    site.add_metadata()
+    said = on_site('run', '--engine=dd', 'Files')
+    (folder,) = site.sessions()
+    (case,) = json.loads((folder / 'results.json').read_text())['cases']
+    assert (said.status, case['verdict'], case['engine']) == (EXIT_CODES[Verdict.INCOMPLETE], 'INCOMPLETE', '')
+    assert 'E0: no engine can measure a metadata tree here (dd: measures data access alone)' in case['reasons'][0]
+
+
 def full(*unused):
     raise OSError(errno.ENOSPC, 'No space left on device')
 

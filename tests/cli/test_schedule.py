@@ -524,7 +524,7 @@ def session(site, tmp_path, repository, monkeypatch):
     path = [str(repository / 'tests'), str(repository / 'src')]
     program.write_text(f'#!{sys.executable}\n{SESSION.format(path=path)}')
     program.chmod(0o755)
-    monkeypatch.setattr(schedule_module, '_seatrial', lambda: str(program))
+    monkeypatch.setattr(schedule_module, 'installed', lambda name: str(program))
     monkeypatch.setattr(night_module, 'POLL_S', 0.01)
 
     def to(verdict='PASS', status=0, *, lasts=0.0, killed=False, ends_when_asked=True, later=0):
@@ -595,14 +595,14 @@ def test_a_session_that_left_x_its_exit_code(on_site, session, notified, site, s
     assert on_site('schedule', '--now').status == status
     (line,) = notified()
     assert line.startswith('died: Seatrial site nightly: INCOMPLETE: seatrial run of ')
-    assert f'ended with exit code {status} and left nothing in the history' in line
+    assert f'exited with {status} and left nothing in the history' in line
 
 
 def test_a_session_that_was_killed_is_incomplete_and_a_notification(on_site, session, notified, site):
     (site.folder / 'state').mkdir()
     session(killed=True)
     assert on_site('schedule', '--now').status == 13
-    assert 'was killed by signal 9' in notified()[0]
+    assert 'died of signal 9' in notified()[0]
 
 
 def test_the_verdict_of_a_former_night_is_not_taken_for_that_of_a_session_that_died(on_site, site, session, notified):
@@ -625,7 +625,7 @@ def test_a_session_that_does_not_end_is_killed_and_a_notification(on_site, sessi
     monkeypatch.setattr(night_module, 'STOP_S', 0.5)
     session(lasts=60, ends_when_asked=False)
     assert on_site('schedule', '--now', '--deadline=1s').status == 13
-    assert 'was killed by signal 9' in notified()[0]
+    assert 'died of signal 9' in notified()[0]
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

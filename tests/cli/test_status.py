@@ -239,7 +239,7 @@ def test_news_that_could_not_be_sent_is_on_the_screen(status, night, site, state
     site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/false]\n')
     night(NOW, 'FAIL')
     status('--notify')
-    assert said(status().out, 'news') == ['the last could not be sent: /usr/bin/false ended with 1: it said nothing']
+    assert said(status().out, 'news') == ['the last could not be sent: /usr/bin/false exited with 1: it said nothing']
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.posixops import PosixOps
-from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called
+from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
@@ -188,3 +188,11 @@ def test_one_engine_measures_all_points_of_a_metadata_case():
     chosen = choose(ALL, [FLAT, BOTH], installed('fio', 'python3'))
     assert isinstance(chosen.engine, PosixOps)
     assert chosen.skipped == ('mdtest: not installed (mdtest)', 'fio: cannot work on directories (both)')
+
+
+def test_candidates_that_are_for_something_else_say_for_what():
+    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
+    posixops = EngineChoice('posixops', 'posixops')
+    assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
+    others = 'a metadata tree, the listing of a directory, POSIX operations and POSIX semantics'
+    assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

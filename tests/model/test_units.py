@@ -21,7 +21,6 @@ from seatrial.model.units import (
     format_size,
     in_base,
     in_unit,
-    parse_quantity,
     parse_size,
     quantity,
     round_up,
@@ -113,10 +112,7 @@ def test_every_dimension_has_all_its_units():
 @given(DECIMALS, st.sampled_from(sorted(UNITS)))
 def test_a_quantity_is_exact_to_the_digit_in_its_base_unit(text, unit):
     base, factor = UNITS[unit]
-    expected = Quantity(float(Fraction(text) * factor), base)
-    assert in_base(text, unit) == expected
-    assert in_base(float(text), unit) == expected, 'as YAML has it'
-    assert parse_quantity(f'{text} {unit}') == parse_quantity(f'{text}{unit}') == expected
+    assert in_base(float(text), unit) == Quantity(float(Fraction(text) * factor), base)
 
 
 @given(st.floats(1e-6, 1e18), st.sampled_from(sorted(UNITS)))
@@ -129,36 +125,13 @@ def test_what_is_not_finite_is_so_in_every_unit(value):
     assert {in_unit(value, unit) for unit in UNITS} == {value}
 
 
-@pytest.mark.parametrize(
-    ('text', 'value', 'unit'),
-    [
-        ('500 GB/s', 500e9, 'B/s'),
-        ('1.07GB/s', 1_070_000_000.0, 'B/s'),
-        (' 2 ms ', 0.002, 's'),
-        ('70 %', 0.7, ''),
-        ('1.5e3 KiB/s', 1_536_000.0, 'B/s'),
-        ('100 Gbit/s', 12.5e9, 'B/s'),
-        ('40 kIOPS', 40_000.0, 'op/s'),
-        ('3', 3.0, ''),
-    ],
-)
-def test_a_quantity_is_a_number_and_a_unit(text, value, unit):
-    assert parse_quantity(text) == (value, unit)
-
-
-@pytest.mark.parametrize('text', ['', 'GB/s', '1,5 GB/s', '500 GBs', '5 Gb/s', '1 2 s', '\uff11 s', 'nan s', '1e s'])
-def test_what_is_no_quantity_is_refused_with_the_accepted_form(text):
-    with pytest.raises(ValueError, match=r'is not a quantity; write a number and a unit: 500 GB/s, 40 kop/s, 2 ms'):
-        parse_quantity(text)
-
-
 @pytest.mark.parametrize('call', [in_base, in_unit])
 def test_a_unit_that_is_none_is_refused_with_some_that_are(call):
     with pytest.raises(ValueError, match="'GBs' is not a unit of a metric; it can be B/s, MiB/s, GB/s, op/s"):
         call(1.0, 'GBs')
 
 
-@pytest.mark.parametrize('value', [float('inf'), float('nan'), '1e999'])
+@pytest.mark.parametrize('value', [float('inf'), float('nan'), 1e308])
 def test_a_number_that_is_not_finite_is_refused(value):
     with pytest.raises(ValueError, match='is no finite number'):
         in_base(value, 'GB/s')

@@ -252,7 +252,7 @@ def test_what_a_mixture_writes_was_in_no_cache():
         (
             random_access(('randread',), '1GiB', direct=False),
             Sweep('transfer_size', (4096,)),
-            'Every task reads 4 KiB at random places of a file of its own, for 30 s',
+            'Every task reads 4 KiB at random places of a file of its own, for 30 s, through the page cache',
         ),
         (
             READ,

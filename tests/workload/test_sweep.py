@@ -72,6 +72,10 @@ def test_the_transfer_sizes_of_the_source_are_11_points_with_the_same_bytes():
     assert [(point.label, point.at) for point in (points[0], points[-1])] == [('1MiB', MIB), ('1GiB', GIB)]
 
 
+def test_sizes_may_be_written_as_texts():
+    assert Sweep('transfer_size', ('16KiB', 4096, '1.5 MiB')) == ('transfer_size', (16 * KIB, 4096, 3 * MIB // 2))
+
+
 def test_the_numbers_of_tasks_of_the_source_keep_the_transfer_size():
     points = expand(TASKS, data_access('multiple', transfer_size='64MiB'), Allocation(40, 1))
     assert [(point.tasks, point.nodes) for point in points] == [(n, n) for n in TASKS.values]
@@ -206,7 +210,14 @@ def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_noth
         (Sweep('tasks', (1, 0)), '0 is not one of the numbers of tasks; write whole numbers from 1 to 1000000'),
         (Sweep('tasks', (MAX_TASKS + 1,)), f'{MAX_TASKS + 1} is not one of the numbers of tasks'),
         (Sweep('tasks', (True,)), 'True is not one of the numbers of tasks'),
-        (Sweep('transfer_size', ('64KiB',)), "'64KiB' is not one of the transfer sizes; write whole numbers from 1"),
+        (
+            Sweep('transfer_size', ('64KiB', '1MB')),
+            "'1MB' is not one of the transfer sizes; write whole numbers from",
+        ),
+        (Sweep('transfer_size', ('0KiB',)), '0 is not one of the transfer sizes'),
+        (Sweep('transfer_size', '64KiB'), "the values are '64KiB'; write them in parentheses"),
+        (Sweep('transfer_size', ('1MiB', MIB)), "'1MiB' stands twice"),
+        (Sweep('entries', ('1KiB',)), "'1KiB' is not one of the numbers of entries"),
         (Sweep('transfer_size', (1.5,)), '1.5 is not one of the transfer sizes'),
         (Sweep('entries', (10**400,)), '1000'),
         (Sweep('transfer_size', (MIB, 1024 * KIB)), "'1MiB' stands twice"),

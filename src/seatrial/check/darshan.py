@@ -18,6 +18,7 @@ from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Sample
+from seatrial.model.whole import write_whole
 from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
@@ -68,9 +69,7 @@ def keep_darshan_run(plan: TrialPlan) -> None:
     if not plan.stopping.fixed:
         for each in launches:
             _summarise(_raw(plan, each))
-    temporary = file.with_suffix('.tmp')
-    temporary.write_text(json.dumps(to_json(run), indent=1) + '\n')
-    temporary.replace(file)
+    write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
 
 def _seen(plan: TrialPlan, sample: Sample) -> DarshanLaunch:

@@ -8,10 +8,9 @@ import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
-from seatrial.engine.registry import by_name
 from seatrial.filesystem.registry import by_type
 from seatrial.model.metric import HIGHER
-from seatrial.model.plan import SCHEMA, Case, EngineChoice, Sizing, StoppingRule, TrialPlan, read_plan
+from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
@@ -170,7 +169,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         profile=session.profile.name,
         axis=declared.axis,
         points=found.points,
-        engines=_engines(session, declared.workload.kind, case),
+        engines=site.on_partition(case.partition, session.engines),
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
@@ -232,15 +231,3 @@ def _asked_for(session: Session, declared: Declared) -> list[Case]:
         return []
     cases = session.site.cases(declared.name, declared.family, session.profile.name)
     return [case for case in cases if session.system in (None, case.partition.split(':')[0])]
-
-
-def _engines(session: Session, kind: str, case: Case) -> tuple[EngineChoice, ...]:
-    """The one that was asked for, where it measures such a workload at all; else those of the site.
-
-    Each with the program of the case's partition, where its nodes have one of their own.
-    """
-    programs = session.site.partition(case.partition).programs
-    own = tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in session.engines)
-    if not session.engine or by_name(session.engine, kind) is None:
-        return own
-    return tuple(choice for choice in own if choice.name == session.engine)

@@ -34,7 +34,7 @@ class Session:
     """One session. only: names of checks or families that it is restricted to; empty: all.
 
     references: of the site, in all profiles, once they have been checked (criteria.with_references).
-    engine: the one that was asked for; it alone measures what it can measure; empty: the first of `engines` that can
+    engines: the one that was named with --engine, which no other may stand in for; else the site's, preferred first
     not_applicable: cases that were asked for and cannot be there, by the reason
     left_out: of an acceptance, why it is not that of the whole system
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
@@ -49,7 +49,6 @@ class Session:
     system: str | None = None
     references: tuple[Reference, ...] = ()
     plain: bool = False
-    engine: str = ''
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
 
@@ -75,7 +74,6 @@ def save(session: Session) -> Path:
         'site': str(session.site.folder),
         'profile': session.profile.name,
         'engines': [[choice.name, choice.program] for choice in session.engines],
-        'engine': session.engine,
         'only': list(session.only),
         'system': session.system,
         'references': session.references,
@@ -148,7 +146,6 @@ def _read(file: Path) -> Session:
         site=load(Path(data['site'])),
         profile=PROFILES[data['profile']],
         engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
-        engine=data['engine'],
         only=tuple(data['only']),
         system=data['system'],
         references=tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in data['references']),

@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,8 +16,8 @@ from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import site_option, state_fault
 from seatrial.cli.terminal import console
-from seatrial.engine.base import Engine, EngineError
-from seatrial.engine.registry import ENGINES, engines_called
+from seatrial.engine.base import EngineError
+from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.job.launch.processes import launch_argv
@@ -28,7 +29,6 @@ from seatrial.model.units import approximate_size
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, Site
 from seatrial.site.modules import Modules, modules_in
-from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import joined
 
@@ -60,7 +60,7 @@ def doctor(site_folder: Path) -> int:
     screen = console()
     screen.print(table)
     found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
-    first = {kind: next((name for name in found if _knows(name, kind)), None) for kind in KINDS.values()}
+    first = {kind: next((name for name in found if by_name(name, kind.name)), None) for kind in KINDS.values()}
     measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values() if name}
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
@@ -74,10 +74,6 @@ def doctor(site_folder: Path) -> int:
             soft_wrap=True,
         )
     return 0 if {kind.moves_data for kind, name in first.items() if name} == {True, False} else 64
-
-
-def _knows(engine: str, kind: Kind) -> bool:
-    return any(kind.name in each.kinds for each in engines_called(engine))
 
 
 def _seatrial() -> str:
@@ -99,7 +95,7 @@ def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
     where = _where(site, partitions)
     try:
         with loaded(modules):
-            choices = _choices(site, partitions[0])
+            choices = site.on_partition(partitions[0], site.engine_choices())
             rows = [_engine(site, choice, partitions) for choice in choices]
             libraries = [row for own in _by_library(site, partitions) for row in _library(site, choices, own)]
             names = os.environ.get('LOADEDMODULES', '').replace(':', ', ')
@@ -121,7 +117,7 @@ def _by_library(site: Site, partitions: list[str]) -> list[list[str]]:
     return [own for library, own in groups.items() if library]
 
 
-def _library(site: Site, choices: list[EngineChoice], partitions: list[str]) -> list[Row]:
+def _library(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> list[Row]:
     """The Darshan library that these partitions name, as it is loaded into the engines of data that are here."""
     said, faults = examined(site.darshan(partitions[0]), [found for choice in choices for found in _of_data(choice)])
     return [(not faults, f'darshan{_where(site, partitions)}', said), *((None, '', fault) for fault in faults)]
@@ -134,33 +130,17 @@ def _of_data(choice: EngineChoice) -> list[Program]:
     return [
         Program(engine.name, program, engine.mpi, tuple(engine.version_argv(program)))
         for engine in known
-        if (program := _program(engine, choice)) is not None
+        if (program := shutil.which(program_of(engine, choice))) is not None
     ]
-
-
-def _program(engine: Engine, choice: EngineChoice) -> str | None:
-    """The path of an engine's program; None where it is not here."""
-    return shutil.which(_wanted(engine, choice))
-
-
-def _wanted(engine: Engine, choice: EngineChoice) -> str:
-    return engine.programs[0] if choice.program == choice.name else choice.program
-
-
-def _choices(site: Site, partition: str) -> list[EngineChoice]:
-    programs = site.partition(partition).programs
-    return [choice._replace(program=programs.get(choice.name, choice.program)) for choice in site.engine_choices()]
 
 
 def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     name = f'engine {choice.name}'
-    try:
-        engine = engines_called(choice.name)[0]
-    except ValueError as error:
-        return False, name, str(error)
-    program = _program(engine, choice)
+    engine = engines_called(choice.name)[0]
+    wanted = program_of(engine, choice)
+    program = shutil.which(wanted)
     if program is None:
-        return False, name, f'{_wanted(engine, choice)} is not on the PATH; {engine.how_to_get}'
+        return False, name, f'{wanted} is not on the PATH; {engine.how_to_get}'
     launchers = {launch_argv(site.launcher(name), ANY_POINT, ())[0]: site.launcher(name) for name in partitions}
     missing = sorted(starter for starter in launchers if shutil.which(starter) is None)
     if engine.mpi and missing:

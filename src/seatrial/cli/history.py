@@ -11,7 +11,7 @@ from rich.text import Text
 
 from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
-from seatrial.cli.terminal import MARKS, console
+from seatrial.cli.terminal import console, marked
 from seatrial.history.provenance import sentence
 from seatrial.history.rows import OF_ONE_SESSION, Kept, table
 from seatrial.history.store import folder_of, read, write
@@ -43,7 +43,7 @@ def list_(site_folder: Path) -> None:
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
         shown.add_row(
-            _verdict(own['session_verdict'][0]),
+            marked(Verdict(own['session_verdict'][0])),
             str(session),
             f'{own["session_started"][0]:%Y-%m-%d %H:%M}',
             own['profile'][0],
@@ -166,7 +166,7 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
     return (
         first['session'],
         first['metric'],
-        _verdict(first['metric_verdict']),
+        marked(Verdict(first['metric_verdict'])),
         f'{found.mean:.4g} {unit}'.strip() if found else '-',
         f'{found.interval.low:.4g}..{found.interval.high:.4g}' if found and found.n > 2 else '-',
         str(found.n if found else 0),
@@ -177,11 +177,6 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
 def _engines(own: pl.DataFrame) -> list[str]:
     pairs = own.select('engine', 'engine_version').drop_nulls().unique(maintain_order=True)
     return [f'{engine} {version}'.strip() for engine, version in pairs.iter_rows() if engine]
-
-
-def _verdict(word: str) -> Text:
-    style, mark = MARKS[Verdict(word)]
-    return Text(f'{mark} {word}', style)
 
 
 def _table(*headings: str) -> Table:

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from seatrial.cli.notify import news_lock, send_notification
 from seatrial.cli.watch import watch_of
+from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import alone, series_of
@@ -52,9 +53,8 @@ def night(
         watch = watch_of(site, profile)
         faults = list(successors.faults)
         if watch.last is None or watch.last.began.timestamp() < began:
-            how = f'was killed by signal {-status}' if status < 0 else f'ended with exit code {status}'
             when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
-            faults.append(f'seatrial run of {when} {how} and left nothing in the history; see the log')
+            faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
         send_notification(screen, site, watch, faults)
     code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
     screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')

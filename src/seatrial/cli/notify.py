@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.news import News, Notified, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
@@ -128,8 +129,7 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
             return None
         output.seek(0)
         lines = [line.strip() for line in output.read().splitlines() if line.strip()]
-        how = f'was killed by signal {-status}' if status < 0 else f'ended with {status}'
-        return f'{command[0]} {how}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
+        return f'{command[0]} {ending(status)}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
 
 
 def _remember(

@@ -1,6 +1,8 @@
 """The options that several commands share, and the session that they describe."""
 
 import re
+import shutil
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -54,20 +56,19 @@ def checks_option(function: F) -> F:
     )(function)
 
 
+def profile_option(default: str, said: str) -> Callable[[F], F]:
+    """--profile."""
+    return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
+
+
 def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
-        click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine.'),
+        click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
         checks_option,
-        click.option(
-            '--profile',
-            type=click.Choice(list(PROFILES)),
-            default=DEFAULT_PROFILE,
-            show_default=True,
-            help='How much is measured, and what the numbers are good for.',
-        ),
+        profile_option(DEFAULT_PROFILE, 'How much is measured, and what the numbers are good for.'),
         site_option,
     ):
         function = option(function)
@@ -100,7 +101,6 @@ def open_session(
         _engines(site, engine),
         only,
         system,
-        engine=engine or '',
     )
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
@@ -116,6 +116,14 @@ def open_session(
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
+
+
+def installed(name: str) -> str:
+    """A program that was installed with this Python, else the one on the PATH. Raises UsageError."""
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if program is None:
+        raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
+    return program
 
 
 def state_fault(site: Site) -> str:
@@ -179,8 +187,8 @@ def say_not_applicable(screen: Console, session: Session) -> None:
 
 
 def _engines(site: Site, engine: str | None) -> tuple[EngineChoice, ...]:
-    """Those of the site, and the one that was named if it is not among them."""
+    """Those of the site; of one that was named, that one alone, with the site's program for it."""
     choices = site.engine_choices()
-    if engine is None or any(each.name == engine for each in choices):
+    if engine is None:
         return choices
-    return (EngineChoice(engine, engine), *choices)
+    return tuple(each for each in choices if each.name == engine) or (EngineChoice(engine, engine),)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.cli.terminal import MARKS
+from seatrial.cli.terminal import marked
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import CaseResult, Criteria
@@ -67,12 +67,9 @@ class Progress:
                 self._console.print(line)
 
     def _ended(self, result: CaseResult) -> Text:
-        style, mark = MARKS[result.verdict]
         number = self._count - len(self._waiting)
         took = f'  {duration(result.duration_s)}' if result.duration_s is not None else ''
-        line = Text(f'[{number}/{self._count}] ')
-        line.append(f'{mark} {result.verdict.value}', style)
-        return line.append(f'  {result.case.name}{took}')
+        return Text.assemble(f'[{number}/{self._count}] ', marked(result.verdict), f'  {result.case.name}{took}')
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import click
+from rich.text import Text
 
 from seatrial.check.declared import load as load_checks
 from seatrial.cli.evidence import judged_anew, named, sessions_of
-from seatrial.cli.files import write_whole
 from seatrial.cli.options import checks_option, site_option
-from seatrial.cli.terminal import MARKS, console
+from seatrial.cli.terminal import console, marked
+from seatrial.model.whole import write_whole
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.markdown import markdown
@@ -47,8 +48,8 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     screen = console()
     for notice in evidence.notices:
         screen.print(f'note: {notice}', soft_wrap=True)
-    mark = MARKS[evidence.result.verdict][1]
-    screen.print(f'{mark} {evidence.result.verdict.value}  session {name}, report: {file}', soft_wrap=True)
+    verdict = marked(evidence.result.verdict)
+    screen.print(Text.assemble(verdict, f'  session {name}, report: {file}'), soft_wrap=True)
 
 
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:

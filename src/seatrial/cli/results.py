@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.check.session import Session
-from seatrial.cli.files import write_whole
-from seatrial.cli.terminal import MARKS
+from seatrial.cli.terminal import marked
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
+from seatrial.model.whole import write_whole
 from seatrial.report.figures import figure
 from seatrial.report.words import cut, listed
 from seatrial.workload.words import counted
@@ -55,11 +55,10 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     _say_labels(console, result)
     _say_expectations(console, result)
     console.print(_references(session, result))
-    style, mark = MARKS[result.verdict]
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     for each in result.left_out:
         console.print(f'not the whole acceptance: {each}', soft_wrap=True)
-    console.print(Text(f'{mark} {result.verdict.value}', style).append(f'  {counts}', 'default'))
+    console.print(Text.assemble(marked(result.verdict), f'  {counts}'))
     console.print(f'  {session.profile.label}')
 
 
@@ -68,9 +67,8 @@ def _table(session: Session, result: SessionResult) -> Table:
     for heading in ('verdict', 'case', 'engine', 'a task', 'figures', 'took'):
         table.add_column(heading, justify='right' if heading in ('a task', 'took') else 'left')
     for case in result.cases:
-        style, mark = MARKS[case.verdict]
         table.add_row(
-            Text(f'{mark} {case.verdict.value}', style),
+            marked(case.verdict),
             case.case.name,
             f'{case.engine} {case.version}'.strip() or '-',
             _share(case),

@@ -3,9 +3,7 @@
 import errno
 import functools
 import os
-import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,7 +18,7 @@ from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
-from seatrial.cli.options import open_session, say_not_applicable, session_options
+from seatrial.cli.options import installed, open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
 from seatrial.cli.stop_request import StopRequest, stop_requests
@@ -179,7 +177,7 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
     """ReFrame's command line for a session: one case at a time, everything that it writes in the session's folder."""
     folder = session.folder / REFRAME
     return [
-        _reframe_program(),
+        installed('reframe'),
         f'--config-file={session.site.folder / "settings.py"}',
         *([f'--system={session.system}'] if session.system else []),
         f'--checkpath={checks.resolve()}',
@@ -191,12 +189,3 @@ def reframe_argv(session: Session, checks: Path) -> list[str]:
         '--nocolor',
         '--run',
     ]
-
-
-def _reframe_program() -> str:
-    """The ReFrame that was installed with Seatrial, else the one on the PATH."""
-    beside = shutil.which('reframe', path=str(Path(sys.executable).parent))
-    program = beside or shutil.which('reframe')
-    if program is None:
-        raise click.UsageError('reframe is not installed; install Seatrial with its dependencies')
-    return program

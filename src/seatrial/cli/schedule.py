@@ -4,15 +4,13 @@ The job is small where ReFrame submits jobs: it runs `seatrial run`, which does.
 spot (its local scheduler) the job is the allocation that the cases run in.
 """
 
-import shutil
-import sys
 from pathlib import Path
 
 import click
 
 from seatrial.check.planning import plan_of
 from seatrial.cli.night import night
-from seatrial.cli.options import checks_option, no_more_systems, open_session, site_option
+from seatrial.cli.options import checks_option, installed, no_more_systems, open_session, profile_option, site_option
 from seatrial.cli.terminal import console
 from seatrial.model.plan import TrialPlan
 from seatrial.scheduler.order import FORMS, install, order_of, remove
@@ -20,7 +18,6 @@ from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.site.load import load
 from seatrial.site.model import Site, parse_duration
-from seatrial.site.profile import PROFILES
 
 
 @click.command()
@@ -32,13 +29,7 @@ from seatrial.site.profile import PROFILES
 @click.option('--due', hidden=True, help='Of a job of the script: when it was due.')
 @click.option('--series', type=click.Path(path_type=Path), hidden=True, help='Of a job of the script: its files.')
 @click.option('--deadline', hidden=True, help='With --now: after this duration the session is asked to end.')
-@click.option(
-    '--profile',
-    type=click.Choice(list(PROFILES)),
-    default='nightly',
-    show_default=True,
-    help='How much is measured.',
-)
+@profile_option('nightly', 'How much is measured.')
 @checks_option
 @site_option
 def schedule(
@@ -66,11 +57,11 @@ def schedule(
         if mode == 'remove':
             remove(screen, site, profile)
         elif mode == 'now':
-            command = [_seatrial(), 'run', *choices]
+            command = [installed('seatrial'), 'run', *choices]
             limit_s = parse_duration(deadline) if deadline else None
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
-            command = [_seatrial(), 'schedule', *choices, '--now']
+            command = [installed('seatrial'), 'schedule', *choices, '--now']
             order = order_of(site, profile, _planned(site, checks, profile), command, form, at)
             for note in order.notes:
                 click.echo(f'note: {note}', err=True)
@@ -86,11 +77,3 @@ def schedule(
 def _planned(site: Site, checks: Path, profile: str) -> list[TrialPlan]:
     session, cases = open_session(site.folder, profile, checks, None, None, ())
     return [plan_of(session, declared, case) for declared, case in cases]
-
-
-def _seatrial() -> str:
-    """The command that was installed with this Python, else the one on the PATH."""
-    program = shutil.which('seatrial', path=str(Path(sys.executable).parent)) or shutil.which('seatrial')
-    if program is None:
-        raise click.UsageError('the command seatrial is not installed; pip install it into this environment')
-    return program

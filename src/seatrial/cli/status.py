@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.cli.notify import news_lock, send_notification, unsent
-from seatrial.cli.options import no_more_systems, one_system, site_option
+from seatrial.cli.options import no_more_systems, one_system, profile_option, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.cli.watch import watch_of
 from seatrial.judge.verdict import EXIT_CODES
@@ -17,17 +17,10 @@ from seatrial.report.news import screen as lines_of
 from seatrial.scheduler.series import alone
 from seatrial.site.load import load
 from seatrial.site.model import Site
-from seatrial.site.profile import PROFILES
 
 
 @click.command()
-@click.option(
-    '--profile',
-    type=click.Choice(list(PROFILES)),
-    default='nightly',
-    show_default=True,
-    help='The profile that is scheduled.',
-)
+@profile_option('nightly', 'The profile that is scheduled.')
 @click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
 @click.option(
     '--notify', is_flag=True, help='Send what is new as a notification, with the command that trial.yaml names.'

@@ -6,6 +6,7 @@ import sys
 from typing import IO, Any, cast
 
 from rich.console import Console
+from rich.text import Text
 
 from seatrial.judge.verdict import Verdict
 
@@ -17,6 +18,12 @@ MARKS = {
     Verdict.INCONCLUSIVE: ('cyan', '?'),
 }
 PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
+
+
+def marked(verdict: Verdict) -> Text:
+    """A verdict behind its mark, in its colour."""
+    style, mark = MARKS[verdict]
+    return Text(f'{mark} {verdict.value}', style)
 
 
 def console() -> Console:

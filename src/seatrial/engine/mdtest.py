@@ -29,6 +29,7 @@ from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
 from seatrial.workload.base import Entries
 from seatrial.workload.tree import levels_total, operations
+from seatrial.workload.words import counted
 
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
@@ -373,7 +374,7 @@ def _complete(outcome: Outcome) -> Summary:
     refuse_exit('mdtest', outcome, said)
     if said:
         worst = next((complaint for complaint in said if complaint.rule != 'T8'), said[0])
-        more = f' and {len(said) - 1} other complaints' if len(said) > 1 else ''
+        more = f' and {counted(len(said) - 1, "other complaint")}' if len(said) > 1 else ''
         raise EngineError(worst.rule, f"mdtest exited with 0 and said '{worst.line}'{more}")
     return parse_output(stdout)
 

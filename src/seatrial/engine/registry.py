@@ -12,7 +12,8 @@ from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
 from seatrial.model.plan import EngineChoice
 from seatrial.model.point import Point
-from seatrial.workload.registry import fault_of
+from seatrial.workload.registry import fault_of, kind_of
+from seatrial.workload.words import joined
 
 ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
@@ -47,6 +48,11 @@ def by_name(name: str, kind: str) -> Optional[Engine]:
     return next((engine for engine in engines_called(name) if kind in engine.kinds), None)
 
 
+def program_of(engine: Engine, choice: EngineChoice) -> str:
+    """The program that is looked for: the site's, or where it names none the engine's own."""
+    return engine.programs[0] if choice.program == choice.name else choice.program
+
+
 def choose(
     candidates: Sequence[EngineChoice], points: Sequence[Point], which: Callable[[str], Optional[str]]
 ) -> Choice:
@@ -60,7 +66,7 @@ def choose(
             declining = [each for each in engines_called(candidate.name) if kind in each.declines]
             skipped += [f'{each.name}: {each.declines[kind]}' for each in declining]
             continue
-        wanted = engine.programs[0] if candidate.program == candidate.name else candidate.program
+        wanted = program_of(engine, candidate)
         program = which(wanted)
         why = f'not installed ({wanted})' if program is None else cannot(engine, points)
         if program is not None and why is None:
@@ -70,8 +76,13 @@ def choose(
 
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
-    """Why no candidate measures: the reason of each, or that none of them is for the kind of workload at all."""
-    return '; '.join(skipped) or f'none of {", ".join(each.name for each in candidates)} is for that'
+    """Why no candidate measures: the reason of each, or what they are for where that is something else."""
+    names = dict.fromkeys(each.name for each in candidates)
+    return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
+
+
+def _measured_by(name: str) -> List[str]:
+    return [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds]
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:

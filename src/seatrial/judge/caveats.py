@@ -8,14 +8,14 @@ from seatrial.judge.references import CONTRACT
 from seatrial.judge.verdict import Criteria, MetricResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
-from seatrial.workload.words import listed
+from seatrial.workload.words import counted, listed
 
 OWN_BASELINE = (
     'compared with its own baseline of {dates} alone: this shows that it is not slower than it was then, '
     'and nothing of what was agreed; that takes a contract in references.yaml'
 )
 NOT_ASKED = 'no criterion: {open} of {all} metrics have no pass criterion; a contract in references.yaml changes that'
-RARE = 'rare slow launches: {n} repetitions do not show them; up to {share:.0f} % of all launches may be slow (95 %)'
+RARE = 'rare slow launches: {made} cannot show them; up to {share:.0f} % of all launches may be slow (95 %)'
 DRIFTING = (
     'drifting: {metrics}: neighbouring repetitions resemble each other, so the interval is too short; '
     'of steady series 5 % look so by chance'
@@ -100,7 +100,8 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
         labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
     counts = [len(each.values) for each in metrics if each.values]
     if counts:
-        labels.append(RARE.format(n=min(counts), share=100 * (1 - 0.05 ** (1 / min(counts)))))
+        share = 100 * (1 - 0.05 ** (1 / min(counts)))
+        labels.append(RARE.format(made=counted(min(counts), 'repetition'), share=share))
     return labels
 
 

@@ -79,7 +79,7 @@ class Target(NamedTuple):
 
 
 class Launcher(NamedTuple):
-    """How a launch reaches the nodes: 'local', 'srun', 'hydra' or 'openmpi', and the site's own arguments."""
+    """How a launch reaches the nodes: a kind of launcher.LAUNCHERS, and the site's own arguments."""
 
     kind: str = 'local'
     arguments: Tuple[str, ...] = ()

@@ -34,6 +34,11 @@ def parse_size(text: str) -> int:
     return size
 
 
+def in_bytes(size: Union[int, str]) -> int:
+    """A size that is a number of bytes already, or a text. Raises ValueError as parse_size."""
+    return parse_size(size) if isinstance(size, str) else size
+
+
 def format_size(size: int) -> str:
     """The exact size in the largest unit that divides it: 65536 is '64KiB', 1000 is '1000B'."""
     for unit, factor in _UNITS:
@@ -79,8 +84,6 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
 UNITS = _units()
 """Every unit that a metric can be written in: the base unit of its dimension, and how many of that it is."""
 
-_QUANTITY = re.compile(r'([-+]?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?)\s*(\S*)\Z', re.ASCII)
-
 
 class Quantity(NamedTuple):
     """A value in a base unit: 500 GB/s is (500000000000.0, 'B/s')."""
@@ -89,18 +92,10 @@ class Quantity(NamedTuple):
     unit: str
 
 
-def parse_quantity(text: str) -> Quantity:
-    """What '500 GB/s', '2 ms' or '70 %' means. Raises ValueError with the accepted form otherwise."""
-    match = _QUANTITY.match(text.strip())
-    if match is None or match.group(2) not in UNITS:
-        raise ValueError(f"'{text}' is not a quantity; write a number and a unit: 500 GB/s, 40 kop/s, 2 ms")
-    return in_base(match.group(1), match.group(2))
-
-
-def in_base(value: Union[float, str], unit: str) -> Quantity:
+def in_base(value: float, unit: str) -> Quantity:
     """The value in the base unit of its dimension, exact to the digit that was written.
 
-    A float stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
+    The value stands for the shortest decimal that it is printed as: 1.07 GB/s are 1070000000 B/s. Raises ValueError:
     there is no such unit, or the value is no finite number.
     """
     base, factor = _unit(unit)

@@ -253,7 +253,8 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
     'A storage figure needs a long timed region and a working set that no cache holds',
     CASE,
     'label',
-    'not a storage figure: use the profile acceptance and declare server_cache_bytes and fast_tier_bytes',
+    'not a storage figure: declare server_cache_bytes and fast_tier_bytes, and leave bytes_per_task to the profile '
+    'acceptance',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:
@@ -286,7 +287,7 @@ seen_elsewhere(
     'A metadata rate that a contract or a criterion is decided by comes from long phases',
     CASE,
     'label',
-    'no valid result: use the profile acceptance, or more files_per_task in trial.yaml',
+    'no valid result: leave files_per_task to the profile acceptance, or raise it in trial.yaml',
     'IO500 asks for phases of minutes; a short one is of the memory of the servers alone',
 )
 

@@ -203,7 +203,7 @@ def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
     series = series_of(site, profile)
     script = script_of(series)
-    if not script.is_file() or script.read_text() != order.text:
+    if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
         put(script, order.text)
         queue.cancel_pending(waiting(series))
     return keep_in_queue(series, order.calendar, datetime.now().astimezone())

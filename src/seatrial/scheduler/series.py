@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from seatrial.model.whole import write_whole
 from seatrial.scheduler.queue import QueueError, jobs_named
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
@@ -81,11 +82,9 @@ def queue_words(series: Path) -> str:
 
 
 def put(file: Path, text: str) -> None:
-    """Write a small file whole and rename it into place; its folder is made. Raises OSError."""
+    """Write a small file whole; its folder is made. Raises OSError."""
     file.parent.mkdir(exist_ok=True)
-    temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
-    temporary.write_text(text)
-    temporary.replace(file)
+    write_whole(file, text)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from pathlib import Path
@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.point import Allocation, Point
@@ -30,7 +31,6 @@ SETTINGS_FILE = 'settings.py'
 DEFAULT_ENGINES = NAMES
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
-LAUNCHERS = ('local', 'srun', 'hydra', 'openmpi')
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
@@ -267,7 +267,7 @@ Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
 FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
-LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', LAUNCHERS))]
+LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', tuple(LAUNCHERS)))]
 ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]
@@ -446,9 +446,8 @@ class Overrides(NamedTuple):
     enforce: tuple[str, ...] = ()
 
     def applied(self, template: Point) -> dict[str, Any]:
-        """The parameters of the workload that it fixes, where a workload of its kind has them."""
-        own = kind_of(template.kind).parameters
-        fixed = {name: getattr(self, name) for name in ('transfer_size', 'direct', 'interface') if name in own}
+        """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
+        fixed = {name: getattr(self, name) for name in kind_of(template.kind).of_trial}
         return {name: value for name, value in fixed.items() if value is not None}
 
     def share(self, template: Point) -> int | None:
@@ -557,6 +556,11 @@ class Site:
     def engine_choices(self) -> tuple[EngineChoice, ...]:
         """The engines in the site's order of preference."""
         return tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
+
+    def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
+        """Engines with the programs of a partition, where its nodes have their own."""
+        programs = self.partition(partition).programs
+        return tuple(choice._replace(program=programs.get(choice.name, choice.program)) for choice in choices)
 
     def check_names(self, known: Mapping[str, str]) -> None:
         """Raise SiteError for names in trials[].checks that are no check and no family in `known` (check: family)."""

@@ -11,7 +11,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import MIB, approximate_size, parse_size, round_up
+from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
 from seatrial.workload.words import counted, exact_size, joined
 
@@ -54,8 +54,8 @@ def data_access(
         interface=interface,
         collective=collective,
         direct=direct,
-        transfer_size=_bytes(transfer_size),
-        bytes_per_task=_bytes(bytes_per_task),
+        transfer_size=in_bytes(transfer_size),
+        bytes_per_task=in_bytes(bytes_per_task),
     )
 
 
@@ -75,6 +75,7 @@ class Access(Kind):
         'transfer_size',
         'bytes_per_task',
     )
+    of_trial = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
 
@@ -236,10 +237,6 @@ def file_totals(files: Sequence[FileSpec]) -> str:
     if len(files) == 1:
         return f'1 file of {size}'
     return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
-
-
-def _bytes(size: Union[int, str]) -> int:
-    return parse_size(size) if isinstance(size, str) else size
 
 
 def _phases_fault(point: Point) -> Optional[str]:

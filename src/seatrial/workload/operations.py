@@ -5,7 +5,7 @@ from typing import Optional, Sequence, Tuple, Union
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import parse_size
+from seatrial.model.units import in_bytes
 from seatrial.workload.base import Effort, Entries, Footprint
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
@@ -35,14 +35,13 @@ def posix_operations(
     files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
 ) -> Point:
     """The workload: so many files of each task, in one directory for all or in one each."""
-    size = parse_size(bytes_per_file) if isinstance(bytes_per_file, str) else bytes_per_file
     return Point(
         'operations',
         (PHASE,),
         tasks=tasks,
         scales=False,
         files_per_directory=files_per_directory,
-        bytes_per_file=size,
+        bytes_per_file=in_bytes(bytes_per_file),
         subtrees=subtrees,
     )
 

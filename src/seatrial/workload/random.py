@@ -6,8 +6,8 @@ from typing import Dict, List, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import LOWER, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import MIB, approximate_size, parse_size, round_up
-from seatrial.workload.access import FILES, Access, data_access, file_totals, through
+from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
+from seatrial.workload.access import FILES, Access, data_access, file_totals
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
 from seatrial.workload.words import exact_size, joined
 
@@ -43,8 +43,8 @@ def random_access(
         tasks=tasks,
         files=files,
         direct=direct,
-        transfer_size=parse_size(transfer_size) if isinstance(transfer_size, str) else transfer_size,
-        working_set=parse_size(working_set) if isinstance(working_set, str) else working_set,
+        transfer_size=in_bytes(transfer_size),
+        working_set=in_bytes(working_set),
         queue_depth=queue_depth,
         duration_s=duration_s,
         read_share=read_share,
@@ -73,6 +73,7 @@ class Random(Kind):
         'duration_s',
         'read_share',
     )
+    of_trial = ('transfer_size',)
     moves_data = True
 
     def fault(self, point: Point) -> Optional[str]:
@@ -106,7 +107,7 @@ class Random(Kind):
         sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
         depths = {each.queue_depth for each in points}
         deep = f', {point.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
-        how = f'for {point.duration_s:g} s{through(point)}'
+        how = f'for {point.duration_s:g} s, {"with O_DIRECT" if point.direct else "through the page cache"}'
         return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
 
     def totals(self, point: Point) -> str:

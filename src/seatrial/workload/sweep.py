@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Axis, Point
-from seatrial.model.units import format_size, parse_size
+from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8
@@ -41,17 +41,26 @@ _MOST = {'tasks': MAX_TASKS}
 Value = Union[int, Layout, Tuple[str, Dict[str, Any]]]
 
 
-class Sweep(NamedTuple):
+class _Sweep(NamedTuple):
+    axis: str
+    values: Tuple[Value, ...]
+
+
+class Sweep(_Sweep):
     """The values of one parameter; what it leaves alone is as the check's workload has it.
 
     axis:   a name of AXES
-    values: of 'transfer_size', 'queue_depth', 'tasks' and 'entries' whole numbers; of 'layout' layouts; of 'tree'
-            pairs of a label and the parameters in which the tree differs; of 'ost', 'mdt' and 'node' none: they are
-            those that the site has
+    values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
+            whole numbers; of 'layout' layouts; of 'tree' pairs of a label and the parameters in which the tree
+            differs; of 'ost', 'mdt' and 'node' none: they are those that the site has
     """
 
-    axis: str
-    values: Tuple[Value, ...] = ()
+    __slots__ = ()
+
+    def __new__(cls, axis: str, values: Tuple[Union[Value, str], ...] = ()) -> 'Sweep':
+        sizes = axis == 'transfer_size' and type(values) is tuple
+        own: Tuple[Any, ...] = tuple(_size(value) for value in values) if sizes else values
+        return super().__new__(cls, axis, own)
 
 
 class Site(NamedTuple):
@@ -81,7 +90,9 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
         most = _MOST.get(sweep.axis, 2**63 - 1)
         wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= most]
         if wrong:
-            return f'{wrong[0]!r} is not one of the {AXES[sweep.axis].plural}; write whole numbers from 1 to {most}'
+            sizes = " or sizes such as '64KiB'" if sweep.axis == 'transfer_size' else ''
+            plural = AXES[sweep.axis].plural
+            return f'{wrong[0]!r} is not one of the {plural}; write whole numbers from 1 to {most}{sizes}'
     elif sweep.axis == 'layout':
         wrong = [value for value in sweep.values if not isinstance(value, Layout)]
         if wrong:
@@ -94,6 +105,14 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
             if strange:
                 return f'{strange[0]!r} is nothing in which trees can differ'
     return _labels_fault([_labelled(sweep.axis, value)[0] for value in sweep.values])
+
+
+def _size(value: Any) -> Any:
+    """The bytes of a size that is written as text; all else as it is, for sweep_fault to judge."""
+    try:
+        return in_bytes(value)
+    except ValueError:
+        return value
 
 
 def _labels_fault(own: Sequence[Any]) -> Optional[str]:
@@ -152,7 +171,7 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
 
     None where the first is below 1, which no sweep can have.
     """
-    value, end = _number(first), _number(last)
+    value, end = in_bytes(first), in_bytes(last)
     values = []
     while 0 < value <= end:
         values.append(value)
@@ -184,10 +203,6 @@ def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
 def group_size(nodes: int) -> int:
     """Nodes of a group in a node sweep; the last one can have fewer."""
     return max(1, -(-nodes // MAX_GROUPS))
-
-
-def _number(value: Union[int, str]) -> int:
-    return parse_size(value) if isinstance(value, str) else value
 
 
 def _values(sweep: Sweep, site: Site) -> Sequence[Value]:

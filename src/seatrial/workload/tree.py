@@ -9,7 +9,7 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import approximate_size, parse_size
+from seatrial.model.units import approximate_size, in_bytes
 from seatrial.workload.base import Effort, Entries, Footprint, Kind
 from seatrial.workload.words import counted, exact_size, grouped, joined
 
@@ -39,7 +39,6 @@ def metadata_tree(
     phases: each is carried out over the whole tree before the next
     scales: whether profiles and sites choose the files of a flat tree; else it is exactly this one
     """
-    size = parse_size(bytes_per_file) if isinstance(bytes_per_file, str) else bytes_per_file
     return Point(
         'tree',
         tuple(phases),
@@ -49,7 +48,7 @@ def metadata_tree(
         branching=branching,
         files_per_directory=files_per_directory,
         empties_per_directory=empties_per_directory,
-        bytes_per_file=size,
+        bytes_per_file=in_bytes(bytes_per_file),
         subtrees=subtrees,
         fsync=fsync,
     )

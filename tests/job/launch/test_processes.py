@@ -10,6 +10,7 @@ import pytest
 from seatrial.engine.base import Command
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, processes_of
+from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 
@@ -94,6 +95,12 @@ def test_an_mpi_launch_states_nodes_tasks_and_tasks_a_node(launcher, argv):
 )
 def test_a_launch_can_be_pinned_to_nodes(kind, argv):
     assert launch_argv(Launcher(kind, ('--mpi=pmi2',)), POINT, ('ior',), ('n3', 'n1')) == argv.split()
+
+
+def test_every_launcher_that_a_site_may_name_reaches_nodes_by_name_but_the_local_one():
+    assert {kind for kind in LAUNCHERS if 'n3' not in ' '.join(launch_argv(Launcher(kind), POINT, (), ('n3',)))} == {
+        'local'
+    }
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def test_a_workload_that_no_engine_knows_is_refused_with_the_reason(lab, stub_fi
     plan = lab.plan_of_metadata(*CASES['semantics'])
     ran = lab.run(plan._replace(engines=lab.plan(stub_fio(), check='Other').engines))
     assert ran.end.reason == 'refused'
-    assert 'E0: no engine can measure POSIX semantics here (none of fio is for that)' in ran.end.why
+    assert 'E0: no engine can measure POSIX semantics here (fio: measures data access, ' in ran.end.why
 
 
 # Entries that are not as they should be

@@ -30,8 +30,6 @@ _CHANGE = re.compile(r' - \[ (\d+), (\w+) \]\Z')
 _JOB_COUNTER = re.compile(r'  (\w+):\s+\{ samples:\s*(\d+)(?:, unit:\s*(\w+))?(.*)\}\Z')
 _JOB_NUMBER = re.compile(r'(min|max|sum|sumsq):\s*(\d+)')
 _JOB_BUCKET = re.compile(r'(\w+): (\d+)')
-_LFSCK = re.compile(r'(layout|namespace)_(mdts|osts)_([\w-]+): (\d+)\Z')
-_LFSCK_REPAIRED = re.compile(r'(layout|namespace)_(?:repaired|inconsistent): (\d+)\Z')
 
 
 class Param(NamedTuple):
@@ -136,26 +134,6 @@ class Job(NamedTuple):
     id: str
     taken_s: float
     counters: Dict[str, Counter]
-
-
-class Lfsck(NamedTuple):
-    """`lctl lfsck_query`.
-
-    components: how many are in which state: by ('layout', 'mdts') and the name of the state
-    repaired:   by kind, 'layout' or 'namespace'; of a dry run the inconsistencies that were found
-    """
-
-    components: Dict[Tuple[str, str], Dict[str, int]]
-    repaired: Dict[str, int]
-
-    @property
-    def is_running(self) -> bool:
-        """Whether any component scans."""
-        return any(
-            count and status.startswith('scanning')
-            for each in self.components.values()
-            for status, count in each.items()
-        )
 
 
 def parse_params(text: str) -> Tuple[Param, ...]:
@@ -294,25 +272,6 @@ def parse_job_stats(value: str) -> Tuple[Job, ...]:
         elif line.strip() not in ('', 'job_stats:'):
             raise NotUnderstood('not a line of job statistics', line)
     return tuple(jobs)
-
-
-def parse_lfsck_query(text: str) -> Lfsck:
-    """`lctl lfsck_query`, whole: of every kind the states of its components, then the repairs."""
-    components: Dict[Tuple[str, str], Dict[str, int]] = {}
-    repaired: Dict[str, int] = {}
-    for line in whole_lines(text):
-        state, repairs = _LFSCK.match(line), _LFSCK_REPAIRED.match(line)
-        if repairs is not None:
-            if repairs.group(1) in repaired:
-                raise NotUnderstood('several answers are shown', line)
-            repaired[repairs.group(1)] = int(repairs.group(2))
-        elif state is not None:
-            components.setdefault((state.group(1), state.group(2)), {})[state.group(3)] = int(state.group(4))
-        else:
-            raise NotUnderstood('not a line of lfsck_query', line)
-    if not repaired or {kind for kind, _ in components} != set(repaired):
-        raise NotUnderstood('the count of the repairs is missing; was the output cut short?', text)
-    return Lfsck(components, repaired)
 
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:

@@ -76,11 +76,6 @@ class Space(NamedTuple):
         """Whether new objects can be made on it."""
         return not self.fault and not TAKES_NO_OBJECTS & set(self.flags)
 
-    @property
-    def fullness(self) -> float:
-        """Used share, 0 to 1; of an unknown size 0."""
-        return self.used / self.total if self.total else 0.0
-
 
 class Spaces(NamedTuple):
     """The output of `lfs df`; incomplete if it ended before its summary: it blocks at a target that is away."""

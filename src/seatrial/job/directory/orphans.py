@@ -7,12 +7,14 @@ import json
 import math
 import os
 import time
+from pathlib import Path
 from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.job.directory.lock import STALE_S, Heartbeat, silent_s
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.whole import write_whole
 
 
 class Orphan(NamedTuple):
@@ -62,10 +64,7 @@ def become_leader(state: str, session: str) -> Heartbeat:
     """
     file = leader_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
-    draft = f'{file}~{os.getpid()}'
-    with open(draft, 'w', encoding='ascii') as stream:
-        json.dump(to_json(this_owner(session)), stream)
-    os.replace(draft, file)
+    write_whole(Path(file), json.dumps(to_json(this_owner(session))))
     return Heartbeat(lambda: os.utime(file))
 
 

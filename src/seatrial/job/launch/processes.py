@@ -17,6 +17,7 @@ from seatrial.engine.carried import module_argv
 from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
+from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 
@@ -43,24 +44,13 @@ class Finished(NamedTuple):
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
     """The argv that starts an MPI program on the point's nodes: on these, or where none are named on any.
 
-    Tasks a node are always stated. One rank that dies ends the others, which would wait for it in MPI: srun has to be
-    asked for it, Hydra and Open MPI do it by themselves. Sources: srun(1) -N, -n, --ntasks-per-node, --nodelist,
-    --kill-on-bad-exit; Hydra mpiexec -n, -ppn, -hosts; Open MPI mpirun(1) --map-by ppr, --host.
+    Tasks a node are always stated.
     """
-    tasks, per_node = str(point.tasks), str(point.tasks_per_node)
-    heads = {
-        'local': ['mpiexec', '-n', tasks],
-        'srun': ['srun', f'-N{point.nodes}', f'-n{tasks}', f'--ntasks-per-node={per_node}', '--kill-on-bad-exit=1'],
-        'hydra': ['mpiexec', '-n', tasks, '-ppn', per_node],
-        'openmpi': ['mpirun', '-n', tasks, '--map-by', f'ppr:{per_node}:node'],
-    }
-    pins = {
-        'local': [],
-        'srun': [f'--nodelist={",".join(nodes)}'],
-        'hydra': ['-hosts', ','.join(nodes)],
-        'openmpi': ['--host', ','.join(f'{node}:{per_node}' for node in nodes)],
-    }
-    return [*heads[launcher.kind], *(pins[launcher.kind] if nodes else ()), *launcher.arguments, *argv]
+    words = LAUNCHERS[launcher.kind]
+    start = words.start.format(nodes=point.nodes, tasks=point.tasks, per_node=point.tasks_per_node)
+    slots = ','.join(f'{node}:{point.tasks_per_node}' for node in nodes)
+    pin = words.pin.format(names=','.join(nodes), slots=slots) if nodes else ''
+    return [*start.split(), *pin.split(), *launcher.arguments, *argv]
 
 
 class Processes(NamedTuple):
@@ -100,12 +90,12 @@ def processes_of(
     ranks, count = f'{raw}.ranks.json', len(argvs)
     placed = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
     started = launch_argv(launcher, placed, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
-    if launcher.kind == 'srun':
-        # The barrier is in the environment, also where the site has jobs begin with an empty one.
-        started[1:1] = ['--export=ALL']
+    words = LAUNCHERS[launcher.kind]
+    # The barrier is in the environment.
+    started[1:1] = words.exports.split()
     if count < point.tasks:
-        # One process makes all tasks of its node: it must not be bound to the core of one task.
-        started[1:1] = {'srun': ['--cpu-bind=none'], 'openmpi': ['--bind-to', 'none']}.get(launcher.kind, [])
+        # One process makes all tasks of its node.
+        started[1:1] = words.unbound.split()
     inputs = {**command.inputs, ranks: json.dumps(argvs)}
     return Processes([started], inputs, count, count, point.nodes + 1 if nodes else point.nodes)
 

@@ -2,11 +2,13 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any, Tuple
 
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.record import SAMPLES, Records, line_of, read_records
+from seatrial.model.whole import write_whole
 
 JOB = 'job.json'
 
@@ -55,10 +57,7 @@ def records_in(directory: str) -> Records:
 
 def write_job_state(directory: str, job_state: str, job: str) -> None:
     """Keep what was said of the end of a job, and the job's number, empty if it had none."""
-    path = os.path.join(directory, JOB)
-    with open(path + '~', 'w', encoding='utf-8') as stream:
-        json.dump({'job': job, 'job_state': job_state}, stream)
-    os.replace(path + '~', path)
+    write_whole(Path(directory, JOB), json.dumps({'job': job, 'job_state': job_state}))
 
 
 def append(directory: str, value: Any) -> None:

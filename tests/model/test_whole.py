@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from seatrial.cli.files import write_whole
+from seatrial.model.whole import write_whole
 
 
 def test_it_is_there_and_nothing_else(tmp_path):

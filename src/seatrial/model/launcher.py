@@ -1,0 +1,38 @@
+"""The launchers that a site may name, and by which words each is asked for nodes and tasks.
+
+One rank that dies ends the others, which would wait for it in MPI: srun has to be asked for it, Hydra and Open MPI do
+it by themselves. Sources: srun(1); mpiexec of Hydra: -n, -ppn, -hosts; mpirun(1): --map-by, --host, --bind-to.
+"""
+
+from typing import Dict, NamedTuple
+
+
+class Words(NamedTuple):
+    """The words of one launcher, apart by blanks.
+
+    start:   with the fields {nodes}, {tasks} and {per_node}
+    pin:     to nodes: {names} of them, or {slots}, each with its tasks
+    unbound: a process is not bound to the core of one task
+    exports: the processes get the whole environment, also where the site has jobs begin with an empty one
+    """
+
+    start: str
+    pin: str = ''
+    unbound: str = ''
+    exports: str = ''
+
+
+LAUNCHERS: Dict[str, Words] = {
+    'local': Words('mpiexec -n {tasks}'),
+    'srun': Words(
+        'srun -N{nodes} -n{tasks} --ntasks-per-node={per_node} --kill-on-bad-exit=1',
+        pin='--nodelist={names}',
+        unbound='--cpu-bind=none',
+        exports='--export=ALL',
+    ),
+    'hydra': Words('mpiexec -n {tasks} -ppn {per_node}', pin='-hosts {names}'),
+    'openmpi': Words(
+        'mpirun -n {tasks} --map-by ppr:{per_node}:node', pin='--host {slots}', unbound='--bind-to none'
+    ),
+}
+"""By the kind that a site names; 'local' reaches one node."""
