@@ -232,7 +232,12 @@ def run(lab: Lab, options: argparse.Namespace) -> int:
     if options.node not in settings.node_names:
         raise TroubleError(f'{options.node} is no node; there are {CONTROL}, {", ".join(settings.node_names)}', USAGE)
     enter(lab, settings)
-    return run_on(settings.address(options.node), options.words, str(Path.cwd()), environment)
+    try:
+        return run_on(settings.address(options.node), options.words, str(Path.cwd()), environment)
+    except OSError as error:
+        raise TroubleError(
+            f'{options.node} does not answer ({error.strerror or error}); see the command status'
+        ) from error
 
 
 def send_signal(lab: Lab, options: argparse.Namespace) -> int:

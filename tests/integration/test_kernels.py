@@ -175,7 +175,7 @@ class TestFailures:
         kernels.signal(signal, 'n3')
         try:
             ended = running.ended()
-            finally:
+        finally:
             kernels.up()
         assert ended.status in (11, 13) and 'n3 is down now' in ended.said
 
