@@ -15,9 +15,15 @@ pytestmark = [pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio'), py
 MIB = 1 << 20
 FETCH = """
 from seatrial.filesystem.registry import by_type
-before = by_type('nfs').fetched_bytes('/mnt/nfs')
-open('/mnt/nfs/cold', 'rb').read()
-print(by_type('nfs').fetched_bytes('/mnt/nfs') - before)
+before = by_type('nfs').fetched_bytes('{mount}')
+open('{mount}/cold', 'rb').read()
+print(by_type('nfs').fetched_bytes('{mount}') - before)
+"""
+REPLACE = """
+exportfs -ua && exportfs -f
+for try in $(seq 50); do umount /srv/export && break; sleep 0.2; done
+mkfs.ext4 -q -F /dev/ubda && mount /dev/ubda /srv/export && chmod 1777 /srv/export
+exportfs -i -o rw,no_root_squash,fsid=0,insecure 10.77.1.0/24:/srv/export
 """
 READER = """
 import os, time
@@ -61,9 +67,11 @@ class TestNodes:
 
 
 class TestNfs:
-    def test_a_read_is_cold_where_another_node_wrote_and_cached_the_second_time(self, kernels):
-        kernels.run('n2', 'dd', 'if=/dev/zero', 'of=/mnt/nfs/cold', 'bs=1M', 'count=16', 'conv=fsync')
-        first, second = (int(kernels.run('n3', sys.executable, '-c', FETCH)) for _ in range(2))
+    @pytest.mark.parametrize('mount', ['/mnt/nfs', '/mnt/nfs3'], ids=['4.2', '3'])
+    def test_a_read_is_cold_where_another_node_wrote_and_cached_the_second_time(self, kernels, mount):
+        kernels.run('n2', 'dd', 'if=/dev/zero', f'of={mount}/cold', 'bs=1M', 'count=16', 'conv=fsync')
+        fetch = FETCH.format(mount=mount)
+        first, second = (int(kernels.run('n3', sys.executable, '-c', fetch)) for _ in range(2))
         assert 16 * MIB <= first < 18 * MIB
         assert second == 0
 
@@ -169,6 +177,18 @@ class TestFailures:
         assert ended.status == 0, ended.said
 
     @pytest.mark.long
+    def test_an_export_that_was_replaced_is_a_stale_file_handle_and_gives_no_figure(self, kernels):
+        running = begun(kernels, nodes=1)
+        try:
+            kernels.run('n1', 'sh', '-c', REPLACE)
+            ended = running.ended()
+        finally:
+            for node in NODES:
+                kernels.signal('KILL', node)
+            kernels.up()
+        assert ended.status in (11, 13) and 'tale file handle' in ended.said, ended.said
+
+    @pytest.mark.long
     @pytest.mark.parametrize('signal', ['STOP', 'KILL'])
     def test_a_client_that_dies_is_named(self, kernels, signal):
         running = begun(kernels)
@@ -184,14 +204,16 @@ DISK = """
 insmod $(find /usr/lib/uml/modules -name dm-mod.ko)
 size=$(blockdev --getsz /dev/ubda)
 dmsetup create disk --table "0 $size linear /dev/ubda 0" && dmsetup mknodes
-mkfs.ext4 -q /dev/mapper/disk && mkdir -p /mnt/disk && mount -o errors=remount-ro /dev/mapper/disk /mnt/disk
+mkfs.ext4 -q -m 0 /dev/mapper/disk 3G && mkdir -p /mnt/disk && mount -o errors=remount-ro /dev/mapper/disk /mnt/disk
 """
 ERRORS = {
     'read-only file system': 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
     'No space left on device': """
-for number in $(seq 400); do
-    fallocate -l $(df --output=avail -B1 /mnt/disk | tail -1) /mnt/disk/filled$number
-    sleep 0.05
+end=$(($(date +%s) + 20))
+while [ $(date +%s) -lt $end ]; do
+    for size in 64M 1M; do
+        while number=$((number + 1)) && fallocate -l $size /mnt/disk/filled$number; do :; done
+    done
 done 2>/dev/null
 """,
 }
