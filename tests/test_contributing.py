@@ -16,19 +16,29 @@ BLOCK = re.compile(r'^```(python|diff|yaml)\n(.*?)^```$', re.MULTILINE | re.DOTA
 MEMORY = Path('/dev/shm/seatrial')
 ENOUGH = 4 * 2**30
 ENGINE_LINES = 60
+# What the newcomer has besides src, checks and site-config, as far as the tests that the page names read it.
+TESTS = (
+    'pyproject.toml',
+    'docs/generate_file_systems.py',
+    'tests/conftest.py',
+    'tests/transcript.py',
+    'tests/transcripts/dd',
+    'tests/engine/test_registry.py',
+    'tests/filesystem/test_registry.py',
+)
 
 
 def blocks() -> list[tuple[str, str, str]]:
     """(file, form, text) of each block; its file is the last that the text before it names."""
     found = []
     for match in BLOCK.finditer(PAGE):
-        named = re.findall(r'`((?:checks|src|site-config)/[\w/.]+\.(?:py|yaml))`', PAGE[: match.start()])
+        named = re.findall(r'`((?:checks|src|site-config|tests)/[\w/.]+\.(?:py|yaml))`', PAGE[: match.start()])
         found.append((named[-1], match[1], match[2]))
     return found
 
 
 def patched(text: str, diff: str) -> str:
-    """An added line takes the place of the one taken out, or stands before the first import of its package."""
+    """An added line takes the place of the one taken out; an import stands among the others in alphabetical order."""
     lines = diff.splitlines()
     out = [line[1:] for line in lines if line[0] == '-']
     into = [line[1:] for line in lines if line[0] == '+']
@@ -36,7 +46,9 @@ def patched(text: str, diff: str) -> str:
     for old, new in zip(out, [line for line in into if line not in imported], strict=True):
         assert text.count(old) == 1
         text = text.replace(old, new)
-    return re.sub(r'^from seatrial', '\n'.join([*imported, 'from seatrial']), text, count=1, flags=re.MULTILINE)
+    there = re.findall(r'^from seatrial.*\n', text, re.MULTILINE)
+    assert ''.join(there) in text
+    return text.replace(''.join(there), ''.join(sorted([*there, *(f'{line}\n' for line in imported)])))
 
 
 @pytest.fixture(scope='module')
@@ -46,6 +58,9 @@ def copy(tmp_path_factory) -> Path:
     unbuilt = shutil.ignore_patterns('__pycache__')
     for room in ('src', 'checks', 'site-config'):
         shutil.copytree(REPOSITORY / room, top / room, ignore=unbuilt)
+    for name in TESTS:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (REPOSITORY / name).is_dir() else shutil.copy)(REPOSITORY / name, top / name)
     shutil.copytree(top / 'site-config/local', top / 'site-config/mysite')
     for file, form, text in blocks():
         place = top / file
@@ -54,11 +69,15 @@ def copy(tmp_path_factory) -> Path:
     return top
 
 
-def seatrial(copy: Path, *arguments: str) -> subprocess.CompletedProcess:
+def run(copy: Path, program: str, *arguments: str) -> subprocess.CompletedProcess:
+    """A program of this environment in the copy, with the package of the copy."""
     environment = {**os.environ, 'PYTHONPATH': str(copy / 'src')}
-    program = Path(sys.executable).with_name('seatrial')
-    argv = [program, *arguments]
+    argv = [Path(sys.executable).with_name(program), *arguments]
     return subprocess.run(argv, cwd=copy, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def seatrial(copy: Path, *arguments: str) -> subprocess.CompletedProcess:
+    return run(copy, 'seatrial', *arguments)
 
 
 def test_the_page_adds_one_of_each():
@@ -66,6 +85,7 @@ def test_the_page_adds_one_of_each():
         ('checks/mysite/read_back.py', 'python'),
         ('src/seatrial/engine/plaindd.py', 'python'),
         ('src/seatrial/engine/registry.py', 'diff'),
+        ('tests/engine/test_plaindd.py', 'python'),
         ('src/seatrial/filesystem/ramdisk.py', 'python'),
         ('src/seatrial/filesystem/registry.py', 'diff'),
         ('site-config/mysite/trial.yaml', 'yaml'),
@@ -73,8 +93,31 @@ def test_the_page_adds_one_of_each():
 
 
 def test_the_engine_is_as_short_as_the_page_says():
-    (engine,) = [text for file, _, text in blocks() if file.endswith('plaindd.py')]
+    (engine,) = [text for file, _, text in blocks() if file == 'src/seatrial/engine/plaindd.py']
     assert len(engine.splitlines()) < ENGINE_LINES
+
+
+@pytest.mark.parametrize('command', [('check',), ('format', '--check')], ids=' '.join)
+def test_the_linters_accept_what_the_page_adds(copy, command):
+    files = [file for file, _, _ in blocks() if file.endswith('.py')]
+    done = run(copy, 'ruff', *command, '--no-cache', *files)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_mypy_accepts_what_the_page_adds(copy):
+    done = run(copy, 'mypy', *(file for file, _, _ in blocks() if file.startswith('src/') and file.endswith('.py')))
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+def test_the_tests_that_the_page_names_pass_with_what_it_adds(copy):
+    made = run(copy, 'python', 'docs/generate_file_systems.py')
+    (copy / 'docs/file-systems.md').write_text(made.stdout)
+    assert '`ramdisk`' in made.stdout
+    modules = ('tests/engine/test_registry.py', 'tests/engine/test_plaindd.py', 'tests/filesystem/test_registry.py')
+    done = run(copy, 'python', '-m', 'pytest', '-q', '-p', 'no:cacheprovider', '-p', 'no:xdist', *modules)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.slow
@@ -115,4 +158,5 @@ def test_the_check_measures_with_the_engine_on_the_type(copy, memory):
     # A memory so fast that the smoke profile's bytes last less than half a second is refused: that too is right.
     assert case['verdict'] == 'PASS' or 'INVALID: T19' in done.stdout, done.stdout
     assert case['engine'].startswith('plaindd')
+    assert case['verdict'] != 'PASS' or ('T3: ' in done.stdout and ' no counter here shows ' in done.stdout)
     assert list(memory.iterdir()) == []

@@ -78,6 +78,14 @@ def test_a_page_that_answers_a_question_is_linked_from_the_first_and_short(name)
     assert f'(docs/{name}' in README.read_text()
 
 
+@pytest.mark.parametrize('path', ['CONTRIBUTING.md', *(f'docs/{name}' for name in HOW_TO)])
+def test_a_page_puts_the_commands_on_the_path_before_it_shows_them(path):
+    before = re.split(
+        r'^(?:\$ seatrial|`?python docs/)', (REPOSITORY / path).read_text(), maxsplit=1, flags=re.MULTILINE
+    )[0]
+    assert '. .venv/bin/activate' in before
+
+
 def test_every_page_of_the_docs_is_reached_from_the_first():
     reached, ahead = set(), [README]
     while ahead:

@@ -97,6 +97,14 @@ def test_every_reference_of_the_example_is_of_a_metric_that_is_planned(profile, 
     assert number == count
 
 
+def test_the_nightly_trial_of_the_example_fits_into_a_night_and_its_time_limit():
+    session = session_of()
+    plans = [plan_of(session, check, case) for check in CHECKS.values() for case in cases_of(session, check)]
+    needed_s = sum(plan.stopping.budget_s for plan in plans)
+    assert len(plans) > 40
+    assert needed_s <= 12 * 3600 < session.site.trial_file.schedule['nightly'].time_limit
+
+
 def test_the_trials_of_the_example_enforce_what_they_name():
     session = session_of(profile='acceptance')
     check = CHECKS['MultipleFilesTransferSizes']

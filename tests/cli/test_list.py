@@ -72,7 +72,8 @@ def test_a_session_of_nothing_that_is_applicable_says_so(on_site, site):
 def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
     said = on_site('list').out
     assert 'scratch: no layout: it has none that a user could set' in said
-    assert 'At risk: 1 node at a time' in said
+    assert 'At risk: 1 node at a time. A launch that hangs is killed, at the earliest after ' in said
+    assert re.search(r' after \S+ min plus ten times the time it should take; Slurm drains nodes ', said)
 
 
 def test_only_the_checks_that_are_named_are_listed(on_site):

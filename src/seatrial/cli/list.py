@@ -84,8 +84,9 @@ def _at_risk(plans: list[TrialPlan]) -> str:
     most = max(plans, key=lambda plan: plan.case.nodes)
     limit = min(plan.launch_limit_s for plan in plans)
     return (
-        f'At risk: {counted(most.case.nodes, "node")} at a time. A launch that does not end is killed, not before '
-        f'{duration(limit)} and ten times what it should last; Slurm drains nodes whose processes cannot be killed.'
+        f'At risk: {counted(most.case.nodes, "node")} at a time. A launch that hangs is killed, at the earliest '
+        f'after {duration(limit)} plus ten times the time it should take; Slurm drains nodes whose processes '
+        'cannot be killed.'
     )
 
 

@@ -197,7 +197,7 @@ def _against(
 
 
 def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
-    """A place that is slow is refused; one that may be, and groups of which none is usual, decide nothing."""
+    """A place that is slow is refused; one that may be, and groups of unequal speed, decide nothing."""
     if isolated is None:
         return []
     verdicts = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}

@@ -212,7 +212,7 @@ def _closed(records: Records) -> tuple[NotTested, ...]:
 
 
 def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
-    """Targets that take files and that the site does not list."""
+    """Targets on which new files can lie and that the site does not list."""
     lost = left_untested(plan, records) if plan.axis.equals in plan.target.listed else ()
     return tuple(NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
 

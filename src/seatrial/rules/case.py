@@ -207,7 +207,7 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
 
 @rule(
     'C2',
-    'Every target that takes files was tested, unless trial.yaml leaves it out',
+    'Every target on which new files can lie was tested, unless trial.yaml leaves it out',
     CASE,
     'incomplete',
     'correct osts or mdts in trial.yaml, or list there those that are to be tested',
@@ -222,7 +222,7 @@ def every_target(seen: CaseSeen) -> Optional[str]:
 
 
 def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
-    """The targets that take files, and that a sweep over targets of their kind has no point of."""
+    """The targets on which new files can lie, and that a sweep over targets of their kind has no point of."""
     points = {point.label for point in plan.points}
     rows = records.start.targets if records.start else ()
     names = [

@@ -1,0 +1,75 @@
+"""What docs/ tells a reader to write into the files of a site is taken, word for word, by the sites of Seatrial."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seatrial.check.criteria import with_references
+from seatrial.check.declared import load
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session
+from seatrial.rules.case import STORAGE_MIN_S
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
+
+ROOT = Path(__file__).parents[2]
+CHECKS = load(ROOT / 'checks')
+
+
+def page(name):
+    return (ROOT / 'docs' / name).read_text()
+
+
+def snippet(name, key):
+    """The only YAML of a page that has this key at the top."""
+    (found,) = [
+        text for text in re.findall(r'^```yaml\n(.*?)^```$', page(name), re.M | re.S) if key in yaml.safe_load(text)
+    ]
+    return found
+
+
+@pytest.fixture
+def session(tmp_path):
+    """A session of a site's copy with another text in one of its files."""
+
+    def make(site, profile, **texts):
+        folder = tmp_path / site
+        shutil.copytree(ROOT / 'site-config' / site, folder)
+        for name, text in texts.items():
+            (folder / f'{name}.yaml').write_text(text)
+        loaded = load_site(folder)
+        return Session('s', tmp_path / 's', loaded, PROFILES[profile], loaded.engine_choices())
+
+    return make
+
+
+def test_the_contract_of_the_page_on_acceptance_is_one_that_the_site_it_copies_takes(session):
+    text = snippet('accept-a-system.md', '$seatrial')
+    found = with_references(session('example-lustre', 'acceptance', references=text), CHECKS).references
+    assert [(each.origin, each.metric) for each in found] == [('contract', 'write@1MiB'), ('contract', 'read@1MiB')]
+
+
+def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and_output(session):
+    text = page('find-the-slow-one.md')
+    trial = yaml.safe_load((ROOT / 'site-config/lab/trial.yaml').read_text())
+    trial['file_systems'] = {'scratch': trial['file_systems']['disk']}
+    trial.update(yaml.safe_load(snippet('find-the-slow-one.md', 'trials')))
+    asked = re.search(r'^\$ seatrial run --site FOLDER --profile (\w+)$', text, re.MULTILINE)
+    seen = session('lab', asked[1], trial=yaml.safe_dump(trial))
+    cases = [(check, case) for check in CHECKS.values() for case in cases_of(seen, check)]
+    ((check, case),) = cases
+    assert f'[1/1] x FAIL  {case.name} ' in text
+    plan = plan_of(seen, check, case)
+    assert {'all', 'group03'} <= {point.label for point in plan.points}
+    assert {point.bytes_per_task for point in plan.points} == {32 * 2**20}
+
+
+def test_how_long_a_timed_region_of_a_contract_must_last_is_what_one_page_says():
+    acceptance_s = PROFILES['acceptance'].effort.min_s
+    said = ' '.join(page('references.md').split())
+    assert f'Long is {STORAGE_MIN_S:g} s or more, and {acceptance_s:g} s or more in the profile `acceptance`.' in said
+    for name in ('accept-a-system.md', 'site-config.md'):
+        assert '(references.md#how-a-figure-is-judged)' in page(name)
