@@ -225,3 +225,17 @@ def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, m
     monkeypatch.setattr(Posix, 'capabilities', lambda self, path: lacking)
     said = doctor().out
     assert 'without the counters: only root may' in said and 'PFL' not in said
+
+
+def test_a_mount_at_which_nothing_is_mounted_is_wrong_as_a_run_says(doctor, site, tmp_path):
+    (tmp_path / 'scratch').mkdir()
+    site.change('path: state/trials', f'path: {tmp_path}/scratch, mount: {tmp_path}/scratch')
+    line = line_of(doctor(), 'file system scratch')
+    assert line.split()[:2] == ['x', 'wrong']
+    assert f'S1: nothing is mounted at {tmp_path}/scratch; ' in line
+
+
+def test_a_file_system_of_another_type_is_wrong_and_not_missing(doctor, site, tmp_path):
+    (tmp_path / 'scratch').mkdir()
+    site.change('type: posix, path: state/trials', f'type: nfs, path: {tmp_path}/scratch')
+    assert line_of(doctor(), 'file system scratch').split()[:2] == ['x', 'wrong']

@@ -19,21 +19,31 @@ from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import ENGINES, engines_called
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
+from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import unresponsive
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
+from seatrial.rules.registry import finding
 from seatrial.site.load import load
-from seatrial.site.model import SETTINGS_FILE, Site
+from seatrial.site.model import SETTINGS_FILE, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import joined
 
-Row = tuple[bool | None, str, str]
-"""Whether it is as it should be, None for what is merely shown; of what, and in words."""
+WRONG = 'wrong'
+_MARKS: dict[bool | str | None, tuple[str, str]] = {
+    None: ('', ''),
+    True: ('+ ok', 'green'),
+    False: ('- missing', 'yellow'),
+    WRONG: ('x wrong', 'bold red'),
+}
+
+Row = tuple[bool | str | None, str, str]
+"""Whether it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
 
 
 @click.command()
@@ -55,8 +65,7 @@ def doctor(site_folder: Path) -> int:
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
     for fine, what, said in rows:
-        mark = Text('') if fine is None else Text('+ ok', 'green') if fine else Text('- missing', 'yellow')
-        table.add_row(mark, what, said)
+        table.add_row(Text(*_MARKS[fine]), what, said)
     screen = console()
     screen.print(table)
     found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
@@ -183,16 +192,15 @@ def _file_system(site: Site, name: str) -> Row:
     if silence is not None:
         return False, label, silence
     if not Path(entry.path).is_dir():
-        inside = entry.path.startswith(site.state)
-        return (
-            inside,
-            label,
-            f'{entry.path} {"is made by the first run" if inside else "is not there; make or mount it"}',
-        )
+        made = lies_in(entry.path, site.state)
+        return made, label, f'{entry.path} {"is made by the first run" if made else "is not there; make or mount it"}'
     driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
     fault = driver.type_fault(mount)
     if fault is not None:
-        return False, label, f'{entry.path}: {fault}'
+        return WRONG, label, f'{entry.path}: {fault}'
+    outside = inside(entry.path, entry.mount) if entry.mount else None
+    if outside is not None:
+        return WRONG, label, f'S1: {finding("S1", outside).sentence}'
     try:
         capacity = driver.capacity(entry.path)
     except OSError as error:
