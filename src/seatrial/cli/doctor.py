@@ -11,9 +11,10 @@ from rich.text import Text
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
+from seatrial.check.declared import load as load_checks
 from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
-from seatrial.cli.options import site_option, state_fault
+from seatrial.cli.options import checks_option, site_option, state_fault
 from seatrial.cli.terminal import console
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import ENGINES, engines_called
@@ -30,6 +31,7 @@ from seatrial.rules.registry import finding
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
+from seatrial.site.profile import PROFILES
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import joined
@@ -47,21 +49,26 @@ Row = tuple[bool | str | None, str, str]
 
 
 @click.command()
+@checks_option
 @site_option
-def doctor(site_folder: Path) -> int:
+def doctor(site_folder: Path, checks: Path) -> int:
     """Show what this host has: engines, file systems, free space.
 
-    Exit code 64 if data or metadata cannot be measured.
+    Exit code 64 if something that the site's trials need here is missing or wrong: an engine, a file system, the
+    state.
     """
     site = load(site_folder)
+    needed = _kinds_needed(site, checks)
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
+    file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
+    state = _state(site)
     rows = [
         (True, 'seatrial', _seatrial()),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         *engines,
-        *(row for name in site.trial_file.file_systems for row in _file_system_rows(site, name)),
-        _state(site),
+        *(row for own in file_systems.values() for row in own),
+        state,
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
     for fine, what, said in rows:
@@ -76,13 +83,26 @@ def doctor(site_folder: Path) -> int:
         screen.print(
             f'On this host would measure, unless a check asks for what it cannot express: {would}.', soft_wrap=True
         )
-    for kind in [kind for kind, name in first.items() if name is None]:
+    lacking = [kind for kind in needed if first[kind] is None]
+    for kind in lacking:
         able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
         screen.print(
             f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.',
             soft_wrap=True,
         )
-    return 0 if {kind.moves_data for kind, name in first.items() if name} == {True, False} else 64
+    used = {name for trial in site.trial_file.trials for name in trial.file_systems}
+    there = [state, *(file_systems[name][0] for name in used)]
+    return 64 if lacking or any(fine is not True for fine, *_ in there) else 0
+
+
+def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
+    """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
+    asked = {
+        each.workload.kind
+        for each in load_checks(checks).values()
+        if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
+    }
+    return [kind for name, kind in KINDS.items() if name in asked]
 
 
 def _knows(engine: str, kind: Kind) -> bool:
