@@ -19,9 +19,11 @@ from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
+from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import figure
 from seatrial.report.words import cut, listed
+from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
@@ -122,15 +124,29 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 
 
 def _say_labels(console: Console, result: SessionResult) -> None:
-    """What must be said beside the figures: each rule once, in the words of its first case."""
-    cases: dict[str, list[tuple[str, str]]] = {}
+    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule.
+
+    The line of a rule that found other figures in each case has none of them.
+    """
+    by_label: dict[str, list[Case]] = {}
     for case in result.cases:
         for label in case.labels:
-            cases.setdefault(label.split(':')[0], []).append((case.case.check, label))
-    for seen in cases.values():
-        checks = list(dict.fromkeys(check for check, _ in seen))
-        where = 'all cases' if len(seen) == len(result.cases) else listed(checks)
-        console.print(f'note ({where}): {seen[0][1]}', soft_wrap=True)
+            by_label.setdefault(label, []).append(case.case)
+    by_kind: dict[str, dict[str, list[Case]]] = {}
+    for label, cases in by_label.items():
+        by_kind.setdefault(label.split(':')[0], {})[label] = cases
+    for kind, labels in by_kind.items():
+        if len(labels) > 1 and kind in RULES:
+            said = f'{kind} does not hold: {RULES[kind].title}; {RULES[kind].remedy}; the figures are in {RESULTS}'
+            labels = {said: [case for cases in labels.values() for case in cases]}
+        lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
+        for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
+            console.print(line, soft_wrap=True)
+
+
+def _where(cases: list[Case], result: SessionResult) -> str:
+    everywhere = len(set(cases)) == len(result.cases)
+    return 'all cases' if everywhere else listed(list(dict.fromkeys(case.check for case in cases)))
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
