@@ -22,7 +22,7 @@ from seatrial.model.codec import to_json
 from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import figure
-from seatrial.report.words import cut, listed
+from seatrial.report.words import cut, listed, unjudged
 from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted
 
@@ -160,11 +160,10 @@ def _say_expectations(console: Console, result: SessionResult) -> None:
     context = [each for each in (*(each for _, each in of_cases), *result.relations) if not each.enforced]
     if not context:
         return
-    unjudged = {case.unjudged for case in result.cases if case.unjudged}
     counts = Counter(each.relation.verdict for each in context)
     found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
     console.print(
-        f'expectations of the literature: {unjudged.pop() if unjudged else found}; '
+        f'expectations of the literature: {unjudged(result) or found}; '
         f'{len(context)} in {RESULTS} as context, which decides nothing',
         soft_wrap=True,
     )
