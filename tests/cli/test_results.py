@@ -124,3 +124,14 @@ def test_caveats_of_no_rule_that_differ_are_a_few_lines(noted):
     lines = noted({name: [f'rare slow launches: {n} repetitions'] for n, name in enumerate('ABCDEF', 5)})
     assert lines[0] == 'note (A): rare slow launches: 5 repetitions'
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    ('cache', 'said'),
+    [('cold', ''), ('cached', ' cached'), ('mixed', ' partly cached'), ('unknown', ' cache unknown')],
+)
+def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, said):
+    plan = plan_of()
+    figures = {name: 6 * [100.0 * MIB] for name in planned_metrics(plan)}
+    lines, _ = ended(plan, figures, cache=cache)
+    assert f'write 100 MiB/s, read 100 MiB/s{said}  ' in lines[1]

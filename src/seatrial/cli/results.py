@@ -21,7 +21,7 @@ from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relatio
 from seatrial.model.codec import to_json
 from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
-from seatrial.report.figures import figure
+from seatrial.report.figures import cache_words, figure
 from seatrial.report.words import cut, listed, unjudged
 from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted
@@ -94,19 +94,19 @@ def _share(case: CaseResult) -> str:
 
 
 def _figures(case: CaseResult, system: str) -> str:
-    """The means over the points from the smallest to the largest, of the valid metrics."""
-    means: dict[str, list[float]] = {}
-    units = {each.name: each.unit for each in case.metrics}
+    """The means over the points from the smallest to the largest, of the valid metrics, and what a cache answered."""
+    found: dict[str, list[MetricResult]] = {}
     for each in case.metrics:
         if each.summary and each.verdict is not Verdict.INVALID:
-            means.setdefault(each.name, []).append(each.summary.mean)
-    shown = [f'{name} {_span(values, units[name], system)}' for name, values in means.items()]
-    hidden = list(means)[FIGURES_SHOWN:]
+            found.setdefault(each.name, []).append(each)
+    shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
+    hidden = list(found)[FIGURES_SHOWN:]
     more = f'; also {", ".join(hidden)}' if hidden else ''
     return ', '.join(shown[:FIGURES_SHOWN]) + more if shown else '-'
 
 
-def _span(values: list[float], unit: str, system: str) -> str:
+def _span(metrics: list[MetricResult], system: str) -> str:
+    values, unit = [each.summary.mean for each in metrics if each.summary], metrics[0].unit
     low, high = min(values), max(values)
     shown = unit_for(high, unit, system)
     ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
