@@ -131,7 +131,8 @@ def test_one_of_several_systems_can_be_chosen(two_systems, on_site):
 @pytest.mark.parametrize('name', COMMANDS)
 def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
     site.change('nodes: [1]', 'nodes: [1], profiles: [nightly]')
-    check_refusal(on_site(name), 'trial.yaml: no trial has cases for the profile smoke')
+    said = 'trial.yaml: trials: no trial has cases for the profile smoke; there are cases with --profile nightly, '
+    check_refusal(on_site(name), said + 'or add smoke to the profiles of a trial', lines=1)
 
 
 TRIAL_FAULTS = {
