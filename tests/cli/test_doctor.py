@@ -253,3 +253,10 @@ def test_a_file_system_that_no_trial_uses_may_be_missing(doctor, site):
     site.change('file_systems:\n', f'file_systems:\n  {other}\n')
     said = doctor()
     assert (said.status, line_of(said, 'file system other')[:9]) == (0, '- missing')
+
+
+def test_settings_that_reframe_refuses_are_wrong(doctor, site):
+    site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
+    said = doctor()
+    assert said.status == 64
+    assert 'settings.py: ReFrame refuses it: ' in line_of(said, 'settings')

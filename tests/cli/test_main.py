@@ -232,3 +232,12 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     assert 'an error of Seatrial itself: ZeroDivisionError' in said.err
     assert str(kept) in said.err
     assert 'Traceback' in kept.read_text()
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
+    site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
+    check_refusal(
+        on_site(name), "settings.py: ReFrame refuses it: .*no such scheduler: 'slrm'; did you mean", lines=1
+    )
+    assert not site.sessions()

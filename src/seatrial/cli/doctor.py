@@ -12,6 +12,7 @@ from rich.text import Text
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import load as load_checks
+from seatrial.check.settings import settings_fault
 from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
 from seatrial.cli.options import checks_option, site_option, state_fault
@@ -62,10 +63,12 @@ def doctor(site_folder: Path, checks: Path) -> int:
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
     state = _state(site)
+    settings = _settings(site)
     rows = [
         (True, 'seatrial', _seatrial()),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        *settings,
         *engines,
         *(row for own in file_systems.values() for row in own),
         state,
@@ -91,7 +94,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
             soft_wrap=True,
         )
     used = {name for trial in site.trial_file.trials for name in trial.file_systems}
-    there = [state, *(file_systems[name][0] for name in used)]
+    there = [state, *settings, *(file_systems[name][0] for name in used)]
     return 64 if lacking or any(fine is not True for fine, *_ in there) else 0
 
 
@@ -112,6 +115,13 @@ def _knows(engine: str, kind: Kind) -> bool:
 def _seatrial() -> str:
     commit = commit_of()
     return f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
+
+
+def _settings(site: Site) -> list[Row]:
+    """What ReFrame refuses of settings.py."""
+    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
+    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
+    return [(WRONG, 'settings', fault) for fault in faults if fault]
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:

@@ -14,6 +14,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
+from seatrial.check.settings import settings_fault
 from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.shown import choice
@@ -116,6 +117,9 @@ def open_session(
         raise SiteError(
             [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {profile}{said}{remedy}')]
         )
+    refused = settings_fault(site, systems[0])
+    if refused:
+        raise SiteError([refused])
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
