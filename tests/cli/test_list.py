@@ -187,3 +187,31 @@ def test_without_slurm_nothing_is_pointed_out(on_site):
 def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, said):
     lines = [line for line in on_site('list', *arguments).out.splitlines() if 'whole acceptance' in line]
     assert [said in line for line in lines] == [True] * bool(said)
+
+
+@pytest.mark.parametrize(
+    ('schedule', 'expected'),
+    [
+        ('{}', []),
+        ('{nightly: {time_limit: 90min}}', []),
+        (
+            '{nightly: {time_limit: 8min}}',
+            ['the budgets of the cases are 20 min, and time_limit in the schedule is 8'],
+        ),
+        ('{smoke: {time_limit: 8min}}', []),
+    ],
+)
+def test_a_schedule_that_ends_before_its_cases_is_noted(on_site, site, schedule, expected):
+    if schedule != '{}':
+        site.trial.write_text(f'{site.trial.read_text()}schedule: {schedule}\n')
+    said = on_site('list', '--profile=nightly')
+    notes = [line for line in said.out.splitlines() if line.startswith('note: the budgets')]
+    assert (said.status, len(notes)) == (0, len(expected)), said.out
+    assert all(note.startswith(f'note: {each}') for note, each in zip(notes, expected, strict=True))
+
+
+def test_a_schedule_whose_next_run_is_due_before_the_end_is_noted(on_site, site):
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 13h')
+    site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: 02:00}}}}\n')
+    said = on_site('list', '--profile=nightly')
+    assert re.search(r'note: the budgets of the cases are 26(\.0)? h, and the schedule has a run every 24', said.out)

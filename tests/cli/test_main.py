@@ -131,7 +131,8 @@ def test_one_of_several_systems_can_be_chosen(two_systems, on_site):
 @pytest.mark.parametrize('name', COMMANDS)
 def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
     site.change('nodes: [1]', 'nodes: [1], profiles: [nightly]')
-    check_refusal(on_site(name), 'trial.yaml: no trial has cases for the profile smoke')
+    said = 'trial.yaml: trials: no trial has cases for the profile smoke; there are cases with --profile nightly, '
+    check_refusal(on_site(name), said + 'or add smoke to the profiles of a trial', lines=1)
 
 
 TRIAL_FAULTS = {
@@ -231,3 +232,12 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     assert 'an error of Seatrial itself: ZeroDivisionError' in said.err
     assert str(kept) in said.err
     assert 'Traceback' in kept.read_text()
+
+
+@pytest.mark.parametrize('name', COMMANDS)
+def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
+    site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
+    check_refusal(
+        on_site(name), "settings.py: ReFrame refuses it: .*no such scheduler: 'slrm'; did you mean", lines=1
+    )
+    assert not site.sessions()

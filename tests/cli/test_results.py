@@ -1,5 +1,6 @@
 """The table at the end of a session, and results.json, of data and of metadata."""
 
+import dataclasses
 import io
 import json
 import re
@@ -14,6 +15,7 @@ from seatrial.judge.case import judge_case
 from seatrial.judge.session import judge_session
 from seatrial.model.record import Finding
 from seatrial.model.units import MIB
+from seatrial.rules.registry import RULES
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 from seatrial.workload.registry import planned_metrics
@@ -37,6 +39,25 @@ def ended(tmp_path, repository):
         return console.file.getvalue().splitlines(), json.loads(file.read_text(), parse_constant=pytest.fail)
 
     return end
+
+
+@pytest.fixture
+def noted(tmp_path, repository):
+    """The notes of a session whose cases have these labels, a list for each check's name."""
+
+    def note(labels):
+        session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+        plan = plan_of()
+        judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+        cases = [
+            dataclasses.replace(judged, case=judged.case._replace(check=name), labels=tuple(own))
+            for name, own in labels.items()
+        ]
+        console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
+        show(console, session, judge_session('s', 'nightly', cases))
+        return [line for line in console.file.getvalue().splitlines() if line.startswith('note (')]
+
+    return note
 
 
 def row(lines):
@@ -86,3 +107,31 @@ def test_the_results_have_every_fact_with_what_was_seen(ended):
         {'name': GUARANTEES[0], 'holds': True, 'seen': 'it was tried'},
         {'name': GUARANTEES[1], 'holds': False, 'seen': 'it was tried'},
     ]
+
+
+def test_what_all_cases_say_in_the_same_words_is_said_once(noted):
+    assert noted({'A': ['P16: x'], 'B': ['P16: x']}) == ['note (all cases): P16: x']
+
+
+def test_the_figures_of_one_case_are_not_said_of_another(noted):
+    (line,) = noted({'A': ['P2: read@1MiB: only 7 %'], 'B': ['P2: read@4KiB: only 9 %'], 'C': []})
+    assert line.startswith('note (A, B): P2 does not hold: ')
+    assert not re.search('[79] %|read@', line)
+    assert line.endswith(f'{RULES["P2"].remedy}; the figures are in results.json')
+
+
+def test_caveats_of_no_rule_that_differ_are_a_few_lines(noted):
+    lines = noted({name: [f'rare slow launches: {n} repetitions'] for n, name in enumerate('ABCDEF', 5)})
+    assert lines[0] == 'note (A): rare slow launches: 5 repetitions'
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    ('cache', 'said'),
+    [('cold', ''), ('cached', ' cached'), ('mixed', ' partly cached'), ('unknown', ' cache unknown')],
+)
+def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, said):
+    plan = plan_of()
+    figures = {name: 6 * [100.0 * MIB] for name in planned_metrics(plan)}
+    lines, _ = ended(plan, figures, cache=cache)
+    assert f'write 100 MiB/s, read 100 MiB/s{said}  ' in lines[1]

@@ -780,3 +780,8 @@ def test_no_other_line_of_a_scrontab_is_ever_changed(before, after):
     moved = ''.join(f'{line}\n' for line in before) + BLOCK + ''.join(f'{line}\n' for line in after)
     assert with_block(moved, MARKS, BLOCK) == moved
     assert with_block(moved, MARKS, '') == with_block(installed, MARKS, '') == mine
+
+
+def test_a_time_limit_below_the_budgets_of_the_cases_is_noted(on_site, submits):
+    submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
+    assert 'time_limit in the schedule is 8' in on_site('schedule').err

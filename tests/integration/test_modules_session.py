@@ -182,8 +182,8 @@ def test_a_trial_measures_with_the_program_of_the_module(seatrial_said, site, in
     assert start.provenance.build == f'sha256:{hashlib.sha256(content).hexdigest()}'
 
 
-def test_doctor_shows_the_program_of_the_module(seatrial_said, installed):
-    done = seatrial_said('doctor')
+def test_doctor_shows_the_program_of_the_module(seatrial_said, installed, repository):
+    done = seatrial_said('doctor', f'--checks={repository / "checks"}')
     lines = [' '.join(line.split()) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
     assert f'+ ok modules {MPICH}, {IOR}, {FIO}' in lines
@@ -198,14 +198,14 @@ def test_doctor_shows_the_program_of_the_module(seatrial_said, installed):
     ],
     ids=['no such version', 'without its folder'],
 )
-def test_doctor_shows_a_module_that_reframe_would_not_find(seatrial_said, site, tree, entry, mistaken):
+def test_doctor_shows_a_module_that_reframe_would_not_find(seatrial_said, site, tree, entry, mistaken, repository):
     settings = site / 'settings.py'
     text = settings.read_text()
     old, new = (each.replace('PATH', repr(tree)) for each in (entry, mistaken))
     assert old in text
     settings.write_text(text.replace(old, new))
     try:
-        done = seatrial_said('doctor')
+        done = seatrial_said('doctor', f'--checks={repository / "checks"}')
     finally:
         settings.write_text(text)
     assert done.returncode == 64

@@ -411,6 +411,12 @@ def test_a_smoke_test_is_compared_with_nothing(judged, around):
     assert not result.expectations[0].enforced
 
 
+def test_a_smoke_test_that_its_time_cut_short_says_what_was_done(judged, around):
+    figures = {'read@16MiB': around(100.0)[:4], 'read@32MiB': around(10.0)[:1]}
+    result = judged(figures, profile='smoke')
+    assert result.unjudged == 'smoke: 1 to 4 of 4 repetitions (time budget exhausted), not judged'
+
+
 # The whole
 
 

@@ -128,3 +128,21 @@ def test_lanes_share_no_scale_between_two_dimensions(make):
     found = data_of([replace(case, result=replace(case.result, metrics=metrics))])
     assert [role.unit.name for role in found.roles] == ['MiB/s', 'op/s']
     assert [lane.style for lane in found.lanes.rows[0]] == ['write']
+
+
+@pytest.mark.parametrize(('cache', 'said'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])
+def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, said):
+    plan = make.plan()
+    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache=cache))])
+    result = found.cases[0].result
+    assert (role_of(found, 'read').cache(result), role_of(found, 'write').cache(result)) == (said, '')
+
+
+def test_reads_of_which_some_were_cached_are_partly_cached(make):
+    plan = make.plan()
+    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache='cached'))])
+    result = found.cases[0].result
+    metrics = [
+        replace(each, cache='cold') if each.point == '8MiB' and each.cache else each for each in result.metrics
+    ]
+    assert role_of(found, 'read').cache(replace(result, metrics=tuple(metrics))) == 'partly cached'

@@ -186,7 +186,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
         'It decides no verdict unless this site has made it a criterion.',
         'write@32KiB at least 405 MiB/s at least 425 MB/s baseline, 2026-11-01 500 MiB/s inside',
         '560 \u2013 840 MB/s 534 \u2013 801 MiB/s baseline, 2026-03-01',
-        '4 to 20 of each point, until the 90 % interval is within 10 %, then 2 more',
+        '4 to 20 of each point, until the 90 % interval is within 10 %, then 2 more; done: 6',
         'As it ran, in /scratch/trials/seatrial-s-1/data:',
         'cat >"$raw"/write@32KiB.fio <<\'END\' [global] bs=4096 END',
         'Host node1, Linux 6.1.0, 16 GiB memory, Python 3.11.2',

@@ -303,3 +303,18 @@ def test_a_reference_is_shown_as_written_and_a_bandwidth_in_the_other_system_too
     assert words.bounds(found, Unit(unit)) == said
     shown = words.other_unit(found)
     assert (words.bounds(found, shown) if shown else None) == other
+
+
+def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(make):
+    plan = make.plan(fixed=True)
+    figures = {name: (4 if name.endswith('2MiB') else 1) * [1e9] for name in planned_metrics(plan)}
+    said = words.repetitions(make.case(plan, make.records(plan, figures)))
+    assert said == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
+
+
+def test_cases_of_which_only_some_were_cut_short_share_no_number(make):
+    one = measured(make, make.plan(fixed=True))
+    others = [replace(one, result=replace(one.result, unjudged=said)) for said in ('smoke: 4', 'smoke: 1 to 4 of 4')]
+    assert (
+        words.unjudged(make.session(*others).result) == f'{others[0].result.profile}: too few repetitions, not judged'
+    )

@@ -116,6 +116,17 @@ def test_t4_what_keeps_names_all_the_same_is_said(stat):
     assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
 
 
+def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):
+    warmed = stat._replace(warmed='fio looks every name up before its clock starts')
+    assert cache_state(warmed) == 'unknown'
+    assert broken(warmed) == ['T4a'] and RULES['T4a'].effect == 'label'
+    assert said(warmed) == 'labelled unknown: fio looks every name up before its clock starts; use mdtest or posixops'
+
+
+def test_t4_without_drop_caches_the_engine_is_not_the_first_to_be_replaced(stat):
+    assert broken(stat._replace(emptied=False, warmed='fio looks every name up')) == ['T4']
+
+
 # T17a: the entries
 
 

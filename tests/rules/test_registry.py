@@ -25,7 +25,7 @@ def test_the_page_of_the_rules_is_up_to_date(repository):
 @pytest.mark.parametrize(
     'id',
     [
-        *('T3', 'T4', 'T5', 'T12', 'T14', 'T15', 'T17', 'T17a', 'T18', 'T19', 'T19a', 'T20', 'T20a'),
+        *('T3', 'T4', 'T4a', 'T5', 'T12', 'T14', 'T15', 'T17', 'T17a', 'T18', 'T19', 'T19a', 'T20', 'T20a'),
         *('P1', 'P2', 'P4', 'P6', 'P9', 'P11', 'P16', 'P18'),
     ],
 )

@@ -137,6 +137,7 @@ def test_the_words_are_those_of_the_verdict():
         ('\nSharedFile:', '\nShardFile:', "'ShardFile' is the class name of no check; did you mean 'SharedFile'?"),
         ('  nightly:\n', '  nightky:\n', "'nightky' is no profile that is judged here; did you mean 'nightly'?"),
         ('  nightly:\n', '  smoke:\n', "'smoke' is no profile that is judged here; write one of nightly, acceptance"),
+        ('  nightly:\n', '  paper:\n', 'SharedFile.paper: no trial of the profile paper has this check; add one'),
         ('lab:io:', 'lab:oi:', "'lab:oi' is no partition that is judged here; did you mean 'lab:io'?"),
         ('scratch:', 'home:', "'home' is no file system that is judged here; write scratch"),
         ('default:', 'wdie:', "'wdie' is no layout that is judged here; did you mean 'wide'?"),
@@ -316,7 +317,7 @@ def test_a_place_that_holds_nothing_is_refused(read, text):
 
 def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
     found = problems_of('SharedFile:\n  $index', 'Unused:\n  $index')
-    assert any("'nightly' is no profile that is judged here; there is none to choose from" in each for each in found)
+    assert any('no trial of the profile nightly has this check' in each for each in found)
 
 
 def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):
@@ -439,3 +440,11 @@ def test_the_file_of_the_documentation_is_valid(tmp_path):
         ],
     }
     assert {each.origin for each in load_references(file, measured)} == set(ORIGINS)
+
+
+def test_a_profile_that_no_trial_has_for_a_check_hides_no_other_problem(read):
+    with pytest.raises(SiteError) as caught:
+        read(FILE.replace('  nightly:', '  paper:').replace('2000.0', '-5'))
+    said = caught.value.problems
+    assert [line for line in said if 'SharedFile.paper: no trial of the profile paper' in line]
+    assert [line for line in said if 'SharedFile.acceptance.' in line and '-5 is no reference' in line]

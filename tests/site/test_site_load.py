@@ -149,7 +149,11 @@ ONE_PROBLEM = [
         '  lab:logn:',
         "partitions.lab:logn: settings.py describes no such partition; did you mean 'lab:login'?",
     ),
-    ('launcher: srun', 'launcher: mpirun', "launcher.kind: 'mpirun' is not a launcher; did you mean 'srun'?"),
+    (
+        'launcher: srun',
+        'launcher: mpirun',
+        "launcher.kind: 'mpirun' is not a launcher; write openmpi, or hydra for MPICH",
+    ),
     (
         'launcher: srun',
         'launcher: {kind: srun, arguments: -c4}',

@@ -12,51 +12,71 @@ from rich.text import Text
 
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
+from seatrial.check.declared import load as load_checks
+from seatrial.check.settings import settings_fault
 from seatrial.cli.darshan_library import Program, examined
 from seatrial.cli.loaded import NotLoaded, loaded
-from seatrial.cli.options import site_option, state_fault
+from seatrial.cli.options import checks_option, site_option, state_fault
 from seatrial.cli.terminal import console
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
+from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import unresponsive
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
+from seatrial.rules.registry import finding
 from seatrial.site.load import load
-from seatrial.site.model import SETTINGS_FILE, Site
+from seatrial.site.model import SETTINGS_FILE, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
+from seatrial.site.profile import PROFILES
+from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import joined
 
-Row = tuple[bool | None, str, str]
-"""Whether it is as it should be, None for what is merely shown; of what, and in words."""
+WRONG = 'wrong'
+_MARKS: dict[bool | str | None, tuple[str, str]] = {
+    None: ('', ''),
+    True: ('+ ok', 'green'),
+    False: ('- missing', 'yellow'),
+    WRONG: ('x wrong', 'bold red'),
+}
+
+Row = tuple[bool | str | None, str, str]
+"""Whether it is there, WRONG where it is another thing, None for what is merely shown; of what, and in words."""
 
 
 @click.command()
+@checks_option
 @site_option
-def doctor(site_folder: Path) -> int:
+def doctor(site_folder: Path, checks: Path) -> int:
     """Show what this host has: engines, file systems, free space.
 
-    Exit code 64 if data or metadata cannot be measured.
+    Exit code 64 if something that the site's trials need here is missing or wrong: an engine, a file system, the
+    state.
     """
     site = load(site_folder)
+    needed = _kinds_needed(site, checks)
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
+    file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
+    state = _state(site)
+    settings = _settings(site)
     rows = [
         (True, 'seatrial', _seatrial()),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        *settings,
         *engines,
-        *(row for name in site.trial_file.file_systems for row in _file_system_rows(site, name)),
-        _state(site),
+        *(row for own in file_systems.values() for row in own),
+        state,
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
     for fine, what, said in rows:
-        mark = Text('') if fine is None else Text('+ ok', 'green') if fine else Text('- missing', 'yellow')
-        table.add_row(mark, what, said)
+        table.add_row(Text(*_MARKS[fine]), what, said)
     screen = console()
     screen.print(table)
     found = [what.split()[1] for fine, what, _ in engines if fine and what.startswith('engine ')]
@@ -67,18 +87,38 @@ def doctor(site_folder: Path) -> int:
         screen.print(
             f'On this host would measure, unless a check asks for what it cannot express: {would}.', soft_wrap=True
         )
-    for kind in [kind for kind, name in first.items() if name is None]:
+    lacking = [kind for kind in needed if first[kind] is None]
+    for kind in lacking:
         able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
         screen.print(
             f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.',
             soft_wrap=True,
         )
-    return 0 if {kind.moves_data for kind, name in first.items() if name} == {True, False} else 64
+    used = {name for trial in site.trial_file.trials for name in trial.file_systems}
+    there = [state, *settings, *(file_systems[name][0] for name in used)]
+    return 64 if lacking or any(fine is not True for fine, *_ in there) else 0
+
+
+def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
+    """The kinds of workload that the trials of the site ask for, under any profile. Raises CheckError."""
+    asked = {
+        each.workload.kind
+        for each in load_checks(checks).values()
+        if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
+    }
+    return [kind for name, kind in KINDS.items() if name in asked]
 
 
 def _seatrial() -> str:
     commit = commit_of()
     return f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
+
+
+def _settings(site: Site) -> list[Row]:
+    """What ReFrame refuses of settings.py."""
+    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
+    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
+    return [(WRONG, 'settings', fault) for fault in faults if fault]
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
@@ -163,16 +203,15 @@ def _file_system(site: Site, name: str) -> Row:
     if silence is not None:
         return False, label, silence
     if not Path(entry.path).is_dir():
-        inside = entry.path.startswith(site.state)
-        return (
-            inside,
-            label,
-            f'{entry.path} {"is made by the first run" if inside else "is not there; make or mount it"}',
-        )
+        made = lies_in(entry.path, site.state)
+        return made, label, f'{entry.path} {"is made by the first run" if made else "is not there; make or mount it"}'
     driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
     fault = driver.type_fault(mount)
     if fault is not None:
-        return False, label, f'{entry.path}: {fault}'
+        return WRONG, label, f'{entry.path}: {fault}'
+    outside = inside(entry.path, entry.mount) if entry.mount else None
+    if outside is not None:
+        return WRONG, label, f'S1: {finding("S1", outside).sentence}'
     try:
         capacity = driver.capacity(entry.path)
     except OSError as error:

@@ -15,6 +15,7 @@ from seatrial.job.sequence.survey import memory_bytes, min_per_task
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, duration
 from seatrial.rules.before import peak
+from seatrial.scheduler.order import too_long
 from seatrial.scheduler.partitions import missing_options
 from seatrial.workload.registry import kind_of, resized
 from seatrial.workload.words import counted
@@ -67,7 +68,7 @@ def list_(
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session)
-    for said in missing_options(session.site, profile):
+    for said in [*missing_options(session.site, profile), *too_long(session.site, profile, plans)]:
         screen.print(f'note: {said}', soft_wrap=True)
     screen.print(_at_risk(plans), soft_wrap=True)
     screen.print(

@@ -16,6 +16,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
+from seatrial.check.settings import settings_fault
 from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.shown import choice
@@ -26,7 +27,7 @@ from seatrial.site.load import load as load_site
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
-from seatrial.workload.words import counted
+from seatrial.workload.words import counted, joined
 
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
@@ -112,7 +113,13 @@ def open_session(
             reasons.setdefault(why, []).append(case.name)
     if not cases:
         said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
-        raise click.UsageError(f'{site_folder}/trial.yaml: no trial has cases for the profile {profile} here{said}')
+        remedy = _other_profiles(session, declared)
+        raise SiteError(
+            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {profile}{said}{remedy}')]
+        )
+    refused = settings_fault(site, systems[0])
+    if refused:
+        raise SiteError([refused])
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
@@ -124,6 +131,16 @@ def installed(name: str) -> str:
     if program is None:
         raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
     return program
+
+
+def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
+    """The remedy for a profile without cases, as what follows; empty where no other profile has any."""
+    others = [replace(session, profile=each) for each in PROFILES.values() if each is not session.profile]
+    found = [each.profile.name for each in others if any(cases_of(each, one) for one in declared.values())]
+    if not found:
+        return ''
+    own = session.profile.name
+    return f'; there are cases with --profile {joined(found, "or")}, or add {own} to the profiles of a trial'
 
 
 def state_fault(site: Site) -> str:

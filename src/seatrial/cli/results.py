@@ -18,10 +18,12 @@ from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.codec import to_json
+from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.model.whole import write_whole
-from seatrial.report.figures import figure
-from seatrial.report.words import cut, listed
+from seatrial.report.figures import cache_words, figure
+from seatrial.report.words import cut, listed, unjudged
+from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
@@ -90,19 +92,19 @@ def _share(case: CaseResult) -> str:
 
 
 def _figures(case: CaseResult, system: str) -> str:
-    """The means over the points from the smallest to the largest, of the valid metrics."""
-    means: dict[str, list[float]] = {}
-    units = {each.name: each.unit for each in case.metrics}
+    """The means over the points from the smallest to the largest, of the valid metrics, and what a cache answered."""
+    found: dict[str, list[MetricResult]] = {}
     for each in case.metrics:
         if each.summary and each.verdict is not Verdict.INVALID:
-            means.setdefault(each.name, []).append(each.summary.mean)
-    shown = [f'{name} {_span(values, units[name], system)}' for name, values in means.items()]
-    hidden = list(means)[FIGURES_SHOWN:]
+            found.setdefault(each.name, []).append(each)
+    shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
+    hidden = list(found)[FIGURES_SHOWN:]
     more = f'; also {", ".join(hidden)}' if hidden else ''
     return ', '.join(shown[:FIGURES_SHOWN]) + more if shown else '-'
 
 
-def _span(values: list[float], unit: str, system: str) -> str:
+def _span(metrics: list[MetricResult], system: str) -> str:
+    values, unit = [each.summary.mean for each in metrics if each.summary], metrics[0].unit
     low, high = min(values), max(values)
     shown = unit_for(high, unit, system)
     ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
@@ -120,15 +122,29 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 
 
 def _say_labels(console: Console, result: SessionResult) -> None:
-    """What must be said beside the figures: each rule once, in the words of its first case."""
-    cases: dict[str, list[tuple[str, str]]] = {}
+    """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule.
+
+    The line of a rule that found other figures in each case has none of them.
+    """
+    by_label: dict[str, list[Case]] = {}
     for case in result.cases:
         for label in case.labels:
-            cases.setdefault(label.split(':')[0], []).append((case.case.check, label))
-    for seen in cases.values():
-        checks = list(dict.fromkeys(check for check, _ in seen))
-        where = 'all cases' if len(seen) == len(result.cases) else listed(checks)
-        console.print(f'note ({where}): {seen[0][1]}', soft_wrap=True)
+            by_label.setdefault(label, []).append(case.case)
+    by_kind: dict[str, dict[str, list[Case]]] = {}
+    for label, cases in by_label.items():
+        by_kind.setdefault(label.split(':')[0], {})[label] = cases
+    for kind, labels in by_kind.items():
+        if len(labels) > 1 and kind in RULES:
+            said = f'{kind} does not hold: {RULES[kind].title}; {RULES[kind].remedy}; the figures are in {RESULTS}'
+            labels = {said: [case for cases in labels.values() for case in cases]}
+        lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
+        for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
+            console.print(line, soft_wrap=True)
+
+
+def _where(cases: list[Case], result: SessionResult) -> str:
+    everywhere = len(set(cases)) == len(result.cases)
+    return 'all cases' if everywhere else listed(list(dict.fromkeys(case.check for case in cases)))
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
@@ -142,11 +158,10 @@ def _say_expectations(console: Console, result: SessionResult) -> None:
     context = [each for each in (*(each for _, each in of_cases), *result.relations) if not each.enforced]
     if not context:
         return
-    unjudged = {case.unjudged for case in result.cases if case.unjudged}
     counts = Counter(each.relation.verdict for each in context)
     found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
     console.print(
-        f'expectations of the literature: {unjudged.pop() if unjudged else found}; '
+        f'expectations of the literature: {unjudged(result) or found}; '
         f'{len(context)} in {RESULTS} as context, which decides nothing',
         soft_wrap=True,
     )

@@ -1,6 +1,6 @@
 """The verdict of a case. Pure functions over its plan and records; nothing is measured here."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from seatrial.judge.caveats import caveats
@@ -39,7 +39,7 @@ from seatrial.rules.case import CaseSeen, measured
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import LISTED
+from seatrial.workload.words import LISTED, span
 
 NO_CRITERION = (
     'no criterion: an acceptance is compared with something; '
@@ -64,7 +64,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         for point in plan.points
         for each in metrics_at(point)
     )
-    unjudged = f'{plan.profile}: {plan.stopping.minimum} repetitions, not judged' if plan.stopping.fixed else ''
+    unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed else ''
     references: tuple[ReferenceResult, ...] = ()
     if not unjudged:
         references = tuple(_judge_reference(each, metrics, engine, plan.profile) for each in criteria.references)
@@ -100,6 +100,14 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         darshan=comparisons(plan, records),
         isolation=isolated,
     )
+
+
+def _unjudged(plan: TrialPlan, records: Records, by_metric: Mapping[str, Sequence[Sample]]) -> str:
+    """Why a case with a fixed number of repetitions is not judged, with the number that was done."""
+    wanted, done = plan.stopping.minimum, [len(samples) for samples in by_metric.values()]
+    if not done or not records.end or 'budget' not in records.end.stopped.values():
+        return f'{plan.profile}: {wanted} repetitions, not judged'
+    return f'{plan.profile}: {span(done)} of {wanted} repetitions (time budget exhausted), not judged'
 
 
 def _judge_reference(

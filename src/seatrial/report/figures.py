@@ -65,6 +65,16 @@ def units_of(metrics: Iterable[MetricResult], system: str) -> dict[str, Unit]:
     return {base: common_unit(values, base, system) for base, values in means.items()}
 
 
+def cache_words(metrics: Iterable[MetricResult]) -> str:
+    """Where these figures came from, where that is not the servers: 'cached', 'partly cached', 'cache unknown'."""
+    seen = {metric.cache for metric in metrics}
+    if seen.isdisjoint(('cached', 'mixed', 'unknown')):
+        return ''
+    if seen.isdisjoint(('cached', 'mixed')):
+        return 'cache unknown'
+    return 'cached' if seen == {'cached'} else 'partly cached'
+
+
 def figure(value: float) -> str:
     """A figure with three significant digits or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
     if not math.isfinite(value):

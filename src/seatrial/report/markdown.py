@@ -51,7 +51,9 @@ def _table(overview: Overview) -> list[str]:
     for case in overview.cases:
         result = case.result
         figures = (
-            [words.held(result.facts)] if result.facts else [role.range(result) or '-' for role in overview.roles]
+            [words.held(result.facts)]
+            if result.facts
+            else [f'{role.range(result) or "-"} {role.cache(result)}'.rstrip() for role in overview.roles]
         )
         rows.append([result.verdict.value, _escaped(result.case.name), *figures])
     return [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.report.evidence import CaseEvidence
-from seatrial.report.figures import Unit, compact, units_of
+from seatrial.report.figures import Unit, cache_words, compact, units_of
 from seatrial.report.marks import is_valid, styles
 from seatrial.report.scale import Scale, Tick, apart, scale_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
@@ -41,6 +41,10 @@ class Role:
         """The smallest and the largest of the means, in the column's unit; empty where there is none."""
         means = self.means(case)
         return self.unit.span(min(means), max(means)) if means else ''
+
+    def cache(self, case: CaseResult) -> str:
+        """Where they came from, where that is not the servers: 'cached'."""
+        return cache_words(metric for metric in self.of(case) if metric.summary and is_valid(metric))
 
 
 @dataclass(frozen=True)

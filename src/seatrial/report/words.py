@@ -18,7 +18,7 @@ from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import Unit, common_unit, percent, seconds
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import counted, exact_size, grouped
+from seatrial.workload.words import counted, exact_size, grouped, span
 
 STOPPED = {
     'converged': 'precise enough',
@@ -258,6 +258,13 @@ def stopping(plan: TrialPlan) -> str:
     )
 
 
+def repetitions(case: CaseEvidence) -> str:
+    """When the repetitions of a point were to end, and how many were done: '4 of each point; done: 1 to 4'."""
+    end, done = case.records.end, [len(samples) for samples in case.samples.values()]
+    short = f' ({STOPPED["budget"]})' if end and 'budget' in end.stopped.values() else ''
+    return f'{stopping(case.plan)}; done: {span(done)}{short}' if done else stopping(case.plan)
+
+
 def bounds(reference: ReferenceResult, unit: Unit) -> str:
     """What a reference allows: 'at least 900 MiB/s', '900 \u2013 1100 MiB/s'."""
     low, high = reference.low, reference.high
@@ -285,7 +292,9 @@ def confidence(session: SessionResult) -> str:
 def unjudged(session: SessionResult) -> str:
     """Why no case of the session was compared with anything, or empty where one was."""
     reasons = [case.unjudged for case in session.cases]
-    return reasons[0] if reasons and all(reasons) else ''
+    if not reasons or not all(reasons):
+        return ''
+    return reasons[0] if len(set(reasons)) == 1 else f'{session.profile}: too few repetitions, not judged'
 
 
 def shared_labels(session: SessionResult) -> list[str]:

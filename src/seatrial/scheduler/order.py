@@ -26,7 +26,7 @@ from seatrial.scheduler.successors import (
     waiting,
 )
 from seatrial.site.calendar import Calendar
-from seatrial.site.model import Site, calendar_of
+from seatrial.site.model import ScheduleEntry, Site, calendar_of
 
 LEAD_S = 600.0
 """Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
@@ -96,6 +96,39 @@ def order_of(
     return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
 
 
+def too_long(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
+    """What the cases of a profile that is scheduled can take beyond its job, or beyond the next run, as sentences."""
+    entry = site.trial_file.schedule.get(profile)
+    if entry is None:
+        return []
+    beyond = _beyond_limit(entry, plans)
+    between = _shortest_period(entry.calendar)
+    if _budgets_s(plans) > between.total_seconds():
+        beyond.append(
+            f'the budgets of the cases are {duration(_budgets_s(plans))}, and the schedule has a run every '
+            f'{duration(between.total_seconds())}: the next one waits; lower budget of the trials, or days'
+        )
+    return beyond
+
+
+def _beyond_limit(entry: ScheduleEntry, plans: Sequence[TrialPlan]) -> list[str]:
+    if not entry.time_limit or _budgets_s(plans) <= entry.time_limit:
+        return []
+    return [
+        f'the budgets of the cases are {duration(_budgets_s(plans))}, and time_limit in the schedule is '
+        f'{duration(entry.time_limit)}: what does not fit is INCOMPLETE; raise it, or lower budget of the trials'
+    ]
+
+
+def _budgets_s(plans: Sequence[TrialPlan]) -> float:
+    return sum(plan.stopping.budget_s for plan in plans)
+
+
+def _shortest_period(calendar: Calendar) -> timedelta:
+    moments = calendar.after(datetime.now().astimezone(), 8)
+    return min(after - before for before, after in pairwise(moments))
+
+
 def _quoted(value: str) -> str:
     """As the lines of options for Slurm want a value. Raises ValueError for what --output cannot name."""
     if '\\' in value:
@@ -128,8 +161,8 @@ def _notes(
             f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
             'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
-    moments = calendar.after(datetime.now().astimezone(), 8)
-    if timedelta(seconds=limit_s) > min(after - before for before, after in pairwise(moments)):
+    notes += _beyond_limit(entry, plans)
+    if timedelta(seconds=limit_s) > _shortest_period(calendar):
         notes.append('the time limit is longer than from one run to the next, which waits for the one before it')
     if not partitions.submit:
         return notes

@@ -31,6 +31,7 @@ SETTINGS_FILE = 'settings.py'
 DEFAULT_ENGINES = NAMES
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
+_MPI_STARTERS = ('mpirun', 'mpiexec', 'orterun')  # names that several MPIs give to their own
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
@@ -256,6 +257,12 @@ def _launcher(value: Any) -> Any:
     return {'kind': value} if isinstance(value, str) else value
 
 
+def _launcher_kind(value: Any) -> str:
+    if value in _MPI_STARTERS:
+        raise ValueError(f'{show(value)} is not a launcher; write openmpi, or hydra for MPICH')
+    return _one_of('a launcher', tuple(LAUNCHERS))(value)
+
+
 Size = Annotated[int, BeforeValidator(_size(1))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(_one_of('a day', DAYS))]
@@ -267,7 +274,7 @@ Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
 FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
-LauncherKind = Annotated[str, BeforeValidator(_one_of('a launcher', tuple(LAUNCHERS)))]
+LauncherKind = Annotated[str, BeforeValidator(_launcher_kind)]
 ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]

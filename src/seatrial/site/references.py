@@ -24,6 +24,7 @@ from seatrial.site import strict_yaml
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import said
 from seatrial.site.model import EngineName, Entry
+from seatrial.site.profile import PROFILES
 
 REFERENCES_FILE = 'references.yaml'
 INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
@@ -224,6 +225,8 @@ class _Reading:
             sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {remedy}'
             if depth == _NODES and isinstance(key, str):
                 sentence = f'{show(key)} is text, which ReFrame does not find; write {", ".join(map(str, known))}'
+            if not path and key in PROFILES and PROFILES[key].judges:
+                sentence = f'no trial of the profile {key} has this check; add one to trial.yaml, or take these out'
             self.note((check, *path, key), sentence)
 
     def amount(

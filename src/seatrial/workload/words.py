@@ -1,6 +1,6 @@
 """Numbers and lists in the sentences of workloads."""
 
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from seatrial.model.units import format_size
 
@@ -34,3 +34,9 @@ def listed(names: Sequence[str]) -> str:
     """At most LISTED of the names, and how many more there are: 'ost0001, ost0002 and 3 more'."""
     more = len(names) - LISTED
     return ', '.join(names[:LISTED]) + (f' and {grouped(more)} more' if more > 0 else '')
+
+
+def span(numbers: Iterable[int]) -> str:
+    """The least and the greatest of some whole numbers: '1 to 4', or '4'."""
+    ordered = sorted(numbers)
+    return ' to '.join(dict.fromkeys(str(number) for number in (ordered[0], ordered[-1])))

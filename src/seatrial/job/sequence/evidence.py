@@ -56,7 +56,7 @@ class Evidence:
         self._elsewhere = own and setup.engine.reads_elsewhere(self._point, self._phase)
         self._before: Dict[str, int] = {}
         self._fetched: Optional[int] = None
-        self._emptied, self._kept = False, ''
+        self._emptied, self._kept, self._warmed = False, '', ''
 
     def make_ready(self, command: Command) -> None:
         """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
@@ -84,7 +84,7 @@ class Evidence:
                 data_rate=setup.engine.data_rate,
             )
         else:
-            launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere)
+            launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
                 sizes = self._kind.makes(self._phase) and self._known_anyway()
                 launched = launched._replace(
@@ -121,7 +121,7 @@ class Evidence:
 
     def _forget_metadata(self) -> None:
         setup = self._setup
-        self._kept = setup.kept or setup.engine.warms(self._point, self._phase)
+        self._kept, self._warmed = setup.kept, setup.engine.warms(self._point, self._phase)
         if setup.cold:
             if self._here:
                 fault = setup.driver.empty_client_cache(self._path)

@@ -1,0 +1,47 @@
+"""What ReFrame would refuse of settings.py, before it is started: it says so only in its own log of a session."""
+
+import re
+
+from reframe.core.config import load_config
+from reframe.core.exceptions import ReframeError
+from reframe.core.systems import System
+
+from seatrial.model.shown import choice
+from seatrial.site.error import problem
+from seatrial.site.load import configuration_in
+from seatrial.site.model import SETTINGS_FILE, Site
+
+SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')
+"""Those that trials use: settings.py is ReFrame's, which knows more."""
+
+MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
+
+
+def settings_fault(site: Site, system: str) -> str:
+    """Why ReFrame cannot load what the site says of a system, with file and remedy, or empty. Raises SiteError.
+
+    By ReFrame's own schema and resolution, from what settings.py gave when it was executed. Modules are not asked
+    for: a login node need not have them.
+    """
+    configuration = configuration_in(site.folder / SETTINGS_FILE)
+    config = load_config()
+    try:
+        config.update_config(configuration, SETTINGS_FILE)
+        config.validate()
+        config.select_subconfig(system)
+        config.add_sticky_option('systems/modules_system', 'nomod')  # it is asked for its version else
+        System.create(config)
+    except (ReframeError, AttributeError, KeyError, TypeError) as error:
+        said = str(error) if isinstance(error, ReframeError) else f'{type(error).__name__}: {error}'
+        said = said.replace(f': `<builtin>`, `{SETTINGS_FILE}`', '')
+        return problem(SETTINGS_FILE, [], f'ReFrame refuses it: {said}; {_remedy(said)}')
+    return ''
+
+
+def _remedy(said: str) -> str:
+    unknown = re.search(r"no such (scheduler|launcher): '(.*)'", said)
+    if unknown:
+        return choice(unknown[2], SCHEDULERS if unknown[1] == 'scheduler' else LAUNCHERS)
+    if re.search('environments .* are not defined', said):
+        return "describe them under 'environments', or write 'environs': ['builtin']"
+    return f'see {MANUAL}'
