@@ -95,7 +95,8 @@ class Barrier:
 
     def abort(self, why: str) -> None:
         """End every task's wait, with a clause that says why. Only the first reason counts."""
-        self._tell(why)
+        with contextlib.suppress(OSError):  # the launch has just ended, and the bell with it
+            self._tell(why)
 
     def _tell(self, why: Optional[str]) -> None:
         self._reasons.put(why)
