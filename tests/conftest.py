@@ -17,7 +17,10 @@ import pytest
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-LAB_PROGRAMS, LAB_FIXTURES = {'glusterd', 'slurmctld', 'srun'}, {'lab_gluster', 'plain_slurm', 'accounting_slurm'}
+LAB_PROGRAMS, LAB_FIXTURES = (
+    {'ceph-osd', 'glusterd', 'slurmctld', 'srun'},
+    {'lab_gluster', 'plain_slurm', 'accounting_slurm'},
+)
 NOT_FAST = 'lab', 'browser', 'slow'
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
 SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
