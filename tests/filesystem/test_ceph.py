@@ -81,10 +81,8 @@ def test_what_ceph_fuse_tells_is_version_settings_and_traffic():
     seen = state_of(STATUS, SETTINGS)
     assert seen['client version'].startswith('ceph version 16.2.15') and seen['file system'] == 'lab'
     assert (seen['client_oc_size'], seen['client_cache_size']) == ('209715200', '16384')
-    assert traffic_of(PERF) == {
-        key: sum(PERF[f'AsyncMessenger::Worker-{number}'][name] for number in range(3))
-        for key, name in ((READ, 'msgr_recv_bytes'), (WRITTEN, 'msgr_send_bytes'))
-    }
+    received = sum(PERF[f'AsyncMessenger::Worker-{number}']['msgr_recv_bytes'] for number in range(3))
+    assert traffic_of(PERF) == {READ: received, WRITTEN: PERF['objecter']['op_send_bytes']}
     assert min(traffic_of(PERF).values()) > SIZE
 
 
@@ -196,7 +194,7 @@ def test_the_traffic_is_metered(ceph_mount):
         stream.write(os.urandom(SIZE))
         stream.flush()
         os.fsync(stream.fileno())
-    assert meter.look(5.0)[WRITTEN] - before[WRITTEN] > SIZE - SMALL
+    assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
 
 
 AS_NOBODY = """

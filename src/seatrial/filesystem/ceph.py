@@ -296,16 +296,16 @@ def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]
 
 
 def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
-    """The bytes of all messages in `perf dump`; empty where it has another form."""
+    """Of `perf dump` the bytes of all messages received, and of what was sent to OSDs; empty if it has another form.
+
+    The messages' own counter of bytes sent misses what had to wait for a full socket: 8.1 MB for 8.4 MB (seen).
+    """
     workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
     try:
-        moved = {
-            READ: sum(int(each['msgr_recv_bytes']) for each in workers),
-            WRITTEN: sum(int(each['msgr_send_bytes']) for each in workers),
-        }
+        received = sum(int(each['msgr_recv_bytes']) for each in workers)
+        return {READ: received, WRITTEN: int(counters['objecter']['op_send_bytes'])} if workers else {}
     except (KeyError, TypeError):
         return {}
-    return moved if workers else {}
 
 
 def kernel_traffic(text: str) -> Dict[str, int]:
@@ -423,7 +423,9 @@ def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], s
     try:
         if mount.type == FUSE:
             place = _socket_of(path)
-            return lambda deadline_s: _messages(place, deadline_s), 'ceph-fuse, names and attributes included'
+            return lambda deadline_s: _messages(
+                place, deadline_s
+            ), 'ceph-fuse: all that it receives, data that it sends'
         own = _client(path)
     except Refused as error:
         return None, str(error)
