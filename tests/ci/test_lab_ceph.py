@@ -65,7 +65,9 @@ def test_its_own_command_line_sees_three_osds_and_one_replica(directory):
 
 
 @needs_ceph
-@pytest.mark.parametrize('part', ['osd1', 'mds', 'client', 'keeper'])
+@pytest.mark.parametrize(
+    'part', ['osd1', *(pytest.param(part, marks=pytest.mark.long) for part in ('mds', 'client', 'keeper'))]
+)
 def test_whatever_is_killed_is_said_and_comes_back_and_no_file_is_lost(directory, part):
     with (up(directory) / 'kept').open('w') as stream:
         stream.write(part)
