@@ -17,7 +17,7 @@ import pytest
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-LAB_PROGRAMS = {'glusterd', 'slurmctld', 'srun', 'linux.uml'}
+LAB_PROGRAMS = {'ceph-osd', 'glusterd', 'slurmctld', 'srun', 'linux.uml'}
 LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python

@@ -42,8 +42,18 @@ def checks(repository):
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory, repository):
-    folder = tmp_path_factory.mktemp('lab')
-    (folder / 'trial.yaml').write_text(TRIAL)
+    return session_of(TRIAL, tmp_path_factory.mktemp('lab'), repository)
+
+
+@pytest.fixture(scope='module')
+def on_cephfs(tmp_path_factory, repository):
+    """The session where scratch is of that type, which says nothing of its targets."""
+    text = TRIAL.replace('type: lustre', 'type: cephfs').replace(', osts: 4, mdts: 2', '')
+    return session_of(text, tmp_path_factory.mktemp('ceph'), repository)
+
+
+def session_of(trial, folder, repository):
+    (folder / 'trial.yaml').write_text(trial)
     settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
     partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': 'io'}"
     (folder / 'settings.py').write_text(
@@ -142,3 +152,31 @@ def test_a_plan_carries_the_lower_bounds_of_its_own_references(session, checks):
 def test_a_smoke_test_has_no_bounds(session, checks):
     smoke = replace(session, profile=PROFILES['smoke'], references=(reference('write@c1', -0.1, 'smoke'),))
     assert plan_of(smoke, checks['StripingSharedFile'], on('StripingSharedFile')).floors == {}
+
+
+def test_on_cephfs_the_checks_of_plain_stripes_are_planned_in_its_words(on_cephfs, checks):
+    for name in ('StripingMultipleFiles', 'StripingSharedFile', 'StripeMapMultipleFiles', 'StripeMapSharedFile'):
+        plan = plan_of(on_cephfs, checks[name], on(name))
+        assert plan.points[0].layout.is_default and {each.layout.type for each in plan.points[1:]} == {'cephfs'}
+        assert plan.left_out and all(label.startswith('all-') for label in plan.left_out)
+        assert len(plan.points) + len(plan.left_out) == len(checks[name].sweep.values)
+
+
+def test_on_cephfs_a_stripe_that_fills_no_default_object_has_an_object_of_its_own(on_cephfs, checks):
+    plan = plan_of(on_cephfs, checks['StripeMapSharedFile'], on('StripeMapSharedFile'))
+    asks = {point.label: point.layout.asks for point in plan.points}
+    assert asks['c2-4MiB'] == ('c2', 'S4M') and asks['c2-16MiB'] == ('c2', 'S16M', 'O16M')
+
+
+def test_on_cephfs_what_only_lustre_has_is_not_applicable(on_cephfs, checks):
+    said = {name: not_applicable(on_cephfs, declared).get(on(name)) for name, declared in checks.items()}
+    pinned = 'no target of choice: CephFS puts each object on the OSDs that its name leads to (CRUSH)'
+    assert {name: why for name, why in said.items() if why} == {
+        'ProgressiveMultipleFiles': "no layout: 'pfl' of this check is one of lustre",
+        'ProgressiveSharedFile': "no layout: 'pfl' of this check is one of lustre",
+        'OverstripingSharedFile': "no layout: 'over-16' of this check is one of lustre",
+        'DataOnMdtSmallFiles': "no layout: 'dom-64KiB' of this check is one of lustre",
+        'DataOnMdtFullFiles': "no layout: 'dom-64KiB' of this check is one of lustre",
+        'OstBandwidth': pinned,
+        'MdtRates': pinned,
+    }

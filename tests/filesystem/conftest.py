@@ -1,4 +1,4 @@
-"""What the tests of drivers share: a real GlusterFS, and a node whose caches this user may empty."""
+"""What the tests of drivers share: a real GlusterFS, a real CephFS, and a node whose caches this user may empty."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
+CEPH_SCRIPT = SCRIPT.with_name('lab-ceph')
 CANNOT = 71
 
 
@@ -52,6 +53,25 @@ def set_option(lab_gluster: Callable[..., str]) -> Callable[[str, str], None]:
         lab_gluster('gluster', 'volume', 'set', volume, name, value)
 
     return set_
+
+
+@pytest.fixture(scope='session')
+def ceph_mount() -> Iterator[Path]:
+    """The mount point of ci/lab-ceph. Skipped where this machine cannot have one."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount CephFS')
+    place = tempfile.mkdtemp(prefix='seatrial-ceph-')
+    os.chmod(place, 0o755)
+    try:
+        argv = [str(CEPH_SCRIPT), 'up', '--dir', f'{place}/lab']
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+        if done.returncode == CANNOT:
+            pytest.skip(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+        yield Path(done.stdout.splitlines()[-1])
+    finally:
+        subprocess.run([str(CEPH_SCRIPT), 'down', '--force', '--dir', f'{place}/lab'], check=True, timeout=180)
+        os.rmdir(place)
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_a_type_that_nobody_has_taught_to_count_says_so():
 
 @pytest.mark.parametrize('type', TYPES)
 def test_where_the_file_system_does_not_answer_nothing_is_counted(type, monkeypatch, tmp_path):
-    for module in ('posix', 'nfs', 'glusterfs', 'lustre.driver'):
+    for module in ('posix', 'nfs', 'glusterfs', 'ceph', 'lustre.driver'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (None, 'it does not answer'))
     meter = by_type(type).meter(str(tmp_path))
     assert meter.why_not == 'it does not answer' and meter.look(1.0) == {}

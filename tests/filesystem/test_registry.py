@@ -60,9 +60,9 @@ def test_a_type_says_all_that_depends_on_it(driver):
 
 
 def test_what_is_tried_and_what_has_layouts():
-    ours = ('posix', 'lustre', 'gpfs', 'beegfs', 'nfs', 'glusterfs')
+    ours = ('posix', 'lustre', 'gpfs', 'beegfs', 'nfs', 'glusterfs', 'cephfs')
     assert {name for name in ours if not by_type(name).tried} == {'lustre', 'gpfs', 'beegfs'}
-    assert {name for name in ours if not by_type(name).no_layout} == {'lustre'}
+    assert {name for name in ours if not by_type(name).no_layout} == {'lustre', 'cephfs'}
 
 
 def test_a_layout_of_another_type_is_refused():
@@ -90,6 +90,8 @@ def test_the_page_of_the_types_is_up_to_date(repository):
         ('fuse.glusterfs', 'glusterfs'),
         ('lustre', 'lustre'),
         ('ext4', None),
+        ('ceph', 'cephfs'),
+        ('fuse.ceph-fuse', 'cephfs'),
         ('fuse.sshfs', None),
     ],
 )
@@ -121,6 +123,22 @@ def test_two_exports_of_one_nfs_server_are_one_storage():
 )
 def test_one_lustre_has_many_sources(one, other, same):
     assert same_storage(LUSTRE._replace(source=one), LUSTRE._replace(source=other, point='/other')) is same
+
+
+@pytest.mark.parametrize(
+    ('one', 'other', 'same'),
+    [
+        ('10.0.0.1:6789:/', '10.0.0.1:6789:/home', True),
+        ('10.0.0.1:6789,10.0.0.2:6789:/', '10.0.0.2:6789:/', True),
+        ('10.0.0.1:6789:/', '10.0.0.3:6789:/', False),
+        ('admin@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.a=/', 'user@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.b=/x', True),
+        ('admin@b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa.a=/', 'admin@00000000-575f-41d3-9c91-0e7ed3dbb3fa.a=/', False),
+        ('ceph-fuse', 'ceph-fuse', False),
+    ],
+)
+def test_one_cephfs_cluster_has_many_sources(one, other, same):
+    mount = Mount('/ceph', 'ceph', one, 'rw')
+    assert same_storage(mount, mount._replace(source=other, point='/other')) is same
 
 
 def test_two_mounts_of_one_device_are_one_storage_and_two_tmpfs_are_not():

@@ -148,6 +148,12 @@ def test_c1a_layouts_that_lack_targets_are_labelled_with_how_many_there_are(plan
     assert 'C1' not in said
 
 
+def test_c1a_layouts_that_the_type_has_not_are_labelled_with_the_type(plan, records):
+    points = tuple(point._replace(layout=striped(point.label, 2)) for point in plan.points)
+    fewer = plan._replace(points=points, left_out=('all',), target=plan.target._replace(type='cephfs', osts=None))
+    assert labelled(fewer, records)['C1a'].startswith('cephfs has no such layout: all, left out; ')
+
+
 def test_samples_of_an_earlier_size_do_not_count(plan, records):
     later = records._replace(sized=records.sized._replace(number=2))
     assert measured(plan, later) == {}

@@ -8,14 +8,16 @@ import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session
+from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
+from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.workload.registry import fault_of, kind_of, resized
-from seatrial.workload.sweep import ANYWHERE, expand, labels, layouts_in, narrowed, subsample
+from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
 from seatrial.workload.words import counted
 
@@ -67,7 +69,8 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
     share = overrides.share(declared.workload)
     asked = labels(
-        narrowed(declared.sweep, overrides.applied(declared.workload), None), _where(session, declared, case)
+        narrowed(_sweep(session, declared, case), overrides.applied(declared.workload), None),
+        _where(session, declared, case),
     )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
     fitting = [point for point in placed if kind.fits(point, effort, share)]
@@ -97,7 +100,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     """The points of the sweep in the allocation, with what the trial of the site fixes."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     fixed = overrides.applied(declared.workload)
-    sweep = narrowed(declared.sweep, fixed, overrides.max_tasks)
+    sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
     largest = session.site.allocation(case, overrides)
     return expand(sweep, declared.workload._replace(**fixed), largest, _where(session, declared, case))
 
@@ -110,10 +113,17 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
         numbers = entry.numbers(declared.axis.equals) or ()
         return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
     osts = entry.numbers('OST')
-    layouts = layouts_in(declared.sweep)
-    if not layouts or osts is None:
+    layouts = [each for each in layouts_in(_sweep(session, declared, case)) if driver.adopted(each) is not None]
+    if not layouts_in(declared.sweep):
         return ANYWHERE
-    return Where(fitting=tuple(each for each in layouts if each.targets_needed <= len(osts)))
+    return Where(fitting=tuple(each for each in layouts if osts is None or each.targets_needed <= len(osts)))
+
+
+def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
+    """The check's, its layouts in the words of the case's file system where that has any for them."""
+    driver = by_type(session.site.file_system(case.file_system).type)
+    own = (driver.adopted(each) or each if isinstance(each, Layout) else each for each in declared.sweep.values)
+    return declared.sweep._replace(values=tuple(own))
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
@@ -124,11 +134,12 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     own_layouts = layouts_in(declared.sweep)
     if not equals and not own_layouts:
         return ''
-    if by_type(entry.type).no_layout:
-        return by_type(entry.type).no_layout
-    foreign = next((each.type for each in own_layouts if each.type not in ('', entry.type)), '')
+    driver = by_type(entry.type)
+    if driver.no_layout or (equals and driver.no_pinning):
+        return driver.no_layout or driver.no_pinning
+    foreign = [each for each in own_layouts if driver.adopted(each) is None and plain_stripes(each) is None]
     if foreign:
-        return f'no layout: those of this check are of {foreign}'
+        return f"no layout: '{foreign[0].name}' of this check is one of {foreign[0].type}"
     if case.layout != DEFAULT_LAYOUT:
         return f"it sets layouts of its own; it is measured once, under '{DEFAULT_LAYOUT}'"
     if not equals:

@@ -81,6 +81,7 @@ class FileSystem:
                      untried
     sources:         what the driver was written from
     no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
+    no_pinning:      where layouts can be set, why none puts files on one target of choice; empty where one does
     """
 
     name = ''
@@ -92,6 +93,7 @@ class FileSystem:
     tried_on = ''
     sources = ''
     no_layout = 'no layout: this type has none that a user could set'
+    no_pinning = ''
 
     def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
         """Why what is mounted cannot be a file system of this type, as a sentence, or None."""
@@ -157,6 +159,10 @@ class FileSystem:
         """The layout that a site writes with these settings. Raises LayoutError."""
         raise LayoutError([], f'no layout can be set on {self.name}; take it out')
 
+    def adopted(self, layout: Layout) -> Optional[Layout]:
+        """The layout of this type that asks for the same as one that a check declares, or None."""
+        return layout if layout.type in ('', self.name) else None
+
     def pinned(self, kind: str, number: int) -> Layout:
         """The layout that puts files on one target alone; kind: 'OST' or 'MDT'. Its name is that of the target."""
         raise ValueError(self.no_layout)
@@ -215,6 +221,10 @@ class FileSystem:
     def forget(self, path: str) -> None:
         """Ask this node to drop what it has cached of a file that is synced. Whether it did, only counters tell."""
         raise NotImplementedError
+
+    def forgets(self, path: str) -> bool:
+        """Whether forget() reaches all that caches here; else only empty_client_cache() can make a read cold."""
+        return True
 
     def close_can_fail(self, path: str) -> bool:
         """Whether a write that was taken may be refused when the file is closed, as by a server or its client."""

@@ -26,6 +26,9 @@ IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
 """Kernel types whose pages are the files."""
 
 BLOCK_DEVICES = '/sys/dev/block'
+ALL_ONES = (-1, (1 << 64) - 1)
+"""How Python shows f_favail of a file system that does not know it, as CephFS."""
+
 SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
@@ -36,9 +39,13 @@ class Mounted(FileSystem):
     """What the kernel tells of any mount."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """From statvfs(3): f_bavail and f_favail; a file system that counts no inodes (f_files 0) has no limit."""
+        """From statvfs(3): f_bavail and f_favail.
+
+        A file system that counts no inodes (f_files 0) or gives all ones for those that are free has no limit.
+        """
         seen = os.statvfs(path)
-        return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if seen.f_files else None)
+        counted = seen.f_files and seen.f_favail not in ALL_ONES
+        return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
     def quota(self, path: str) -> Capacity:
         """From quota(1) of the user. Root has none; a missing or unresponsive quota(1) leaves it unknown."""

@@ -4,6 +4,7 @@ from typing import Optional, Tuple
 
 from seatrial.filesystem.base import FileSystem
 from seatrial.filesystem.beegfs import BeeGfs
+from seatrial.filesystem.ceph import CephFs
 from seatrial.filesystem.glusterfs import GlusterFS
 from seatrial.filesystem.gpfs import Gpfs
 from seatrial.filesystem.lustre.driver import Lustre
@@ -11,7 +12,7 @@ from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.posix import Posix
 
-DRIVERS: Tuple[FileSystem, ...] = (Posix(), Lustre(), Gpfs(), BeeGfs(), Nfs(), GlusterFS())
+DRIVERS: Tuple[FileSystem, ...] = (Posix(), Lustre(), Gpfs(), BeeGfs(), Nfs(), GlusterFS(), CephFs())
 
 TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)
 

@@ -202,7 +202,9 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
     plan = seen.plan
     if not plan.left_out or plan.points[0].layout is None:
         return None
-    return f'{counted(plan.target.osts or 0, "OST")} are too few for {listed(plan.left_out)}, left out'
+    if plan.target.osts is None:
+        return f'{plan.target.type} has no such layout: {listed(plan.left_out)}, left out'
+    return f'{counted(plan.target.osts, "OST")} are too few for {listed(plan.left_out)}, left out'
 
 
 @rule(

@@ -203,7 +203,7 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
             remedy = 'write fewer, or correct osts'
             yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'
     for kind in ('OST', 'MDT'):
-        if entry.numbers(kind) is not None and driver.no_layout:
+        if entry.numbers(kind) is not None and (driver.no_layout or driver.no_pinning):
             yield [f'{kind.lower()}s'], f'on {entry.type} no file can be put on a target of choice; take it out'
 
 

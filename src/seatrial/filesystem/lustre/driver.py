@@ -14,8 +14,9 @@ import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Meter, no_meter
+from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import counters, params, striping, targets
-from seatrial.filesystem.lustre.layout import ALL, NAME, LustreLayout, asked, from_settings
+from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, look

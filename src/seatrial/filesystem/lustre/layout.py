@@ -10,14 +10,12 @@ import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.base import LayoutError
+from seatrial.filesystem.layout_words import ALL as ALL  # checks declare it
+from seatrial.filesystem.layout_words import binary, bytes_of, number, read_keys, size
 from seatrial.model.layout import Layout
-from seatrial.model.shown import choice, show
-from seatrial.model.units import parse_size
+from seatrial.model.shown import show
 
 NAME = 'lustre'
-
-ALL = -1
-"""As a stripe count: every target that there is."""
 
 STRIPE_SIZE_UNIT = 65536
 """lfs refuses a stripe size or a component's end that is no multiple of it (LOV_MIN_STRIPE_SIZE)."""
@@ -34,7 +32,6 @@ MOST_ON_MDT = 1 << 30
 MOST_MIRRORS = 16
 """LUSTRE_MIRROR_COUNT_MAX."""
 
-_UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
 _POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
 
@@ -150,7 +147,7 @@ def asked(layout: Layout) -> LustreLayout:
         letters = next(letters for letters in ('mdts', 'mdt', word[0]) if word.startswith(letters))
         value = word[len(letters) :]
         if letters == 'E':
-            pieces.append({} if value == '-1' else {'end': _bytes(value)})
+            pieces.append({} if value == '-1' else {'end': bytes_of(value)})
         elif letters == 'L':
             pieces[-1]['on_mdt'] = True
         elif letters in _WHOLE:
@@ -163,7 +160,7 @@ def asked(layout: Layout) -> LustreLayout:
 
 def from_settings(settings: Any) -> LustreLayout:
     """The layout that a site or a check writes. Raises LayoutError for the first thing that no Lustre could do."""
-    layout = LustreLayout(**_read(settings, _LAYOUT_KEYS))
+    layout = LustreLayout(**read_keys(settings, _LAYOUT_KEYS))
     beside = [key for key in _STRIPING if getattr(layout, key) not in (None, ())]
     if layout.components and beside:
         raise LayoutError([beside[0]], 'stands beside components; put it into each of them')
@@ -191,18 +188,6 @@ def striped(
 def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layout:
     """One of components (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
     return striped(name, components=components, **settings)
-
-
-def binary(size: int) -> str:
-    """The exact size in bytes in the largest unit that lfs knows and that divides it: 65536 is '64k'."""
-    for unit, factor in _UNITS:
-        if size and size % factor == 0:
-            return f'{size // factor}{unit}'
-    return str(size)
-
-
-def _bytes(text: str) -> int:
-    return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
 
 
 def _inherited(piece: Component, before: Component) -> Component:
@@ -249,45 +234,11 @@ def _end_fault(piece: Component, start: int, is_last: bool) -> _Fault:
     return None
 
 
-def _read(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str, Any]:
-    """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
-    if not isinstance(settings, dict):
-        raise LayoutError([], f'{show(settings)} stands where a mapping is expected; write {{stripe_count: 4}}')
-    found = {}
-    for key, value in settings.items():
-        if key not in keys:
-            raise LayoutError([key], f'there is no such key; {choice(key, keys)}')
-        try:
-            found[key] = keys[key](value)
-        except LayoutError as error:
-            raise LayoutError([key, *error.keys], error.sentence) from None
-        except ValueError as error:
-            raise LayoutError([key], str(error)) from None
-    return found
-
-
-def _number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
-    def number(value: Any) -> int:
-        if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
-            also = ', or -1 for all targets' if or_all else ''
-            raise ValueError(f'{show(value)} is not {what}; write {first} to {last}{also}')
-        return value
-
-    return number
-
-
-def _size(value: Any) -> int:
-    size = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
-    if type(size) is not int or not 0 < size < 1 << 63:
-        raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')
-    return size
-
-
 def _stripe_size(value: Any) -> int:
-    size = _size(value)
-    if size % STRIPE_SIZE_UNIT or size >= STRIPE_SIZE_BELOW:
+    stripe = size(value)
+    if stripe % STRIPE_SIZE_UNIT or stripe >= STRIPE_SIZE_BELOW:
         raise ValueError(f'{show(value)} is not a stripe size; write a multiple of 64KiB below 4GiB')
-    return size
+    return stripe
 
 
 def _pool(value: Any) -> str:
@@ -319,27 +270,27 @@ def _components(value: Any) -> Tuple[Component, ...]:
     found = []
     for place, each in enumerate(_list(value)):
         try:
-            found.append(Component(**_read(each, _COMPONENT_KEYS)))
+            found.append(Component(**read_keys(each, _COMPONENT_KEYS)))
         except LayoutError as error:
             raise LayoutError([place, *error.keys], error.sentence) from None
     return tuple(found)
 
 
-_target = _number('the number of a target', 0, MOST_STRIPES - 1)
-_count = _number('a stripe count', 1, MOST_STRIPES, or_all=True)
+_target = number('the number of a target', 0, MOST_STRIPES - 1)
+_count = number('a stripe count', 1, MOST_STRIPES, or_all=True)
 _STRIPING: Dict[str, Callable[[Any], Any]] = {
     'stripe_count': _count,
     'stripe_size': _stripe_size,
     'pool': _pool,
     'start_ost': _target,
     'osts': _osts,
-    'overstripe_count': _number('a stripe count', 1, MOST_STRIPES),
+    'overstripe_count': number('a stripe count', 1, MOST_STRIPES),
 }
-_COMPONENT_KEYS: Dict[str, Callable[[Any], Any]] = {**_STRIPING, 'end': _size, 'on_mdt': _truth}
+_COMPONENT_KEYS: Dict[str, Callable[[Any], Any]] = {**_STRIPING, 'end': size, 'on_mdt': _truth}
 _LAYOUT_KEYS: Dict[str, Callable[[Any], Any]] = {
     **_STRIPING,
     'components': _components,
-    'mirrors': _number('a number of copies', 1, MOST_MIRRORS),
+    'mirrors': number('a number of copies', 1, MOST_MIRRORS),
     'mdt_count': _count,
     'mdt_index': _target,
 }
@@ -354,7 +305,7 @@ def _written(value: Any) -> str:
 _WORDS: Dict[str, Tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
     'c': ('stripe_count', _written, int),
     'C': ('overstripe_count', _written, int),
-    'S': ('stripe_size', lambda size: '' if size is None else binary(size), _bytes),
+    'S': ('stripe_size', lambda size: '' if size is None else binary(size), bytes_of),
     'i': ('start_ost', _written, int),
     'o': ('osts', lambda osts: '_'.join(map(str, osts)), lambda text: tuple(map(int, text.split('_')))),
     'p': ('pool', _written, str),

@@ -7,7 +7,8 @@ read by their sources. Sizes and ends in bytes.
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, binary
+from seatrial.filesystem.layout_words import ALL, binary
+from seatrial.filesystem.lustre.layout import Component, LustreLayout
 from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 
 _IGNORED = re.compile(r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*)?\s*\Z')

@@ -7,7 +7,8 @@ of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c 
 import re
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout
+from seatrial.filesystem.layout_words import ALL
+from seatrial.filesystem.lustre.layout import Component, LustreLayout
 from seatrial.filesystem.lustre.striping import Inventory
 from seatrial.filesystem.lustre.text import NotUnderstood, number, whole_lines
 

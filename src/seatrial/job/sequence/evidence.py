@@ -111,6 +111,8 @@ class Evidence:
         if self._here:
             for file in self._kind.files(self._point):
                 setup.driver.forget(os.path.join(self._path, file.name))
+            if setup.cold and not setup.driver.forgets(self._path):
+                setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
             if not setup.counted:
                 self._fetched = self._fetched_here()
         elif not self._elsewhere or self._fetched_here() is not None:

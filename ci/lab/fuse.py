@@ -1,0 +1,92 @@
+"""What labs of a FUSE client share: servers in a network of their own, and a mount where the caller sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import ipaddress
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from lab.common import CANNOT, NOT_WELL, PATH, TroubleError
+
+UNMOUNT_S = 20.0
+
+
+def needs_fuse() -> None:
+    """A container often has no /dev/fuse, or may not open it."""
+    try:
+        os.close(os.open('/dev/fuse', os.O_RDWR))
+    except OSError as error:
+        remedy = 'load the module fuse, or give the container --device /dev/fuse --cap-add SYS_ADMIN'
+        raise TroubleError(f'/dev/fuse cannot be opened ({error.strerror}); {remedy}', CANNOT) from error
+
+
+def mount_points() -> list[str]:
+    """From proc(5), mountinfo, with its escapes undone. Asks no file system."""
+    fields = [line.split(' ')[4] for line in Path('/proc/self/mountinfo').read_text().splitlines()]
+    return [re.sub(r'\\([0-7]{3})', lambda match: chr(int(match.group(1), 8)), field) for field in fields]
+
+
+def unmount(mount: Path, force: bool, client: Callable[[], int | None]) -> None:
+    """If it is mounted. A mount in use stays, with a sentence that names who uses it, unless forced."""
+    while str(mount) in mount_points():
+        try:
+            answer = call(['umount', *(['--lazy'] if force else []), str(mount)], UNMOUNT_S)
+        except subprocess.TimeoutExpired:
+            process = client()
+            if process is None:
+                raise
+            os.kill(process, signal.SIGKILL)  # it answers no more; without it the mount fails at once, and can go
+            continue
+        if answer.returncode != 0:
+            raise TroubleError(f'{answer.stderr.strip()}; used by {users(mount) or "nobody that is seen"}', NOT_WELL)
+
+
+def users(mount: Path) -> str:
+    """Processes with an open file or their working directory below the mount."""
+    found = []
+    for process in all_processes():
+        place = Path(f'/proc/{process}')
+        with contextlib.suppress(OSError):
+            links = [str(link.readlink()) for link in (place / 'cwd', *(place / 'fd').iterdir())]
+            if any(link == str(mount) or link.startswith(f'{mount}/') for link in links):
+                found.append(f'{process} ({(place / "comm").read_text().strip()})')
+    return ', '.join(found)
+
+
+def all_processes() -> list[int]:
+    return [int(place.name) for place in Path('/proc').iterdir() if place.name.isdigit()]
+
+
+def words_of(process: int) -> list[str]:
+    """Its command line. Raises OSError where it has ended, or is another user's."""
+    return [os.fsdecode(word) for word in Path(f'/proc/{process}/cmdline').read_bytes().split(b'\0')]
+
+
+def call(argv: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv,
+        cwd='/',  # a daemon keeps it
+        env={**os.environ, 'PATH': PATH, 'LC_ALL': 'C'},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+    )
+
+
+def set_address(interface: str, address: ipaddress.IPv4Address) -> None:
+    """Give an interface of this network an address and bring it up (netdevice(7)); no program is needed for it."""
+    name = interface.encode().ljust(16, b'\0')
+    set_ifaddr, set_ifflags, set_netmask = 0x8916, 0x8914, 0x891C
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as channel:
+        for request, value in ((set_ifaddr, address.packed), (set_netmask, b'\xff\0\0\0')):
+            fcntl.ioctl(channel, request, name + struct.pack('HH', socket.AF_INET, 0) + value.ljust(12, b'\0'))
+        fcntl.ioctl(channel, set_ifflags, name + struct.pack('H', 0x41).ljust(16, b'\0'))  # IFF_UP, IFF_RUNNING

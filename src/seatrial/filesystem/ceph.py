@@ -1,0 +1,487 @@
+"""CephFS, through ceph-fuse or the kernel's client: layouts and quotas by extended attributes, the client's counters.
+
+Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid: what is asked of a directory goes to the files
+that are made in it. ceph.dir.layout sets all of it at once; one by one, what is wrong for a moment would be refused.
+
+Caches (ceph-fuse 16.2.15, 64 MiB written, then read): after posix_fadvise and after drop_caches nothing was fetched,
+and 200 stats asked nobody. ceph-fuse keeps objects with the inodes, and inodes with the names that it remembers. With
+client_cache_size 0 it forgets at its next tick what the kernel has forgotten before: then all 64 MiB were fetched,
+and every stat asked the metadata server. The kernel's client has its pages in the page cache alone (fs/ceph/addr.c).
+
+Counters: ceph-fuse has them for who may ask its admin socket (root); the kernel's client in debugfs, by
+fs/ceph/debugfs.c, which nobody has tried here.
+"""
+
+import glob
+import json
+import os
+import re
+import socket
+import struct
+import sys
+import time
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+
+from seatrial.filesystem import caches
+from seatrial.filesystem.base import EMPTYING_S, Capacity, Cold, LayoutError, Meter, no_meter
+from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, size
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Mounted, kernel_cold, look
+from seatrial.filesystem.settings import unknown
+from seatrial.model.ask import ask
+from seatrial.model.layout import Layout
+from seatrial.model.shown import show
+from seatrial.model.telemetry import READ, WRITTEN
+
+NAME = 'cephfs'
+FUSE = 'fuse.ceph-fuse'
+ANSWER_S = 10.0
+SETTING_S = 60.0
+FORGOTTEN_S = 15.0  # at most, for ceph-fuse to forget; written files it keeps for 5 s (client_caps_release_delay)
+STILL_S = 2.5  # in two of its ticks (client_tick_interval, 1 s) it has forgotten what it can
+POLL_S = 0.05
+
+SOCKETS = '/run/ceph/*client*.asok'
+DEBUGFS = '/sys/kernel/debug/ceph'
+
+STRIPE_UNIT = 65536
+"""A stripe unit and an object size are multiples of it (CEPH_MIN_STRIPE_UNIT), below 4 GiB (32 bits)."""
+
+OBJECT_SIZE = 4 << 20
+"""Of a file whose layout nobody has set (file_layout_t::get_default)."""
+
+CACHE_SIZE = 'client_cache_size'
+SETTINGS = (
+    CACHE_SIZE,
+    'client_oc',
+    'client_oc_size',
+    'client_oc_max_dirty',
+    'client_oc_max_dirty_age',
+    'client_oc_max_objects',
+    'client_readahead_max_bytes',
+    'client_readahead_max_periods',
+    'client_quota_df',
+    'fuse_disable_pagecache',
+)
+"""The settings of ceph-fuse that figures depend on."""
+
+# Each directory in one process that can be left behind.
+_READ = """
+import json, os, sys
+found = []
+for path in sys.argv[2:]:
+    found.append({})
+    for name in sys.argv[1].split(','):
+        try:
+            found[-1][name] = os.fsdecode(os.getxattr(path, 'ceph.' + name))
+        except OSError as error:
+            if error.errno not in (61, 95):
+                sys.exit(path + ': ' + error.strerror)
+print(json.dumps(found))
+"""
+_SET = """
+import os, sys
+try:
+    os.setxattr(sys.argv[1], 'ceph.dir.layout', os.fsencode(sys.argv[2]))
+except OSError as error:
+    sys.exit(sys.argv[1] + ': ' + error.strerror)
+"""
+_QUOTA = ('quota.max_bytes', 'quota.max_files', 'dir.rbytes', 'dir.rentries')
+_METRIC = re.compile(r'^(read|write)(?:\s+\d+){4}\s+(\d+)\s*$', flags=re.MULTILINE)
+_POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
+
+
+class Refused(Exception):
+    """The file system or its client did not answer in time, or refused; the message is a sentence."""
+
+
+class CephLayout(NamedTuple):
+    """What is asked; a field that is None stays as the directory has it.
+
+    stripe_count: objects that a file is spread over at a time; the next come when these are full
+    stripe_unit:  bytes in one object before the next
+    object_size:  bytes at which an object is full
+    pool:         the data pool that the objects lie in
+    """
+
+    stripe_count: Optional[int] = None
+    stripe_unit: Optional[int] = None
+    object_size: Optional[int] = None
+    pool: Optional[str] = None
+
+    @property
+    def words(self) -> Tuple[str, ...]:
+        """As plans and records carry it, stripes as every type writes them: ('c4', 'S1M', 'O8M', 'pflash')."""
+        sizes = ('' if each is None else binary(each) for each in (self.stripe_unit, self.object_size))
+        values = (str(self.stripe_count or ''), *sizes, self.pool or '')
+        return tuple(letter + value for letter, value in zip('cSOp', values) if value)
+
+    @property
+    def attribute(self) -> str:
+        """As ceph.dir.layout takes it."""
+        return ' '.join(f'{key}={value}' for key, value in self._asdict().items() if value is not None)
+
+    def named(self, name: str) -> Layout:
+        """A layout of this type."""
+        return Layout(name, NAME, self.words, places_file=True) if self.words else Layout(name)
+
+
+def asked(layout: Layout) -> CephLayout:
+    """What a layout of this type asks for."""
+    found: Dict[str, Any] = {}
+    for word in layout.asks:
+        key, read = _WORDS[word[0]]
+        found[key] = read(word[1:])
+    return CephLayout(**found)
+
+
+def from_settings(settings: Any) -> CephLayout:
+    """The layout that a site writes. Raises LayoutError for the first thing that no CephFS could do."""
+    layout = CephLayout(**read_keys(settings, _KEYS))
+    unit, whole = layout.stripe_unit, layout.object_size
+    if unit is not None and (whole or OBJECT_SIZE) % unit:
+        what = f'the object size, {binary(whole)}' if whole else 'objects of 4M'
+        raise LayoutError(['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size')
+    return layout
+
+
+class CephFs(Mounted):
+    """Both clients; what one of them alone has is said so."""
+
+    name = NAME
+    kernel_types = (FUSE, 'ceph')
+    recovery_limit_s = 300.0
+    recovery_source = 'above the 60 s of mds_beacon_grace (15 s) and mds_reconnect_timeout (45 s)'
+    can = ('layouts', 'cold reads', 'traffic', 'proof of cold reads')
+    tried = 'CephFS 16.2 through ceph-fuse, Linux 6.18, one node, three OSDs (ci/lab-ceph)'
+    tried_on = '2026-11-22'
+    sources = 'ceph-fuse 16.2, docs.ceph.com, fs/ceph of the kernel'
+    no_layout = ''
+    no_pinning = 'no target of choice: CephFS puts each object on the OSDs that its name leads to (CRUSH)'
+
+    def same_source(self, one: str, other: str) -> bool:
+        """One cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
+        return bool(_cluster(one) & _cluster(other))
+
+    def quota(self, path: str) -> Capacity:
+        """By ceph.quota of the directory and of all above it; root has them too. What is used is counted late."""
+        mount, _ = look(path)
+        if mount is None:
+            return Capacity(None, None)
+        places = [os.path.realpath(path)]
+        while places[-1] not in (mount.point, '/'):
+            places.append(os.path.dirname(places[-1]))
+        try:
+            return left(_attributes(_QUOTA, *places))
+        except Refused:
+            return Capacity(None, None)
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        try:
+            (seen,) = _attributes(('dir.layout', 'cluster_fsid'), path)
+        except Refused as error:
+            return {'default layout': unknown(str(error))}
+        found = {'cluster': seen.get('cluster_fsid', unknown('this client does not show it'))}
+        found['default layout'] = seen.get('dir.layout', 'that of the directory above')
+        if mount.type == FUSE:
+            try:
+                found.update(state_of(*_asked(path, ('status', {}), ('config show', {}))))
+            except Refused as error:
+                found['client'] = unknown(str(error))
+        return found
+
+    def layout(self, name: str, settings: Any) -> Layout:
+        """With the keys of CephLayout."""
+        return from_settings(settings).named(name)
+
+    def adopted(self, layout: Layout) -> Optional[Layout]:
+        """Plain stripes of any type, but not over all targets, of which CephFS knows no number."""
+        if layout.is_default or layout.type == self.name:
+            return layout
+        stripes = plain_stripes(layout)
+        if stripes is None or stripes.stripe_count == ALL:
+            return None
+        count, unit = stripes
+        return CephLayout(count, unit, unit if unit and OBJECT_SIZE % unit else None).named(layout.name)
+
+    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        """By ceph.dir.layout; it takes the capability 'p' of the client's key."""
+        fault = self.layout_fault(layout, directory)
+        if fault is not None or layout.is_default:
+            return fault
+        wanted = asked(layout).attribute
+        answer = ask([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S)
+        if answer is None or answer.exit_status is None:
+            return f'{directory}: no answer within {SETTING_S:.0f} s; is a server down?'
+        return f'{wanted}: {answer.stderr.strip()}' if answer.exit_status else None
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        """By the type alone: a user sees no list of the pools, and a wrong one is refused when it is set."""
+        return None if layout.type == self.name else super().layout_fault(layout, path)
+
+    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+        """By ceph.file.layout."""
+        if layout.is_default:
+            return None
+        try:
+            (seen,) = _attributes(('file.layout',), file)
+        except Refused as error:
+            return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+        return difference(asked(layout), seen.get('file.layout', 'nothing'))
+
+    def cold(self, path: str) -> Cold:
+        """By drop_caches; of ceph-fuse also what it keeps itself, where its admin socket answers."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Cold('', why_not)
+        kernel = kernel_cold()
+        if mount.type != FUSE or not kernel.possible:
+            return kernel
+        try:
+            _socket_of(path)
+        except Refused as error:
+            return Cold('', f'what ceph-fuse keeps itself stays: {error}')
+        return kernel._replace(how=f'{kernel.how}; then {CACHE_SIZE} 0 in ceph-fuse until it has forgotten')
+
+    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+        """drop_caches, then ceph-fuse forgets what the kernel has forgotten; its setting is as before in the end."""
+        mount, _ = look(path)
+        fault = self.cold(path).why_not or caches.empty(path, deadline_s)
+        if fault is not None or mount is None or mount.type != FUSE:
+            return fault or None
+        try:
+            return _forgotten(_socket_of(path))
+        except Refused as error:
+            return str(error)
+
+    def forgets(self, path: str) -> bool:
+        """posix_fadvise reaches the kernel's pages, and not ceph-fuse's objects."""
+        mount, _ = look(path)
+        return mount is None or mount.type != FUSE
+
+    def fetched_bytes(self, path: str) -> Optional[int]:
+        """What the client has received from all servers, names and attributes included; the kernel's: from OSDs."""
+        found, _ = _counters(path)
+        return found(ANSWER_S).get(READ) if found else None
+
+    def meter(self, path: str) -> Meter:
+        """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
+        found, said = _counters(path)
+        return Meter(f"this node's {said}", '', found) if found else no_meter(said)
+
+
+def difference(wanted: CephLayout, seen: str) -> Optional[str]:
+    """How ceph.file.layout differs from what was asked for, both said; or None."""
+    has = dict(word.partition('=')[::2] for word in seen.split())
+    keys = [key for key, value in wanted._asdict().items() if value is not None and str(value) != has.get(key)]
+    return f'{wanted.attribute} was asked for, and the file has {seen}' if keys else None
+
+
+def left(seen: List[Dict[str, str]]) -> Capacity:
+    """What the quotas of some directories leave, the tightest of them. A directory counts as an entry of its own."""
+    rows = [{key: int(value) for key, value in each.items() if value.isdigit()} for each in seen]
+
+    def tightest(limit: str, used: str) -> Optional[int]:
+        return min((max(0, row[limit] - row.get(used, 0)) for row in rows if row.get(limit)), default=None)
+
+    return Capacity(tightest('quota.max_bytes', 'dir.rbytes'), tightest('quota.max_files', 'dir.rentries'))
+
+
+def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]:
+    """What the admin socket tells of ceph-fuse: its version and settings."""
+    version = status.get('metadata', {}).get('ceph_version', unknown('ceph-fuse does not show it'))
+    found = {'client version': str(version), 'file system': str(status.get('fs_name', ''))}
+    found.update({name: str(settings[name]) for name in SETTINGS if name in settings})
+    return found
+
+
+def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
+    """Of `perf dump` the bytes of all messages received, and of what was sent to OSDs; empty if it has another form.
+
+    The messages' own counter of bytes sent misses what had to wait for a full socket: 8.1 MB for 8.4 MB (seen).
+    """
+    workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
+    try:
+        received = sum(int(each['msgr_recv_bytes']) for each in workers)
+        return {READ: received, WRITTEN: int(counters['objecter']['op_send_bytes'])} if workers else {}
+    except (KeyError, TypeError):
+        return {}
+
+
+def kernel_traffic(text: str) -> Dict[str, int]:
+    """The last column of metrics/size in debugfs: item, total, average, smallest, largest and all bytes."""
+    return {READ if way == 'read' else WRITTEN: int(total) for way, total in _METRIC.findall(text)}
+
+
+def _size_of(what: str) -> Callable[[Any], int]:
+    def read(value: Any) -> int:
+        found = size(value)
+        if found % STRIPE_UNIT or found >= 1 << 32:
+            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
+        return found
+
+    return read
+
+
+def _pool(value: Any) -> str:
+    if not isinstance(value, str) or not _POOL.match(value):
+        raise ValueError(f"{show(value)} cannot be a pool's name here; write letters, digits, _ and -")
+    return value
+
+
+_KEYS: Dict[str, Callable[[Any], Any]] = {
+    'stripe_count': number('a stripe count', 1, (1 << 32) - 1),
+    'stripe_unit': _size_of('a stripe unit'),
+    'object_size': _size_of('an object size'),
+    'pool': _pool,
+}
+_WORDS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
+    'c': ('stripe_count', int),
+    'S': ('stripe_unit', bytes_of),
+    'O': ('object_size', bytes_of),
+    'p': ('pool', str),
+}
+
+
+def _cluster(source: str) -> FrozenSet[str]:
+    """What names a cluster in a source of the kernel's client: 'user@FSID.fs=/path', or '10.0.0.1:6789,...:/path'."""
+    before, equals, _ = source.partition('=/')
+    if equals:
+        return frozenset([before.partition('@')[2].rpartition('.')[0]])
+    monitors, colon, _ = source.partition(':/')
+    return frozenset(monitors.split(',')) if colon else frozenset()
+
+
+def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
+    """Of each path those of the attributes ceph.NAME that it has."""
+    answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
+    if answer is None or answer.exit_status is None:
+        raise Refused(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+    if answer.exit_status != 0:
+        raise Refused(answer.stderr.strip())
+    found: List[Dict[str, str]] = json.loads(answer.stdout)
+    return found
+
+
+def _client(path: str) -> Dict[str, str]:
+    """The numbers of cluster and client (Ceph 16 and Linux 5.11, and later)."""
+    (seen,) = _attributes(('cluster_fsid', 'client_id'), path)
+    if len(seen) < 2:
+        raise Refused('the client does not show its number (ceph.client_id)')
+    return seen
+
+
+def _socket_of(path: str) -> str:
+    """The admin socket of the ceph-fuse whose number is that of the mount."""
+    own = _client(path)['client_id'].replace('client', '')
+    folder = os.path.dirname(SOCKETS)
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise Refused(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
+    why = f'no admin socket {SOCKETS} is that of this mount'
+    for place in glob.glob(SOCKETS):
+        try:
+            if str(_told(place, 'status', ANSWER_S).get('id')) == own:
+                return place
+        except Refused as error:
+            why = str(error)
+    raise Refused(why)
+
+
+def _asked(path: str, *commands: Tuple[str, Dict[str, Any]]) -> List[Dict[str, Any]]:
+    place = _socket_of(path)
+    return [_told(place, command, ANSWER_S, **words) for command, words in commands]
+
+
+def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
+    """What an admin socket answers: a length of four bytes, then JSON."""
+    end = time.monotonic() + deadline_s
+    said = b''
+    try:
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.settimeout(deadline_s)
+            channel.connect(place)
+            channel.sendall(json.dumps(dict(words, prefix=command, format='json')).encode() + b'\0')
+            while len(said) < 4 or len(said) < 4 + struct.unpack('>I', said[:4])[0]:
+                channel.settimeout(max(0.001, end - time.monotonic()))
+                piece = channel.recv(1 << 16)
+                if not piece:
+                    break
+                said += piece
+        answer = json.loads(said[4:].decode())
+    except (OSError, ValueError) as error:
+        raise Refused(f'{place}: {error}') from None
+    if not isinstance(answer, dict):
+        raise Refused(f'{place}: {command} is not understood')
+    return answer
+
+
+def _counters(path: str) -> Tuple[Optional[Callable[[float], Dict[str, int]]], str]:
+    """The counters of the client of this mount, and whose they are; None and why there are none."""
+    mount, why_not = look(path)
+    if mount is None:
+        return None, why_not
+    try:
+        if mount.type == FUSE:
+            place = _socket_of(path)
+            return lambda deadline_s: _messages(
+                place, deadline_s
+            ), 'ceph-fuse: all that it receives, data that it sends'
+        own = _client(path)
+    except Refused as error:
+        return None, str(error)
+    file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
+    if not _kernel_counters(file):
+        return None, f'{file} cannot be read, or has no bytes'
+    return lambda deadline_s: _kernel_counters(file), f'CephFS client of {mount.source}, data alone'
+
+
+def _messages(place: str, deadline_s: float) -> Dict[str, int]:
+    try:
+        return traffic_of(_told(place, 'perf dump', deadline_s))
+    except Refused:
+        return {}
+
+
+def _kernel_counters(file: str) -> Dict[str, int]:
+    try:
+        with open(file, encoding='ascii') as stream:
+            return kernel_traffic(stream.read())
+    except (OSError, ValueError):
+        return {}
+
+
+def _forgotten(place: str) -> Optional[str]:
+    """Have ceph-fuse forget all that the kernel has forgotten. What went wrong, or None.
+
+    Names go first, then their inodes with the objects; those of open files stay.
+    """
+    before = str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
+    end = time.monotonic() + FORGOTTEN_S
+    _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])
+    try:
+        while True:
+            names, pinned, _ = kept = _kept(place)
+            if names <= pinned:
+                break
+            if time.monotonic() > end:
+                return f'ceph-fuse has not forgotten in {FORGOTTEN_S:.0f} s: {names} names'
+            time.sleep(POLL_S)
+    finally:
+        _told(place, 'config unset', ANSWER_S, var=CACHE_SIZE)
+        if before not in ('0', str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))):
+            _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=[before])
+    changed = time.monotonic()
+    while kept[2] > kept[0] + 1 and time.monotonic() < min(end, changed + STILL_S):  # the root has no name
+        time.sleep(POLL_S)
+        now = _kept(place)
+        kept, changed = (now, time.monotonic()) if now[2] < kept[2] else (kept, changed)
+    return None
+
+
+def _kept(place: str) -> Tuple[int, int, int]:
+    """How many names ceph-fuse keeps, how many of them because they are in use, and how many inodes."""
+    seen = _told(place, 'status', ANSWER_S)
+    try:
+        return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
+    except (KeyError, TypeError, ValueError):
+        raise Refused(f'{place}: it does not show how many names it keeps') from None

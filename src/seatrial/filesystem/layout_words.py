@@ -1,0 +1,87 @@
+"""What all types with layouts share: how settings are read, and the words of plain stripes ('c4', 'S1M').
+
+A layout of nothing but plain stripes means the same on every type, so a check declares it once for all of them.
+"""
+
+import re
+from typing import Any, Callable, Dict, NamedTuple, Optional
+
+from seatrial.filesystem.base import LayoutError
+from seatrial.model.layout import Layout
+from seatrial.model.shown import choice, show
+from seatrial.model.units import parse_size
+
+ALL = -1
+"""As a stripe count: every target that there is."""
+
+_UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
+_STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
+
+
+class Stripes(NamedTuple):
+    """Over how many targets at a time (ALL: every one), and bytes on one before the next; None is left open."""
+
+    stripe_count: Optional[int] = None
+    stripe_size: Optional[int] = None
+
+
+def plain_stripes(layout: Layout) -> Optional[Stripes]:
+    """What a layout asks for, of whatever type, if it is plain stripes and nothing else."""
+    found = Stripes()
+    for word in layout.asks:
+        match = _STRIPES.match(word)
+        if match is None:
+            return None
+        count, size_ = match.groups()
+        found = found._replace(stripe_count=int(count)) if count else found._replace(stripe_size=bytes_of(size_))
+    return found
+
+
+def binary(size: int) -> str:
+    """The exact size in bytes in the largest of the units k, M and G that divides it: 65536 is '64k'."""
+    for unit, factor in _UNITS:
+        if size and size % factor == 0:
+            return f'{size // factor}{unit}'
+    return str(size)
+
+
+def bytes_of(text: str) -> int:
+    """What binary() wrote."""
+    return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
+
+
+def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str, Any]:
+    """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
+    if not isinstance(settings, dict):
+        raise LayoutError([], f'{show(settings)} stands where a mapping is expected; write {{stripe_count: 4}}')
+    found = {}
+    for key, value in settings.items():
+        if key not in keys:
+            raise LayoutError([key], f'there is no such key; {choice(key, keys)}')
+        try:
+            found[key] = keys[key](value)
+        except LayoutError as error:
+            raise LayoutError([key, *error.keys], error.sentence) from None
+        except ValueError as error:
+            raise LayoutError([key], str(error)) from None
+    return found
+
+
+def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
+    """The reader of a whole number in a range."""
+
+    def read(value: Any) -> int:
+        if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
+            also = ', or -1 for all targets' if or_all else ''
+            raise ValueError(f'{show(value)} is not {what}; write {first} to {last}{also}')
+        return value
+
+    return read
+
+
+def size(value: Any) -> int:
+    """The reader of a size in bytes."""
+    found = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
+    if type(found) is not int or not 0 < found < 1 << 63:
+        raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')
+    return found

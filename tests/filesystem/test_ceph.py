@@ -1,0 +1,220 @@
+"""CephFS: layouts that are set and read back, quotas, what ceph-fuse tells of itself, and cold reads (ci/lab-ceph).
+
+The transcripts are what the admin socket of ceph-fuse 16.2.15 answered; of `config show` the options of the client.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from seatrial.filesystem import ceph
+from seatrial.filesystem.base import Capacity, LayoutError
+from seatrial.filesystem.ceph import asked, difference, kernel_traffic, left, state_of, traffic_of
+from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.registry import by_type
+from seatrial.model.state import changes
+from seatrial.model.telemetry import READ, WRITTEN
+
+CEPH = by_type('cephfs')
+SIZE = 8 * 1024 * 1024
+SMALL = SIZE // 100
+needs_ceph = pytest.mark.needs('ceph-osd', 'ceph-fuse')
+TRANSCRIPTS = Path(__file__).resolve().parents[1] / 'transcripts' / 'ceph'
+STATUS, SETTINGS, PERF = (
+    json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in ('status', 'config-show', 'perf-dump')
+)
+DEFAULT = 'stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data'
+
+
+def test_a_layout_is_carried_in_words_and_read_back():
+    settings = {'stripe_count': 4, 'stripe_unit': '64KiB', 'object_size': '8MiB', 'pool': 'flash'}
+    layout = CEPH.layout('wide', settings)
+    assert layout.asks == ('c4', 'S64k', 'O8M', 'pflash') and layout.type == 'cephfs'
+    assert asked(layout).attribute == 'stripe_count=4 stripe_unit=65536 object_size=8388608 pool=flash'
+
+
+@pytest.mark.parametrize(
+    ('settings', 'said'),
+    [
+        ({'stripe_unit': '100000B'}, "stripe_unit: '100000B' is not a stripe unit; write a multiple of 64KiB below"),
+        ({'stripe_unit': '16MiB'}, 'stripe_unit: 16M does not divide objects of 4M; write another object_size'),
+        ({'stripe_unit': '3MiB', 'object_size': '4MiB'}, 'stripe_unit: 3M does not divide the object size, 4M'),
+        ({'object_size': '4GiB'}, "object_size: '4GiB' is not an object size"),
+        ({'stripe_count': 0}, 'stripe_count: 0 is not a stripe count; write 1 to 4294967295'),
+        ({'stripe_count': ALL}, 'stripe_count: -1 is not a stripe count'),
+        ({'pool': 'a b'}, "pool: 'a b' cannot be a pool's name here"),
+        ({'stripe_size': '1MiB'}, 'stripe_size: there is no such key'),
+    ],
+)
+def test_a_layout_that_no_cephfs_has_is_refused_in_words(settings, said):
+    with pytest.raises(LayoutError) as error:
+        CEPH.layout('wrong', settings)
+    assert str(error.value).startswith(said)
+
+
+def test_plain_stripes_of_a_check_are_adopted_and_nothing_else_is():
+    assert CEPH.adopted(striped('c4-64KiB', 4, '64KiB')).asks == ('c4', 'S64k')
+    assert CEPH.adopted(striped('c1-16MiB', 1, '16MiB')).asks == ('c1', 'S16M', 'O16M')
+    assert CEPH.adopted(striped()) == striped()
+    for foreign in (striped('all', ALL), striped('over', overstripe_count=16), striped('one', osts=[3])):
+        assert CEPH.adopted(foreign) is None
+    assert CEPH.adopted(progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': 4})) is None
+
+
+def test_a_file_with_another_layout_is_a_difference_that_says_both():
+    wanted = asked(CEPH.layout('c2', {'stripe_count': 2}))
+    assert difference(wanted, DEFAULT) == f'stripe_count=2 was asked for, and the file has {DEFAULT}'
+    assert difference(wanted, DEFAULT.replace('stripe_count=1', 'stripe_count=2')) is None
+
+
+def test_the_tightest_quota_of_all_directories_above_counts():
+    own = {'quota.max_bytes': '100', 'quota.max_files': '0', 'dir.rbytes': '30', 'dir.rentries': '2'}
+    above = {'quota.max_bytes': '1000', 'quota.max_files': '10', 'dir.rbytes': '950', 'dir.rentries': '12'}
+    assert left([own, {}, above]) == Capacity(50, 0)
+    assert left([{}, {'dir.rbytes': '5'}]) == Capacity(None, None)
+
+
+def test_what_ceph_fuse_tells_is_version_settings_and_traffic():
+    seen = state_of(STATUS, SETTINGS)
+    assert seen['client version'].startswith('ceph version 16.2.15') and seen['file system'] == 'lab'
+    assert (seen['client_oc_size'], seen['client_cache_size']) == ('209715200', '16384')
+    received = sum(PERF[f'AsyncMessenger::Worker-{number}']['msgr_recv_bytes'] for number in range(3))
+    assert traffic_of(PERF) == {READ: received, WRITTEN: PERF['objecter']['op_send_bytes']}
+    assert min(traffic_of(PERF).values()) > SIZE
+
+
+def test_counters_of_another_form_are_none():
+    assert traffic_of({}) == {} == traffic_of({'AsyncMessenger::Worker-0': {'msgr_recv_bytes': 1}})
+
+
+def test_the_kernels_client_counts_bytes_in_its_last_column():
+    """Composed from fs/ceph/debugfs.c, metrics_size_show."""
+    text = (
+        'item          total       avg_sz(bytes)   min_sz(bytes)   max_sz(bytes)  total_sz(bytes)\n'
+        '----------------------------------------------------------------------------------------\n'
+        'read          4           4194304         4194304         4194304        16777216\n'
+        'write         2           100             100             100            200\n'
+        'copyfrom      0           0               0               0              0\n'
+    )
+    assert kernel_traffic(text) == {READ: 16777216, WRITTEN: 200}
+    assert kernel_traffic('item          total       sum_lat(us)\n') == {}
+
+
+def test_free_inodes_of_all_ones_are_no_limit(monkeypatch):
+    seen = os.statvfs_result((4194304, 4194304, 1948, 1916, 1916, 223, -1, -1, 4102, 255))
+    monkeypatch.setattr(os, 'statvfs', lambda path: seen)
+    assert CEPH.capacity('/ceph') == Capacity(1916 * 4194304, None)
+
+
+@needs_ceph
+def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
+    layout = CEPH.layout('wide', {'stripe_count': 2, 'stripe_unit': '1MiB', 'object_size': '8MiB', 'pool': 'data'})
+    directory = ceph_mount / 'wide'
+    directory.mkdir()
+    assert CEPH.set_layout(str(directory), layout) is None
+    (directory / 'file').write_bytes(b'x')
+    assert CEPH.layout_differs(str(directory / 'file'), layout) is None
+    (ceph_mount / 'plain').write_bytes(b'x')
+    said = CEPH.layout_differs(str(ceph_mount / 'plain'), layout)
+    assert said is not None and said.endswith(f'the file has {DEFAULT}')
+    assert 'stripe_count=2' in CEPH.state(str(directory))['default layout']
+
+
+@needs_ceph
+def test_a_pool_that_is_none_is_refused_by_the_file_system(ceph_mount):
+    directory = ceph_mount / 'poolless'
+    directory.mkdir()
+    said = CEPH.set_layout(str(directory), CEPH.layout('none', {'pool': 'none'}))
+    assert said == f'pool=none: {directory}: Invalid argument'
+
+
+@needs_ceph
+def test_quotas_of_the_directories_above_limit_what_is_free(ceph_mount):
+    below = ceph_mount / 'limited' / 'below'
+    below.mkdir(parents=True)
+    os.setxattr(below.parent, 'ceph.quota.max_files', b'50')
+    assert CEPH.quota(str(below)) == Capacity(None, 48)
+    assert CEPH.capacity(str(below)).inodes is None
+
+
+@needs_ceph
+def test_dropping_pages_or_all_of_the_kernels_caches_is_not_enough_and_emptying_is(ceph_mount, may_empty):
+    file = ceph_mount / 'data'
+    file.write_bytes(os.urandom(SIZE))
+    with file.open() as stream:
+        os.fsync(stream.fileno())
+    assert fetched_by_reading(file) < SMALL
+    CEPH.forget(str(file))
+    assert fetched_by_reading(file) < SMALL and not CEPH.forgets(str(file))
+    assert ceph.caches.empty(str(file), 60.0) is None
+    assert fetched_by_reading(file) < SMALL
+    before = CEPH.state(str(ceph_mount))
+    assert CEPH.empty_client_cache(str(ceph_mount)) is None
+    assert changes(before, CEPH.state(str(ceph_mount))) == []
+    assert fetched_by_reading(file) >= SIZE
+
+
+def fetched_by_reading(file: Path) -> int:
+    before = CEPH.fetched_bytes(str(file.parent))
+    assert len(file.read_bytes()) == SIZE
+    after = CEPH.fetched_bytes(str(file.parent))
+    assert before is not None and after is not None
+    return after - before
+
+
+@needs_ceph
+def test_after_emptying_names_come_from_the_metadata_server(ceph_mount, may_empty):
+    directory = ceph_mount / 'many'
+    directory.mkdir()
+    for number in range(50):
+        (directory / f'f{number}').touch()
+    warm = look_at_all(directory)
+    assert CEPH.empty_client_cache(str(ceph_mount)) is None
+    assert look_at_all(directory) > 10 * warm
+
+
+def look_at_all(directory: Path) -> int:
+    before = CEPH.fetched_bytes(str(directory))
+    for number in range(50):
+        (directory / f'f{number}').stat()
+    after = CEPH.fetched_bytes(str(directory))
+    assert before is not None and after is not None
+    return after - before
+
+
+@needs_ceph
+def test_the_traffic_is_metered(ceph_mount):
+    meter = CEPH.meter(str(ceph_mount))
+    assert meter.what.startswith("this node's ceph-fuse")
+    before = meter.look(5.0)
+    with (ceph_mount / 'metered').open('wb') as stream:
+        stream.write(os.urandom(SIZE))
+        stream.flush()
+        os.fsync(stream.fileno())
+    assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
+
+
+AS_NOBODY = """
+import os, sys
+sys.path.insert(0, {source!r})
+from seatrial.filesystem.registry import by_type
+os.setgroups([]), os.setgid(65534), os.setuid(65534)
+driver = by_type('cephfs')
+print(driver.fetched_bytes({mount!r}))
+print(driver.state({mount!r})['client'])
+print(driver.cold({mount!r}).why_not)
+"""
+
+
+@needs_ceph
+def test_an_ordinary_user_sees_why_there_are_no_counters(ceph_mount):
+    code = AS_NOBODY.format(source=str(Path(ceph.__file__).parents[2]), mount=str(ceph_mount))
+    python = '/usr/bin/python3'  # this one may lie where only its owner can start it
+    if not os.access(python, os.X_OK):
+        pytest.skip(f'{python} is not installed')
+    done = subprocess.run([python, '-c', code], capture_output=True, text=True, check=True)
+    counted, client, why_not = done.stdout.splitlines()
+    assert counted == 'None' and 'only root and the group ceph may ask' in client and 'only root may' in why_not

@@ -1,0 +1,125 @@
+"""One smoke session on a real CephFS: data in layouts, metadata and semantics, each with the state of the cache."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.sequence.recorder import records_in
+from seatrial.model.plan import read_plan
+from seatrial.rules.case import measured
+
+LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-ceph'
+CANNOT = 71  # of the lab: this machine has no /dev/fuse, or no namespaces
+TRIAL = """
+version: 1
+state: {state}
+file_systems:
+  ceph:
+    type: cephfs
+    path: {mount}/trials
+    mount: {mount}
+    limits: {{bytes: 2GiB, inodes: 100000}}
+    drop_caches: true
+    layouts:
+      wide: {{stripe_count: 3, stripe_unit: 1MiB, object_size: 8MiB, pool: data}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: [{checks}], partitions: [local:default], file_systems: [ceph], nodes: [1], budget: 1s}}
+  - checks: [MultipleFilesTransferSizes]
+    partitions: [local:default]
+    file_systems: [ceph]
+    layouts: [wide]
+    nodes: [1]
+    budget: 1s
+  - checks: [SmallFiles, AttributeCache, PosixSemantics]
+    partitions: [local:default]
+    file_systems: [ceph]
+    nodes: [1]
+    budget: 1s
+    files_per_task: 50
+"""
+LAYOUTS = ('StripingSharedFile', 'OverstripingSharedFile')
+
+pytestmark = [pytest.mark.needs('ceph-osd', 'ceph-fuse'), pytest.mark.long]  # two minutes: each launch empties caches
+
+
+@pytest.fixture(scope='module')
+def session(tmp_path_factory, request):
+    """The folder of a smoke session that may empty caches, with the streams of the command."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount CephFS')
+    lab = tmp_path_factory.mktemp('ceph') / 'lab'
+    answer = subprocess.run([LAB, 'up', '--dir', lab], capture_output=True, text=True, timeout=300)
+    if answer.returncode == CANNOT:
+        pytest.skip(answer.stderr.strip())
+    assert answer.returncode == 0, answer.stderr
+    mount, site = Path(answer.stdout.splitlines()[-1]), tmp_path_factory.mktemp('site')
+    repository = request.config.rootpath
+    try:
+        (mount / 'trials').mkdir()
+        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', mount=mount, checks=', '.join(LAYOUTS)))
+        program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
+        argv = [program, 'run', '--profile', 'smoke', f'--site={site}', f'--checks={repository / "checks"}']
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=900)
+        (folder,) = (site / 'state' / 'sessions').iterdir()
+        yield folder, done
+        assert not list((mount / 'trials').iterdir())
+    finally:
+        subprocess.run([LAB, 'down', '--dir', lab, '--force'], check=True, timeout=180)
+
+
+def samples_of(folder, check):
+    (case,) = (folder / 'cases').glob(f'{check}+*')
+    plan = read_plan(str(case / 'plan.json'))
+    return plan, [sample for each in measured(plan, records_in(str(case))).values() for sample in each]
+
+
+def test_every_check_that_fits_ran_and_passed(session):
+    folder, done = session
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = json.loads((folder / 'results.json').read_text())['cases']
+    ran = {case['case']['check']: case['verdict'] for case in cases}
+    names = ('StripingSharedFile', 'MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics')
+    assert ran == dict.fromkeys(names, 'PASS')
+
+
+def test_the_striping_checks_have_their_layouts_in_the_words_of_cephfs(session):
+    folder, _ = session
+    plan, samples = samples_of(folder, 'StripingSharedFile')
+    layouts = {sample.point.layout.type for sample in samples if not sample.point.layout.is_default}
+    assert layouts == {'cephfs'} and all(sample.valid for sample in samples)
+    assert plan.left_out == ('all-1MiB',)
+
+
+def test_checks_of_layouts_that_only_lustre_has_are_not_applicable(session):
+    folder, _ = session
+    why = json.loads((folder / 'results.json').read_text())['not_applicable']
+    assert (
+        'OverstripingSharedFile/local:default/ceph/default/1n'
+        in why["no layout: 'over-16' of this check is one of lustre"]
+    )
+
+
+def test_reads_and_stats_are_cold_where_the_site_lets_the_caches_be_emptied(session):
+    folder, _ = session
+    _, samples = samples_of(folder, 'MultipleFilesTransferSizes')
+    reads = [sample for sample in samples if sample.phase == 'read']
+    assert reads and {sample.cache for sample in reads} == {'cold'}
+    for sample in reads:
+        assert sample.storage_read_bytes >= sample.measurement.bytes_moved
+    _, listings = samples_of(folder, 'AttributeCache')
+    assert {sample.cache for sample in listings} == {'cold'}
+
+
+def test_the_record_says_what_was_mounted_and_with_which_settings(session):
+    folder, _ = session
+    (case,) = (folder / 'cases').glob('SmallFiles+*')
+    start = records_in(str(case)).start
+    assert ' type fuse.ceph-fuse ' in start.mount
