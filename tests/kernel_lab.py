@@ -111,6 +111,7 @@ class Running:
 
     def launches(self) -> int:
         """How many measured launches have begun."""
+        assert self.process.poll() is None, self.process.communicate()[0]
         return len(list(self.site.glob('state/sessions/*/cases/*/raw/*measured*.fio')))
 
     def ended(self, seconds: float = 600) -> Session:

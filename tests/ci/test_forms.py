@@ -7,7 +7,8 @@ import subprocess
 import pytest
 
 NOTES = '#!/bin/sh\necho "${0##*/} $*" >>"$SEATRIAL_NOTES"\n'
-LABS = ['lab-gluster up', 'lab-gluster down', 'lab-slurm up', 'lab-slurm down']
+NAMES = 'lab-gluster', 'lab-ceph', 'lab-slurm', 'lab-kernels'
+LABS = [f'{name} {verb}' for name in NAMES for verb in ('up', 'down')]
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def ran(repository, tmp_path, monkeypatch):
     for folder, names in (
         (programs, ('apt-get', 'dpkg-query', 'id')),
         (own, ('ruff', 'mypy', 'python')),
-        (tmp_path / 'ci', ('environment-modules', 'lab-gluster', 'lab-slurm')),
+        (tmp_path / 'ci', ('environment-modules', *NAMES)),
     ):
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:

@@ -11,7 +11,6 @@ import pytest
 
 CI = Path(__file__).resolve().parents[2] / 'ci'
 CANNOT, UNAVAILABLE = 71, 69
-needs_kernels = [pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd'), pytest.mark.xdist_group('kernels')]
 
 
 def run(verb: str, directory: Path, *words: str) -> 'subprocess.CompletedProcess[str]':
@@ -39,7 +38,7 @@ def up(directory: Path, *words: str) -> str:
 
 
 class TestALab:
-    pytestmark = needs_kernels
+    pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
 
     def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(self, directory):
         up(directory, '--nodes=2')
@@ -72,8 +71,8 @@ def test_wrong_usage_is_64(tmp_path):
     assert run('up', Path('/tmp'), '--nodes=65').returncode == 64
 
 
-def test_a_command_without_a_lab_is_told_so(tmp_path):
-    done = run('run', tmp_path / 'lab', 'n1', '--', 'true')
+def test_a_command_without_a_lab_is_told_so(directory):
+    done = run('run', directory, 'n1', '--', 'true')
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
 
 

@@ -460,7 +460,9 @@ class Traced:
     """One job as strace saw it: its open of the data file, transfers as (phase, offset, length), and its end."""
 
     def __init__(self, trace):
-        (self.open,) = re.findall(r'openat\([^)]*"data[^)]*\)', trace)
+        *_, self.open = re.findall(  # an open that a signal interrupted is made again
+            r'openat\([^)]*"data[^)]*\)', trace
+        )
         single = re.findall(r'p(read|write)64\(.*, (\d+), (\d+)\) += \2$', trace, re.MULTILINE)
         queued = re.findall(r'CMD_P(READ|WRITE), .*?aio_nbytes=(\d+), aio_offset=(\d+)', trace)
         self.transfers = [(how.lower(), int(offset), int(size)) for how, size, offset in single + queued]

@@ -11,7 +11,7 @@ from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.traffic import STALL, traffic
 from slurm_lab import wait_for
 
-pytestmark = [pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio'), pytest.mark.xdist_group('kernels')]
+pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio')
 MIB = 1 << 20
 FETCH = """
 from seatrial.filesystem.registry import by_type
@@ -90,47 +90,25 @@ class TestNfs:
         assert 4.0 <= float(seconds) <= 8.0
 
 
-@pytest.fixture(scope='module')
-def smoke(kernels):
-    """A smoke session of data and metadata on two clients."""
-    checks = 'MultipleFilesTransferSizes, SmallFiles, AttributeCache, PosixSemantics'
-    return kernels.begin(checks, files_per_task='50', bytes_per_task='128MiB').ended()
+def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_right(kernels):
+    """In one test, because one session is long. Guarantees: close-to-open (nfs(5)): what was written is read after a
+    close and an open, and not always before."""
+    checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics')
+    smoke = kernels.begin(', '.join(checks), files_per_task='50', bytes_per_task='128MiB').ended()
+    assert smoke.status == 0, smoke.said
+    assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'PASS')
 
+    reads = [each for each in smoke.samples('MultipleFilesTransferSizes') if each['phase'] == 'read']
+    fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]
+    assert fetched and all(cache == 'cold' and 1 <= share < 1.2 for cache, share in fetched)
+    asked = [each for each in smoke.samples('SmallFiles') if each['phase'] in ('stat', 'read')]
+    assert {each['cache'] for each in asked} == {'cold'}
 
-class TestASession:
-    def test_it_passes_through_slurm(self, smoke):
-        assert smoke.status == 0, smoke.said
-        assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(
-            ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics'), 'PASS'
-        )
-
-    def test_reads_of_what_the_other_client_wrote_are_cold_by_its_counters(self, smoke):
-        reads = [each for each in smoke.samples('MultipleFilesTransferSizes') if each['phase'] == 'read']
-        assert reads
-        for read in reads:
-            moved = read['measurement']['bytes_moved']
-            assert read['cache'] == 'cold'
-            assert moved <= read['storage_read_bytes'] < 1.2 * moved
-
-    def test_metadata_is_cold_where_all_clients_emptied_their_caches(self, smoke):
-        asked = [each for each in smoke.samples('SmallFiles') if each['phase'] in ('stat', 'read')]
-        assert {each['cache'] for each in asked} == {'cold'}
-
-    def test_the_guarantees_between_two_clients_are_those_of_nfs(self, smoke):
-        """Close-to-open (nfs(5)): what was written is read after a close and an open, and not always before."""
-        (sample,) = smoke.samples('PosixSemantics')
-        holds = {fact['name']: fact['holds'] for fact in sample['measurement']['facts']}
-        promised = (
-            'read_after_close',
-            'append',
-            'exclusive_create',
-            'rename_without_gap',
-            'flock',
-            'fcntl_lock',
-            'mmap_shared',
-        )
-        assert [holds[name] for name in promised] == [True] * len(promised)
-        assert (holds['read_before_close'], holds['append_at_once']) == (False, False)
+    (sample,) = smoke.samples('PosixSemantics')
+    holds = {fact['name']: fact['holds'] for fact in sample['measurement']['facts']}
+    promised = 'read_after_close', 'append', 'exclusive_create', 'rename_without_gap', 'flock', 'fcntl_lock'
+    assert [holds[name] for name in promised] == [True] * len(promised)
+    assert holds['read_before_close'] is False
 
 
 def begun(kernels, **more):
@@ -141,9 +119,16 @@ def begun(kernels, **more):
     return running
 
 
+def written(kernels):
+    """MiB that the server has of what is measured."""
+    return int(kernels.run('n1', 'sh', '-c', 'du -cm /srv/export/seatrial-*/data | tail -1').split()[0])
+
+
 class TestFailures:
     def test_a_server_that_stands_still_is_waited_for_and_its_stall_is_seen(self, kernels):
-        running = begun(kernels, nodes=1)
+        running = kernels.begin('MultipleFilesTransferSizes', bytes_per_task='256MiB', nodes=1)
+        wait_for('it measures', running.launches)
+        wait_for('it writes', lambda: written(kernels) > 16, seconds=60)
         kernels.signal('STOP', 'n1')
         try:
             time.sleep(20)
@@ -152,9 +137,12 @@ class TestFailures:
         ended = running.ended()
         assert ended.status == 0, ended.said
         (case,) = ended.folder.glob('cases/*')
-        pauses = traffic(telemetry_in(str(case)), records_in(str(case)).samples).pauses
-        (stall,) = [pause for pause in pauses if pause.kind == STALL and pause.seconds > 10]
-        assert 18 <= stall.seconds <= 25
+        samples = records_in(str(case)).samples
+        pauses = traffic(telemetry_in(str(case)), samples).pauses
+        stalls = [pause.seconds for pause in pauses if pause.kind == STALL and pause.seconds > 10]
+        between = [each for sample in samples for each in sample.findings if each.rule == 'P17b']
+        assert stalls or between  # in a launch, or between two
+        assert all(17 <= seconds <= 27 for seconds in stalls)
 
     @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
