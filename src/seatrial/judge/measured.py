@@ -93,13 +93,13 @@ def _decide(
     if stopped == 'invalid':
         return Verdict.INVALID, 'another launch of this point is not valid'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
-        return Verdict.PASS, ''
+        return Verdict.MEASURED, ''
     imprecise = _imprecise(plan, what, values, stopped)
     if imprecise:
         return Verdict.INCONCLUSIVE, imprecise
     if plan.profile == 'acceptance' and doubt:
         return Verdict.INCONCLUSIVE, doubt
-    return Verdict.PASS, ''
+    return Verdict.MEASURED, ''
 
 
 def _imprecise(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
