@@ -242,6 +242,16 @@ def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, va
     assert 'does not hold here' not in said
 
 
+def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
+    plan = make.plan()
+
+    def said(count):
+        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
+
+    assert 'one sample: none' in said(1) and ', one sample: no interval, n = 1' in said(1)
+    assert 'one sample' not in said(2)
+
+
 def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
