@@ -74,6 +74,30 @@ def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):
     assert result.reasons == ('read@32MiB: INVALID: T8: wrong data',)
 
 
+def test_storage_that_failed_a_launch_fails_the_case_with_what_was_seen(judged, around):
+    result = judged(around(100.0), findings={'read@32MiB': (Finding('F1', 'fail', 'EIO of data'),)})
+    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
+    assert [each.verdict for each in result.metrics] == [Verdict.MEASURED, Verdict.FAIL]
+
+
+def test_storage_that_failed_the_warm_up_fails_the_case(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, around(100.0))
+    hurt = records.samples[0]._replace(findings=(Finding('F1', 'fail', 'EIO of data'),))
+    result = judge_case(plan, records._replace(samples=[hurt, *records.samples[1:]]))
+    assert hurt.stage == 'warmup'
+    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
+
+
+def test_a_launch_without_room_makes_the_other_metrics_of_its_point_incomplete_and_not_invalid(judged, around):
+    full = {'write@16MiB': (Finding('P9a', 'incomplete', 'ENOSPC of data'),)}
+    result = judged(around(100.0), findings=full, operations=('write', 'read'))
+    assert result.verdict is Verdict.INCOMPLETE
+    found = {each.metric: each.verdict for each in result.metrics}
+    assert (found['write@16MiB'], found['read@16MiB']) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
+    assert found['read@32MiB'] is Verdict.MEASURED
+
+
 def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once(make_plan, make_records, around):
     plan = make_plan()
     records = make_records(plan, around(100.0))

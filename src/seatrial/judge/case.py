@@ -57,6 +57,8 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     """
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     found += issued_findings(plan, records)
+    # Whatever the launch was for: a warm-up has met the same storage.
+    found += [each for sample in records.samples for each in sample.findings if each.effect == 'fail']
     by_metric = measured(plan, records)
     start, end = records.start, records.end
     engine = start.engine if start else ''
@@ -189,7 +191,8 @@ def _against(
     expectations: Sequence[ExpectationResult],
 ) -> list[tuple[Verdict, str]]:
     """All that speaks against the case; what follows from something else is not said again."""
-    reasons = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    reasons = list(dict.fromkeys(rules))
     known = {said for _, said in reasons}
     planned = {each.metric for each in metrics}
     alike: dict[tuple[Verdict, str], list[str]] = {}

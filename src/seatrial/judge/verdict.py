@@ -17,8 +17,9 @@ from seatrial.rules.issued import Comparison
 class Verdict(str, Enum):
     """What may be signed.
 
-    PASS: every criterion is met, and there was one. MEASURED: valid, and compared with nothing. INVALID: the
-    measurement is not valid. INCONCLUSIVE: it is, and cannot decide. INCOMPLETE: not all that was planned ran.
+    PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid, and
+    compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is, and cannot decide. INCOMPLETE:
+    not all that was planned ran.
     """
 
     PASS = 'PASS'
@@ -50,7 +51,7 @@ WORST_FIRST = (
     Verdict.PASS,
     Verdict.MEASURED,
 )
-OF_EFFECT = {'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
+OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
 """The verdict that a finding of this effect leads to; of any other none."""
 
 
