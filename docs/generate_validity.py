@@ -15,6 +15,7 @@ and the record of the launch name a broken rule. They say what was found and wha
 | effect | what it means |
 |---|---|
 | refuse | nothing is run; the case is INCOMPLETE |
+| fail | the storage failed, in whatever launch; the case is FAIL |
 | invalid | the figure is not used; the case is INVALID |
 | incomplete | something that was planned is missing; the case is INCOMPLETE |
 | label | the figure stands, with this beside it; under the profile `acceptance` it is no valid result about storage |

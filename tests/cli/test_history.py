@@ -43,9 +43,9 @@ def test_an_empty_history_says_what_fills_it(history):
 
 def test_the_sessions_are_listed_with_their_verdicts_oldest_first(history, two):
     heading, *lines = map(words_of, history('list').out.splitlines())
-    assert heading == 'verdict session started profile engine cases not PASS launches'
+    assert heading == 'verdict session started profile engine cases not PASS or MEASURED launches'
     assert lines == [
-        f'+ PASS {FIRST} 2026-11-21 02:06 nightly fio 3.33 2 0 60',
+        f'= MEASURED {FIRST} 2026-11-21 02:06 nightly fio 3.33 2 0 60',
         f'- INCOMPLETE {SECOND} 2026-11-22 02:06 nightly fio 3.33 2 2 60',
     ]
 
@@ -56,8 +56,8 @@ def test_a_session_is_shown_metric_by_metric(history, two):
         'Writes/local:default/scratch/default/1n',
         'Reads/local:default/scratch/default/1n',
     ]
-    assert sum('+ PASS' in line for line in lines) == 10
-    assert lines[2].startswith(f'{FIRST} write@64KiB + PASS 1 MiB/s 0.98')
+    assert sum('= MEASURED' in line for line in lines) == 10
+    assert lines[2].startswith(f'{FIRST} write@64KiB = MEASURED 1 MiB/s 0.98')
 
 
 def test_a_metric_is_shown_over_sessions(history, two):

@@ -28,7 +28,7 @@ FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
 FILES = ['index.html', 'junit.xml', 'summary.md']
 
 
-def results(folder, verdict='PASS'):
+def results(folder, verdict='MEASURED'):
     (folder / 'results.json').write_text(json.dumps({'verdict': verdict}))
 
 
@@ -41,15 +41,15 @@ def test_a_report_has_a_page_junit_and_a_summary_in_the_folder_of_its_session(on
     results(folder)
     said = on_site('report')
     assert (said.status, said.err) == (0, '')
-    assert said.out == f'+ PASS  session {FIRST}, report: {folder}/report/index.html\n'
+    assert said.out == f'= MEASURED  session {FIRST}, report: {folder}/report/index.html\n'
     assert sorted(file.name for file in (folder / 'report').iterdir()) == FILES
 
 
 def test_all_three_tell_the_same_verdict(on_site, past):
     folder = past(FIRST)
     on_site('report')
-    assert '<h1>PASS</h1>' in (folder / 'report' / 'index.html').read_text()
-    assert (folder / 'report' / 'summary.md').read_text().startswith('# PASS\n')
+    assert '<h1>MEASURED</h1>' in (folder / 'report' / 'index.html').read_text()
+    assert (folder / 'report' / 'summary.md').read_text().startswith('# MEASURED\n')
     suite = ElementTree.parse(folder / 'report' / 'junit.xml').find('testsuite')
     assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
 
@@ -123,13 +123,13 @@ def test_a_session_is_read_where_it_lies_now(on_site, past, site):
     site.change('state: state', 'state: elsewhere')
     shutil.move(site.folder / 'state', site.folder / 'elsewhere')
     said = on_site('report')
-    assert said.out.startswith('+ PASS')
+    assert said.out.startswith('= MEASURED')
 
 
 def test_another_verdict_than_that_of_the_day_is_said_everywhere(on_site, past):
     folder = past(FIRST)
     results(folder, 'FAIL')
-    note = 'on the day this session was FAIL; judged by the checks, references and rules of today it is PASS'
+    note = 'on the day this session was FAIL; judged by the checks, references and rules of today it is MEASURED'
     assert f'note: {note}\n' in on_site('report').out
     for name in FILES:
         assert note in (folder / 'report' / name).read_text()
@@ -210,7 +210,7 @@ def test_a_record_with_a_truncated_line_has_a_report_that_is_no_pass(on_site, pa
     samples.write_text(''.join(lines))
     said = on_site('report')
     assert said.status == 0
-    assert 'PASS  session' not in said.out
+    assert 'MEASURED  session' not in said.out
 
 
 def test_the_job_file_of_a_launch_is_that_of_the_raw_output(on_site, past):

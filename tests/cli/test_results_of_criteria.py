@@ -29,7 +29,14 @@ def ended(tmp_path):
     """What is printed and what is written at the end of a session with one case."""
 
     def end(
-        expectations=(), references=(), relations=(), unjudged='', values=(100.0 * MIB,), reasons=(), left_out=()
+        expectations=(),
+        references=(),
+        relations=(),
+        unjudged='',
+        values=(100.0 * MIB,),
+        reasons=(),
+        left_out=(),
+        verdict=Verdict.PASS,
     ):
         session = Session('s', tmp_path, load(LOCAL), PROFILES['nightly'], ())
         figure = MetricResult(
@@ -48,7 +55,7 @@ def ended(tmp_path):
         case = CaseResult(
             case=Case('Check', 'lab:io', 'scratch', 'default', 1),
             profile='nightly',
-            verdict=Verdict.PASS,
+            verdict=verdict,
             reasons=reasons,
             labels=(),
             engine='fio',
@@ -63,7 +70,7 @@ def ended(tmp_path):
             references=references,
             unjudged=unjudged,
         )
-        result = SessionResult('s', 'nightly', Verdict.PASS, (case,), relations, left_out)
+        result = SessionResult('s', 'nightly', verdict, (case,), relations, left_out)
         file = write_results(session, result)
         console = Console(file=io.StringIO(), width=140, highlight=False, markup=False)
         show(console, session, result)
@@ -106,8 +113,14 @@ def test_a_smoke_test_says_that_its_expectations_are_not_judged(ended):
 
 def test_no_references_are_said_to_be_none(ended):
     lines, written = ended()
-    assert 'no references: no pass criterion' in lines
-    assert written['references'] == 'no references: no pass criterion'
+    assert 'no references' in lines
+    assert written['references'] == 'no references'
+
+
+def test_a_session_that_was_compared_with_nothing_ends_with_what_that_means(ended):
+    lines, written = ended(verdict=Verdict.MEASURED)
+    assert lines[-2] == '= MEASURED  1 case measured and valid; no pass criterion is set for the profile nightly.'
+    assert written['verdict'] == 'MEASURED'
 
 
 def test_references_are_counted(ended):

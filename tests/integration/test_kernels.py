@@ -96,7 +96,7 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics')
     smoke = kernels.begin(', '.join(checks), files_per_task='50', bytes_per_task='128MiB').ended()
     assert smoke.status == 0, smoke.said
-    assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'PASS')
+    assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'MEASURED')
 
     reads = [each for each in smoke.samples('MultipleFilesTransferSizes') if each['phase'] == 'read']
     fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]

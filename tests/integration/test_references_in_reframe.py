@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.judge.verdict import Verdict
+
 CHECKS = """
 import reframe
 
@@ -59,7 +61,7 @@ VERDICTS = {
     'StraddlingInside': 'INCONCLUSIVE',
     'StraddlingOutside': 'INCONCLUSIVE',
     'OtherEngine': 'INCONCLUSIVE',
-    'Unreferenced': 'PASS',
+    'Unreferenced': 'MEASURED',
 }
 POINTS = {'Inside': 'pass', 'Outside': 'fail', 'StraddlingInside': 'pass', 'StraddlingOutside': 'fail'}
 
@@ -128,10 +130,13 @@ def test_plain_reframe_runs_every_check_with_and_without_references(plain):
 
 @pytest.mark.parametrize('check', VERDICTS)
 def test_plain_reframe_passes_what_passes_here_and_nothing_else(plain, check):
-    assert (plain[check]['result'] == 'pass') == (VERDICTS[check] == 'PASS')
+    assert (plain[check]['result'] == 'pass') == Verdict(VERDICTS[check]).unopposed
 
 
-@pytest.mark.parametrize('check', [check for check, verdict in VERDICTS.items() if verdict != 'PASS'])
+REFUSED = [check for check, verdict in VERDICTS.items() if not Verdict(verdict).unopposed]
+
+
+@pytest.mark.parametrize('check', REFUSED)
 def test_plain_reframe_fails_in_the_performance_stage_with_the_verdict_in_front(plain, check):
     assert plain[check]['fail_phase'] == 'performance'
     assert str(plain[check]['fail_info']['exc_value']).startswith(f'{VERDICTS[check]}: write@512KiB: ')

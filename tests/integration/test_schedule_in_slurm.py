@@ -106,15 +106,15 @@ def test_slurm_runs_a_night_when_the_licence_is_free_and_the_job_keeps_the_serie
 
     assert 'ExitCode=0:0' in ended, force.log.read_text()
     result = force.newest()
-    assert (result['verdict'], [case['host'] for case in result['cases']]) == ('PASS', ['n1'])
+    assert (result['verdict'], [case['host'] for case in result['cases']]) == ('MEASURED', ['n1'])
     waiting = force.jobs('%o', states='pending')
     assert len(waiting) == 2
     assert before[1] in waiting
     assert not force.told.exists()
     (metrics,) = (force.state / 'metrics').iterdir()
-    assert 'seatrial_last_verdict{site="site",profile="nightly",verdict="PASS"} 1' in metrics.read_text()
+    assert 'seatrial_last_verdict{site="site",profile="nightly",verdict="MEASURED"} 1' in metrics.read_text()
     status = force.seatrial('status')
-    assert (status.returncode, '+ PASS: 1 PASS' in status.stdout) == (0, True)
+    assert (status.returncode, '= MEASURED: 1 MEASURED' in status.stdout) == (0, True)
 
 
 def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
@@ -130,7 +130,7 @@ def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     force.ended(job)
     slow(force, 0.5)
     assert force.ask('squeue', '--noheader', '--partition=compute', '--format=%i') == ''
-    assert force.newest()['verdict'] != 'PASS'
+    assert force.newest()['verdict'] != 'MEASURED'
     assert force.told.read_text().startswith('changed: Seatrial site nightly: ')
     assert len(force.jobs(states='pending')) == 2
 

@@ -65,7 +65,7 @@ ORDERS = (
     ('Lasting.*measured', {'seconds': 600.0}),
 )
 VERDICTS = {
-    'Steady': 'PASS',
+    'Steady': 'MEASURED',
     'Wrong': 'INVALID',
     'Noisy': 'INCONCLUSIVE',
     'Broken': 'INCOMPLETE',
@@ -203,7 +203,7 @@ def test_the_session_is_as_bad_as_its_worst_case(session):
 
 def test_all_counts_are_printed_and_kept(session):
     _, output, folder = session
-    counts = {'PASS': 1, 'INVALID': 1, 'INCOMPLETE': 2, 'INCONCLUSIVE': 1}
+    counts = {'MEASURED': 1, 'INVALID': 1, 'INCOMPLETE': 2, 'INCONCLUSIVE': 1}
     assert results_of(folder)['counts'] == counts
     last = next(line for line in output.splitlines() if line.startswith('! INVALID  1'))
     assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
@@ -212,7 +212,7 @@ def test_all_counts_are_printed_and_kept(session):
 def test_each_case_is_shown_as_it_ends(session):
     lines = [line for line in session[1].splitlines() if line.startswith('[')]
     assert len(lines) == len(VERDICTS) - 1  # the killed one never ended
-    assert '[1/5] + PASS  Steady/local:default/scratch/default/1n' in lines[0]
+    assert '[1/5] = MEASURED  Steady/local:default/scratch/default/1n' in lines[0]
 
 
 def test_nothing_is_left_on_the_file_system_but_what_the_killed_job_left(session, cases):
@@ -233,8 +233,8 @@ def test_plain_reframe_comes_to_the_same_verdict(plain, inside, check):
 
 
 @pytest.mark.parametrize('check', VERDICTS)
-def test_reframe_fails_a_case_exactly_if_it_is_no_pass(plain, inside, check):
-    expected = 'pass' if VERDICTS[check] == 'PASS' else 'fail'
+def test_reframe_passes_a_case_exactly_if_nothing_speaks_against_it(plain, inside, check):
+    expected = 'pass' if VERDICTS[check] == 'MEASURED' else 'fail'
     assert plain[check]['result'] == inside[check]['result'] == expected
 
 
@@ -272,7 +272,7 @@ def test_an_unknown_profile_stops_plain_reframe_with_the_known_ones(make_site):
 def test_the_exit_status_of_a_session_is_that_of_its_verdict(begun, check):
     status, _, folder = begun[check]
     assert results_of(folder)['verdict'] == VERDICTS[check]
-    assert status == {'PASS': 0, 'INCONCLUSIVE': 12, 'INCOMPLETE': 13}[VERDICTS[check]]
+    assert status == {'MEASURED': 0, 'INCONCLUSIVE': 12, 'INCOMPLETE': 13}[VERDICTS[check]]
 
 
 # The completeness gate

@@ -42,19 +42,19 @@ def test_a_session_without_cases_is_incomplete():
 def test_the_worst_case_is_the_verdict_of_the_session(session):
     result = session(('Contiguous', 100.0), ('Other', None), held=Criteria())
     assert result.verdict is Verdict.INCOMPLETE
-    assert result.counts == {Verdict.PASS: 1, Verdict.INCOMPLETE: 1}
+    assert result.counts == {Verdict.MEASURED: 1, Verdict.INCOMPLETE: 1}
 
 
 @pytest.mark.parametrize(('contiguous', 'verdict'), [(150.0, 'PASS'), (50.0, 'FAIL'), (100.0, 'INCONCLUSIVE')])
 def test_an_enforced_relation_between_checks_decides(session, contiguous, verdict):
     result = session(('Contiguous', contiguous), ('Strided', 100.0))
     assert result.verdict == verdict
-    assert result.counts == {Verdict.PASS: 2}
+    assert result.counts == {Verdict.MEASURED: 2}
 
 
 def test_a_relation_that_is_not_enforced_is_a_row_and_decides_nothing(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((FASTER,)))
-    assert result.verdict is Verdict.PASS
+    assert result.verdict is Verdict.MEASURED
     assert [(each.id, each.relation.verdict, each.enforced) for each in result.relations] == [('X1', 'fails', False)]
 
 
@@ -97,7 +97,7 @@ def test_cases_of_different_engines_are_not_compared(session):
 
 def test_a_smoke_test_enforces_no_relation(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), profile='smoke')
-    assert result.verdict is Verdict.PASS
+    assert result.verdict is Verdict.MEASURED
     assert [each.relation.sentence for each in result.relations] == ['smoke: 4 repetitions, not judged']
 
 

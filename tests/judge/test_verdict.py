@@ -44,9 +44,9 @@ def judged(make_plan, make_records):
 # Without criteria
 
 
-def test_a_complete_record_that_converged_is_a_pass(judged, around):
+def test_a_complete_record_that_converged_and_is_compared_with_nothing_is_measured(judged, around):
     result = judged(around(100.0))
-    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+    assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
 
 
 def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
@@ -58,7 +58,7 @@ def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
 def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around):
     result = judged({'read@16MiB': around(100.0)})
     assert result.verdict is Verdict.INCOMPLETE
-    assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INCOMPLETE]
+    assert [each.verdict for each in result.metrics] == [Verdict.MEASURED, Verdict.INCOMPLETE]
 
 
 def test_a_point_that_did_not_converge_is_inconclusive(judged, around):
@@ -70,8 +70,32 @@ def test_a_point_that_did_not_converge_is_inconclusive(judged, around):
 def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):
     result = judged(around(100.0), findings={'read@32MiB': WRONG})
     assert result.verdict is Verdict.INVALID
-    assert [each.verdict for each in result.metrics] == [Verdict.PASS, Verdict.INVALID]
+    assert [each.verdict for each in result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
     assert result.reasons == ('read@32MiB: INVALID: T8: wrong data',)
+
+
+def test_storage_that_failed_a_launch_fails_the_case_with_what_was_seen(judged, around):
+    result = judged(around(100.0), findings={'read@32MiB': (Finding('F1', 'fail', 'EIO of data'),)})
+    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
+    assert [each.verdict for each in result.metrics] == [Verdict.MEASURED, Verdict.FAIL]
+
+
+def test_storage_that_failed_the_warm_up_fails_the_case(make_plan, make_records, around):
+    plan = make_plan()
+    records = make_records(plan, around(100.0))
+    hurt = records.samples[0]._replace(findings=(Finding('F1', 'fail', 'EIO of data'),))
+    result = judge_case(plan, records._replace(samples=[hurt, *records.samples[1:]]))
+    assert hurt.stage == 'warmup'
+    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
+
+
+def test_a_launch_without_room_makes_the_other_metrics_of_its_point_incomplete_and_not_invalid(judged, around):
+    full = {'write@16MiB': (Finding('P9a', 'incomplete', 'ENOSPC of data'),)}
+    result = judged(around(100.0), findings=full, operations=('write', 'read'))
+    assert result.verdict is Verdict.INCOMPLETE
+    found = {each.metric: each.verdict for each in result.metrics}
+    assert (found['write@16MiB'], found['read@16MiB']) == (Verdict.INCOMPLETE, Verdict.INCOMPLETE)
+    assert found['read@32MiB'] is Verdict.MEASURED
 
 
 def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once(make_plan, make_records, around):
@@ -84,12 +108,13 @@ def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once
 
 
 @pytest.mark.parametrize(
-    ('last', 'verdict'), [([100.0, 10.0], 'INCONCLUSIVE'), ([10.0, 10.0], 'INCONCLUSIVE'), ([80.0, 100.0], 'PASS')]
+    ('last', 'verdict'),
+    [([100.0, 10.0], 'INCONCLUSIVE'), ([10.0, 10.0], 'INCONCLUSIVE'), ([80.0, 100.0], 'MEASURED')],
 )
 def test_what_converged_is_compared_with_the_repetitions_that_follow_too(judged, last, verdict):
     result = judged([100.0, 100.1, 99.9, 100.0, *last])
     assert result.verdict == verdict
-    if verdict != 'PASS':
+    if verdict != 'MEASURED':
         assert result.reasons[0].endswith('not within 10 % after 6 repetitions, which the last 2 undid')
 
 
@@ -101,7 +126,7 @@ def test_too_few_repetitions_are_said_to_be_so_although_they_agree(judged):
     )
 
 
-@pytest.mark.parametrize(('profile', 'verdict'), [('acceptance', 'INCONCLUSIVE'), ('nightly', 'PASS')])
+@pytest.mark.parametrize(('profile', 'verdict'), [('acceptance', 'INCONCLUSIVE'), ('nightly', 'MEASURED')])
 def test_cached_reads_accept_nothing(judged, around, profile, verdict):
     assert judged(around(SLOW), profile=profile, cache='cached').verdict == verdict
 
@@ -182,7 +207,7 @@ def test_the_worst_reasons_come_first(judged, around):
 def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean, verdict):
     result = judged(around(mean), criteria(reference(100.0)))
     assert (result.verdict, result.metrics[0].verdict) == (verdict, verdict)
-    assert result.metrics[1].verdict is Verdict.PASS
+    assert result.metrics[1].verdict is Verdict.MEASURED
 
 
 def test_the_reason_shows_point_and_interval(judged, around):
@@ -320,7 +345,7 @@ def test_what_a_clock_may_be_wrong_by_decides_nothing(make_plan, make_records, a
 def test_an_expectation_is_context_and_decides_nothing(judged, around):
     figures = {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)}
     result = judged(figures, criteria(expectations=[FLAT]))
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'fails')
 
 
 @pytest.mark.parametrize(
@@ -375,7 +400,7 @@ def test_cached_reads_neither_meet_nor_fail_a_criterion(judged, around, profile,
 
 def test_cached_reads_are_context_for_what_the_literature_found(judged, around):
     result = judged(around(SLOW), criteria(expectations=[FLAT]), cache='cached')
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'holds')
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'holds')
 
 
 def test_repetitions_that_may_have_been_cached_make_a_metric_unknown_and_cached_ones_mixed(
@@ -406,7 +431,7 @@ def test_a_smoke_test_is_compared_with_nothing(judged, around):
     figures = {'read@16MiB': around(100.0)[:4], 'read@32MiB': around(10.0)[:4]}
     held = criteria(reference(1e6), expectations=[FLAT], enforced=['X1'])
     result = judged(figures, held, profile='smoke')
-    assert (result.verdict, result.references) == (Verdict.PASS, ())
+    assert (result.verdict, result.references) == (Verdict.MEASURED, ())
     assert result.expectations[0].relation.sentence == 'smoke: 4 repetitions, not judged'
     assert not result.expectations[0].enforced
 
@@ -421,7 +446,7 @@ def test_a_smoke_test_that_its_time_cut_short_says_what_was_done(judged, around)
 
 
 def test_a_proved_failure_outranks_everything():
-    order = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
+    order = [Verdict.MEASURED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
     for place, verdict in enumerate(order):
         assert worst(order[: place + 1]) is verdict
 
@@ -430,11 +455,12 @@ def test_of_nothing_the_verdict_is_incomplete():
     assert worst([]) is Verdict.INCOMPLETE
 
 
-def test_every_verdict_has_an_exit_code_of_its_own():
-    assert sorted(EXIT_CODES.values()) == [0, 10, 11, 12, 13] and set(EXIT_CODES) == set(Verdict)
+def test_every_verdict_has_an_exit_code_and_what_nothing_speaks_against_has_0():
+    assert sorted(EXIT_CODES.values()) == [0, 0, 10, 11, 12, 13] and set(EXIT_CODES) == set(Verdict)
+    assert {each for each in Verdict if each.unopposed} == {Verdict.PASS, Verdict.MEASURED}
 
 
-RANK = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
+RANK = [Verdict.MEASURED, Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.INCOMPLETE, Verdict.INVALID, Verdict.FAIL]
 
 
 @given(
@@ -459,7 +485,7 @@ def test_criteria_never_make_a_verdict_better(
     held = criteria(reference(wanted, origin=origin, engine=engine), expectations=[FLAT], enforced=['X1'])
     without, within = judge_case(plan, records), judge_case(plan, records, held)
     assert RANK.index(within.verdict) >= RANK.index(without.verdict)
-    assert (within.verdict is Verdict.PASS) == (not within.reasons)
+    assert (within.verdict is Verdict.PASS) == (not within.reasons and profile != 'smoke')
     if within.verdict is Verdict.FAIL:
         outside = any(each.interval == 'outside' for each in within.references)
         assert outside or within.expectations[0].relation.verdict == 'fails'

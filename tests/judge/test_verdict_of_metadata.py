@@ -47,7 +47,7 @@ def enforcing(*expectations):
 def test_every_metric_of_a_launch_has_its_own_verdict_values_and_unit():
     rates = {name: 6 * [1000.0 * n] for n, name in enumerate(planned_metrics(BOTH), 1)}
     result = judge_case(BOTH, records_of(BOTH, rates))
-    assert (result.verdict, result.reasons, result.per_task) == (Verdict.PASS, (), 1000)
+    assert (result.verdict, result.reasons, result.per_task) == (Verdict.MEASURED, (), 1000)
     assert {each.metric: each.values for each in result.metrics} == {
         name: pytest.approx(values) for name, values in rates.items()
     }
@@ -59,14 +59,14 @@ def test_tasks_that_move_no_bytes_are_not_compared_for_fairness():
     assert {each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics} == {None}
 
 
-def test_a_metric_that_is_precise_passes_although_another_kept_its_point_from_ending():
+def test_a_metric_that_is_precise_is_measured_although_another_kept_its_point_from_ending():
     rates = {**dict.fromkeys(planned_metrics(BOTH), STEADY), 'file_stat@flat': NOISY}
     result = judge_case(BOTH, records_of(BOTH, rates))
-    assert verdicts(result) == {**dict.fromkeys(planned_metrics(BOTH), 'PASS'), 'file_stat@flat': 'INCONCLUSIVE'}
+    assert verdicts(result) == {**dict.fromkeys(planned_metrics(BOTH), 'MEASURED'), 'file_stat@flat': 'INCONCLUSIVE'}
     assert result.reasons == ('file_stat@flat: INCONCLUSIVE: not within 10 % after 20 repetitions',)
 
 
-@pytest.mark.parametrize(('count', 'verdict'), [(5, 'INCONCLUSIVE'), (6, 'PASS')])
+@pytest.mark.parametrize(('count', 'verdict'), [(5, 'INCONCLUSIVE'), (6, 'MEASURED')])
 def test_a_metric_is_precise_only_with_the_repetitions_that_one_alone_would_have_had(count, verdict):
     rates = {**dict.fromkeys(planned_metrics(BOTH), STEADY[:count]), 'file_stat@flat': NOISY[:count]}
     records = records_of(BOTH, rates)
@@ -300,7 +300,7 @@ def test_the_reason_of_a_broken_guarantee_has_its_id_and_what_was_seen():
 
 def test_a_broken_guarantee_is_context_unless_it_is_enforced():
     result = of_fact(False, enforced=False)
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.PASS, 'fails')
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'fails')
 
 
 def test_a_smoke_test_can_break_a_guarantee_too():
@@ -317,7 +317,7 @@ def test_a_guarantee_is_criterion_enough_for_an_acceptance():
 
 def test_how_many_facts_hold_is_a_figure_that_judges_nothing():
     result = judge_case(SEMANTICS, records_of(SEMANTICS, 6 * [0.0]))
-    assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.PASS, '', (0.0,) * 6)
+    assert (result.verdict, result.metrics[0].unit, result.metrics[0].values) == (Verdict.MEASURED, '', (0.0,) * 6)
 
 
 # Metrics of which less is better

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.judge.expectations import AtLeast, Guarantee
+from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.units import DECIMAL
 from seatrial.report.junit import junit
@@ -54,7 +55,10 @@ def test_the_reasons_stand_in_the_message(varied):
 
 
 def test_a_pass_has_no_failure_and_no_error(make):
-    suite = suite_of(make.session(*passing(make, 'A', 'B')))
+    plans = [make.plan(name) for name in ('A', 'B')]
+    met = Criteria(references=(Reference('read@8MiB', 1e6, -0.1, None, 'B/s', 'baseline', '2026-11-01'),))
+    cases = [make.case(plan, make.records(plan, make.even_rates(plan)), met) for plan in plans]
+    suite = suite_of(make.session(*cases))
     assert (suite.get('tests'), suite.get('failures'), suite.get('errors'), suite.get('skipped')) == (
         '2',
         '0',
@@ -70,10 +74,18 @@ def test_the_totals_are_those_of_the_test_cases(varied):
     assert [suite.get(name) for name in ('tests', 'failures', 'errors')] == counted == ['6', '2', '3']
 
 
+def test_a_case_that_was_compared_with_nothing_is_skipped_with_the_reason(make):
+    suite = suite_of(make.session(*passing(make, 'A', 'B')))
+    assert [each.get('message') for each in suite.iter('skipped')] == 2 * [
+        'MEASURED: measured and valid; no pass criterion is set'
+    ]
+    assert (suite.get('skipped'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
+
+
 def test_every_metric_is_a_property_with_its_verdict_and_mean(make):
     suite = suite_of(make.session(*passing(make, 'A')))
     properties = {each.get('name'): each.get('value') for each in suite.find('testcase').iter('property')}
-    assert properties['read@8MiB'] == 'PASS: mean 1000 MiB/s, n = 6'
+    assert properties['read@8MiB'] == 'MEASURED: mean 1000 MiB/s, n = 6'
 
 
 @pytest.mark.parametrize(('times', 'kind', 'verdict'), [(2.0, 'failure', 'FAIL'), (1.0, 'failure', 'INCONCLUSIVE')])
@@ -97,10 +109,10 @@ def test_a_session_without_cases_is_an_error(make):
 
 
 @pytest.mark.parametrize('verdict', list(Verdict))
-def test_all_is_green_if_and_only_if_the_session_is_a_pass(make, verdict):
+def test_nothing_is_red_if_and_only_if_nothing_speaks_against_the_session(make, verdict):
     session = make.session(*passing(make, 'A'))
     suite = suite_of(replace(session, result=replace(session.result, verdict=verdict)))
-    assert (suite.get('failures') == suite.get('errors') == '0') == (verdict is Verdict.PASS)
+    assert (suite.get('failures') == suite.get('errors') == '0') == verdict.unopposed
 
 
 @settings(max_examples=50)
@@ -128,14 +140,14 @@ def properties(make):
 @pytest.mark.parametrize(
     ('case', 'name', 'value'),
     [
-        ('FileMetadata', 'file_create@shared', 'PASS: mean 9000 op/s, n = 6'),
+        ('FileMetadata', 'file_create@shared', 'MEASURED: mean 9000 op/s, n = 6'),
         ('FileMetadata', 'file_create, private / shared', '1.50 (1.49 - 1.51)'),
         (
             'PosixOperations',
             'mkdir@shared',
-            'PASS: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms',
+            'MEASURED: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms',
         ),
-        ('AttributeCache', 'ls_first@891', 'PASS: mean 1913 op/s, n = 6'),
+        ('AttributeCache', 'ls_first@891', 'MEASURED: mean 1913 op/s, n = 6'),
         ('PosixSemantics', 'read_after_close', 'holds: the other task read 4096 bytes of 4096'),
         ('PosixSemantics', 'direct_io', 'not tried: open(2) with O_DIRECT: Invalid argument'),
     ],
@@ -159,4 +171,4 @@ def test_a_guarantee_that_the_site_enforces_is_a_failure(make):
 def test_a_site_that_shows_decimal_units_has_them_here_too(make):
     suite = suite_of(replace(make.session(*passing(make, 'A')), units=DECIMAL))
     properties = {each.get('name'): each.get('value') for each in suite.find('testcase').iter('property')}
-    assert properties['read@8MiB'] == 'PASS: mean 1.05 GB/s, n = 6'
+    assert properties['read@8MiB'] == 'MEASURED: mean 1.05 GB/s, n = 6'

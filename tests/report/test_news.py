@@ -214,6 +214,7 @@ def test_a_long_list_is_cut_and_says_so():
         (['FAIL', 'PASS', 'PASS'], '2 nights PASS'),
         (['PASS', 'PASS', 'FAIL'], '1 night FAIL, after 2 nights PASS'),
         (['PASS', 'INVALID'], '1 night without a valid result'),
+        (['PASS', 'MEASURED', 'MEASURED'], '2 nights MEASURED, without a pass criterion'),
     ],
 )
 def test_the_screen_counts_nights_in_a_row(verdicts, streak):

@@ -158,8 +158,9 @@ def test_a_night_that_cannot_decide_fixes_nothing(undecided):
     assert (found.verdict, found.since, found.seen) == (Verdict.FAIL, FIRST, False)
 
 
-def test_only_a_pass_takes_a_criterion_from_the_failing():
-    assert standing('FAIL', 'INCONCLUSIVE', 'PASS') is None
+@pytest.mark.parametrize('verdict', ['PASS', 'MEASURED'])
+def test_only_a_valid_night_takes_a_criterion_from_the_failing(verdict):
+    assert standing('FAIL', 'INCONCLUSIVE', verdict) is None
 
 
 def test_a_criterion_that_fails_again_does_so_since_the_first_night():
@@ -192,10 +193,10 @@ def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
 
 
 @given(st.lists(st.sampled_from([verdict.value for verdict in Verdict]), min_size=1, max_size=8))
-def test_a_failing_criterion_fails_until_it_passes(verdicts):
+def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts):
     fails = False
     for verdict in verdicts:
-        fails = verdict == 'FAIL' or (fails and verdict != 'PASS')
+        fails = verdict == 'FAIL' or (fails and verdict not in ('PASS', 'MEASURED'))
     found = standing(*verdicts)
     assert (found is not None and found.verdict is Verdict.FAIL) == fails
 
@@ -222,6 +223,7 @@ def test_the_same_criterion_with_another_verdict_is_new():
         (('PASS', 'FAIL', 'PASS', 'PASS'), 2, 0),
         (('PASS', 'INCONCLUSIVE', 'INVALID', 'INCOMPLETE'), 0, 3),
         (('INCONCLUSIVE', 'FAIL'), 0, 0),
+        (('INCONCLUSIVE', 'MEASURED'), 0, 0),
     ],
 )
 def test_nights_in_a_row_are_counted_from_the_last(verdicts, well, nothing):
@@ -314,7 +316,14 @@ def test_the_criteria_of_a_session_are_counted():
     criterion = {'id': 'L', 'subject': 's', 'relation': {'verdict': HOLDS, 'sentence': ''}}
     cases = [
         {'case': {'name': 'A'}, 'references': [{}, {}], 'isolation': None, 'expectations': []},
-        {'case': {'name': 'B'}, 'references': [], 'isolation': {}, 'expectations': [{**criterion, 'enforced': True}]},
+        {
+            'case': {'name': 'B'},
+            'references': [],
+            'isolation': {},
+            'unjudged': '',
+            'expectations': [{**criterion, 'enforced': True}],
+        },
+        {'case': {'name': 'S'}, 'references': [], 'isolation': {}, 'unjudged': 'smoke', 'expectations': []},
         {
             'case': {'name': 'C'},
             'references': [],

@@ -242,6 +242,16 @@ def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, va
     assert 'does not hold here' not in said
 
 
+def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
+    plan = make.plan()
+
+    def said(count):
+        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
+
+    assert 'one sample: none' in said(1) and ', one sample: no interval, n = 1' in said(1)
+    assert 'one sample' not in said(2)
+
+
 def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
@@ -266,7 +276,7 @@ def metadata(make):
         'Listing 891 entries takes 466 ms the first time and 33.0 ms the fourth : 14.1 times as fast '
         '(14.0 \u2013 14.2). Still cached after 2 s without a call, and lost after 5 s.',
         'the first time (cached, not cold) and 8.25 ms the fourth . The first is not proved to be cold',
-        '1st listing PASS 1913',
+        '1st listing MEASURED 1913',
         '1 of 3 guarantees hold; flock does not; direct_io was not tried.',
         'flock what flock says does not hold the other task took the lock while it was held',
         'direct_io what direct_io says not tried open(2) with O_DIRECT: Invalid argument',
@@ -305,15 +315,15 @@ def section_of(html, check):
 def test_latencies_have_columns_where_single_operations_were_timed(metadata):
     calls = Seen(section_of(metadata, 'PosixOperations')).said
     assert 'one operation, \u00b5s' in calls and 'p50 p99.9' in calls
-    assert re.search(r'mkdir PASS 3000 .* 333 3000', calls)
+    assert re.search(r'mkdir MEASURED 3000 .* 333 3000', calls)
     assert 'p50' not in section_of(metadata, 'FileMetadata')
 
 
 def test_a_listing_has_its_time_and_its_ratio_to_the_first(metadata):
     said = Seen(section_of(metadata, 'AttributeCache')).said
-    assert re.search(r'1st listing PASS 1913 .* 466 \u2013 6 precise enough cold 2nd', said)
+    assert re.search(r'1st listing MEASURED 1913 .* 466 \u2013 6 precise enough cold 2nd', said)
     assert re.search(
-        r'4th listing PASS 27 000 .* 33\.0 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', said
+        r'4th listing MEASURED 27 000 .* 33\.0 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', said
     )
 
 
@@ -436,5 +446,5 @@ def test_metrics_of_two_dimensions_have_a_drawing_each_and_their_units_beside_th
     assert section.count('<svg class="curve wide"') == 2
     said = Seen(section).said
     assert 's (lower is better)' in said and 'MiB/s (lower is better)' not in said
-    assert re.search(r'write, MiB/s 2 MiB PASS 500 .* read, s 2 MiB PASS 1 048 576 000', said)
+    assert re.search(r'write, MiB/s 2 MiB MEASURED 500 .* read, s 2 MiB MEASURED 1 048 576 000', said)
     assert {'write, MiB/s', 'read, s'} <= set(re.findall(r'data-label="([^"]+)"', html))

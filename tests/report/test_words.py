@@ -134,11 +134,24 @@ def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value,
     assert words.point_words(plan.axis, plan.points[0]) == said
 
 
-def test_a_pass_without_criteria_says_so(make):
-    plan = make.plan()
-    session = make.session(measured(make, plan))
+def test_a_session_that_was_compared_with_nothing_says_so(make):
+    session = make.session(*(measured(make, make.plan(name)) for name in ('One', 'Other')))
     assert words.verdict_sentence(session.result) == (
-        'The only case ran as planned and is valid. There was no pass criterion.'
+        '2 cases measured and valid; no pass criterion is set for the profile nightly.'
+    )
+
+
+def test_a_pass_beside_cases_that_were_compared_with_nothing_counts_them(make):
+    plan = make.plan('One')
+    wanted = (Reference('read@8MiB', 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01'),)
+    cases = measured(make, plan, criteria=Criteria(references=wanted)), measured(make, make.plan('Other'))
+    result = make.session(*cases).result
+    assert (result.verdict, [case.verdict for case in result.cases]) == (
+        Verdict.PASS,
+        [Verdict.PASS, Verdict.MEASURED],
+    )
+    assert words.verdict_sentence(result) == (
+        'Both cases ran as planned and are valid. They meet 1 reference. 1 of them has no pass criterion.'
     )
 
 
@@ -162,7 +175,7 @@ def test_a_relation_that_alone_fails_a_session_is_named(make):
     cases = [measured(make, each) for each in (plan, other)]
     pair = AtLeast(id='L', words='one is twice the other', source='s', metric='write', of='Other', times=2.0)
     session = make.session(*cases, criteria={plan.case: Criteria((pair,), frozenset({'L'}))})
-    assert [case.verdict for case in session.result.cases] == [Verdict.PASS, Verdict.PASS]
+    assert [case.verdict for case in session.result.cases] == [Verdict.MEASURED, Verdict.MEASURED]
     assert words.verdict_sentence(session.result).endswith('fails: one is twice the other.')
 
 

@@ -27,7 +27,7 @@ END = 1 << 16
 
 # What fio 3.33 says (tests/transcripts/fio).
 NO_SPACE = 'fio: io_u error on file {}: No space left on device: write offset=0, buflen=65536\n'
-IO_ERROR = 'fio: io_u error on file {}: Input/output error: write offset=131072, buflen=65536\n'
+KILLED_JOB = 'fio: pid=20899, got signal=9\n'
 
 
 def main(arguments):
@@ -115,7 +115,7 @@ def carry_out(common, jobs, order):
     time.sleep(order.get('seconds', 0.0))
     last = file_of(jobs[-1][1])
     if fault == 'error-lines':
-        sys.stderr.write(IO_ERROR.format(last))
+        sys.stderr.write(KILLED_JOB)
     if fault == 'delete-file':
         os.unlink(last)
     if fault == 'cut-file':

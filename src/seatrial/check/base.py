@@ -39,8 +39,9 @@ class Check(rfm.RunOnlyRegressionTest):
     the relative error.
 
     The same verdict stands under `seatrial run` and under plain `reframe -r`: INVALID and INCOMPLETE are sanity
-    failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures. They are raised
-    after the performance stage, so that the measured values stay in ReFrame's report.
+    failures; FAIL, and INCONCLUSIVE whose message begins with that word, are performance failures; PASS and MEASURED
+    pass, and the variable `verdict` of ReFrame's report says which it is. Failures are raised after the performance
+    stage, so that the measured values stay in that report.
 
     ReFrame compares means with references.yaml by itself and keeps what it finds in its report, but does not raise
     it (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
@@ -203,5 +204,5 @@ def _raise(result: CaseResult) -> None:
     said = f'{result.verdict.value}: {"; ".join(result.reasons[:3])}'
     if result.verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
         raise SanityError(said)
-    if result.verdict is not Verdict.PASS:
+    if not result.verdict.unopposed:
         raise PerformanceError(said)

@@ -39,7 +39,7 @@ def list_(site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
     rows = _rows(load_site(site_folder), screen)
-    shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS', '#launches')
+    shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches')
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
         shown.add_row(
@@ -49,7 +49,7 @@ def list_(site_folder: Path) -> None:
             own['profile'][0],
             ', '.join(_engines(own)) or '-',
             str(cases.height),
-            str(cases.filter(pl.col('case_verdict') != Verdict.PASS.value).height),
+            str(sum(not Verdict(each).unopposed for each in cases['case_verdict'])),
             str(own['started'].is_not_null().sum()),
         )
     screen.print(shown if rows.height else 'The history is empty; seatrial run adds to it.')
@@ -168,7 +168,11 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
         first['metric'],
         marked(Verdict(first['metric_verdict'])),
         f'{found.mean:.4g} {unit}'.strip() if found else '-',
-        f'{found.interval.low:.4g}..{found.interval.high:.4g}' if found and found.n > 2 else '-',
+        f'{found.interval.low:.4g}..{found.interval.high:.4g}'
+        if found and found.n > 2
+        else 'one sample'
+        if found and found.n == 1
+        else '-',
         str(found.n if found else 0),
         first['metric_why'],
     )

@@ -34,8 +34,8 @@ USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 def main() -> None:
     """Acceptance and regression trials for HPC file systems.
 
-    Exit codes: 0 PASS, 10 FAIL, 11 INVALID, 12 INCONCLUSIVE, 13 INCOMPLETE, 64 wrong usage or configuration,
-    70 an error of Seatrial's own, 130 interrupted before anything was begun.
+    Exit codes: 0 PASS or MEASURED, 10 FAIL, 11 INVALID, 12 INCONCLUSIVE, 13 INCOMPLETE, 64 wrong usage or
+    configuration, 70 an error of Seatrial's own, 130 interrupted before anything was begun.
     """
 
 

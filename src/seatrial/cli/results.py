@@ -22,7 +22,7 @@ from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.model.whole import write_whole
 from seatrial.report.figures import cache_words, figure
-from seatrial.report.words import cut, listed, unjudged
+from seatrial.report.words import cut, listed, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted
 
@@ -58,6 +58,8 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     _say_expectations(console, result)
     console.print(_references(session, result))
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    if result.verdict is Verdict.MEASURED:
+        counts = verdict_sentence(result)
     for each in result.left_out:
         console.print(f'not the whole acceptance: {each}', soft_wrap=True)
     console.print(Text.assemble(marked(result.verdict), f'  {counts}'))
@@ -175,8 +177,7 @@ def _references(session: Session, result: SessionResult) -> str:
     """How many references are met, in one line."""
     counts = Counter(each.interval for case in result.cases for each in case.references)
     if not counts:
-        which = 'no references for these cases' if session.references else 'no references'
-        return f'{which}: no pass criterion'
+        return 'no references for these cases' if session.references else 'no references'
     return f'references: {", ".join(f"{count} {word}" for word, count in counts.items())}'
 
 

@@ -12,6 +12,7 @@ from seatrial.judge.verdict import Verdict
 
 MARKS = {
     Verdict.PASS: ('green', '+'),
+    Verdict.MEASURED: ('bold', '='),
     Verdict.FAIL: ('bold red', 'x'),
     Verdict.INVALID: ('magenta', '!'),
     Verdict.INCOMPLETE: ('yellow', '-'),

@@ -16,6 +16,7 @@ from seatrial.judge.measured import as_meant, judge_metric
 from seatrial.judge.outliers import SLOW, SUSPECTED, Isolation, isolation
 from seatrial.judge.references import (
     CONTRACT,
+    INSIDE,
     OUTSIDE,
     UNDECIDED,
     Reference,
@@ -46,7 +47,7 @@ NO_CRITERION = (
     'give it a contract in references.yaml, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
-_OF_INTERVAL = {OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+_OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
 def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
@@ -56,6 +57,8 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     """
     found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     found += issued_findings(plan, records)
+    # Whatever the launch was for: a warm-up has met the same storage.
+    found += [each for sample in records.samples for each in sample.findings if each.effect == 'fail']
     by_metric = measured(plan, records)
     start, end = records.start, records.end
     engine = start.engine if start else ''
@@ -75,6 +78,9 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     isolated = isolation(plan, records, unjudged)
     against = [*_against(found, metrics, references, expectations), *_of_places(isolated)]
     against.sort(key=lambda reason: WORST_FIRST.index(reason[0]))
+    # What could have failed the case beside its references; whatever is not met is among what speaks against it.
+    judged = [*(each for each in expectations if each.enforced), *([isolated] if isolated and not unjudged else [])]
+    met = [Verdict.PASS for _ in judged]
     # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
     asked = criteria.references or criteria.enforced_expectations
     if plan.profile == 'acceptance' and not isolated and not asked:
@@ -82,7 +88,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     return CaseResult(
         case=plan.case,
         profile=plan.profile,
-        verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics)]),
+        verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics), *met]),
         reasons=tuple(said for _, said in against),
         labels=caveats(plan, records, found, by_metric, metrics, criteria, isolated),
         engine=engine,
@@ -127,9 +133,11 @@ def _judge_reference(
 def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:
     """The metric with the verdict that its reference makes of it."""
     reference = next((each for each in references if each.metric == one.metric), None)
-    verdict = _OF_INTERVAL.get(reference.interval, Verdict.PASS) if reference else Verdict.PASS
-    if reference is None or verdict is Verdict.PASS or worst([verdict, one.verdict]) is not verdict:
+    verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
+    if reference is None or worst([verdict, one.verdict]) is not verdict:
         return one
+    if verdict is Verdict.PASS:
+        return replace(one, verdict=verdict)
     also = f'{one.why}; ' if one.verdict is verdict and one.why not in reference.words else ''
     return replace(one, verdict=verdict, why=also + reference.words)
 
@@ -182,14 +190,15 @@ def _against(
     references: Sequence[ReferenceResult],
     expectations: Sequence[ExpectationResult],
 ) -> list[tuple[Verdict, str]]:
-    """All that speaks against a PASS; what follows from something else is not said again."""
-    reasons = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    """All that speaks against the case; what follows from something else is not said again."""
+    rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    reasons = list(dict.fromkeys(rules))
     known = {said for _, said in reasons}
     planned = {each.metric for each in metrics}
     alike: dict[tuple[Verdict, str], list[str]] = {}
     for each in metrics:
         follows = each.why in known or (each.verdict is Verdict.INCOMPLETE and known)
-        if each.verdict is not Verdict.PASS and not follows:
+        if not each.verdict.unopposed and not follows:
             alike.setdefault((each.verdict, each.why), []).append(each.metric)
     for (verdict, why), names in alike.items():
         said = [f'{names[0]} and {len(names) - 1} others'] if len(names) > LISTED else names

@@ -12,7 +12,7 @@ from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.case import hidden_by_servers, seconds_of, short_phase
 from seatrial.rules.stopping import converged
 from seatrial.workload.base import LISTED_BEFORE
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, metrics_at
 
 AFTER_STOP = 1.5
 """Times the precision asked for, at most, once the extra repetitions of a point that converged have been made.
@@ -41,7 +41,13 @@ def judge_metric(
     doubt = '' if as_meant(plan, cache) else not_storage
     if plan.axis.equals and cache in ('', 'cold'):
         doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
-    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt)
+    given_up = any(
+        finding.effect in ('fail', 'incomplete')
+        for other in metrics_at(point)
+        for sample in by_metric.get(metric(other.name, point.label), ())
+        for finding in sample.findings
+    )
+    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt, given_up)
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     return MetricResult(
@@ -83,23 +89,27 @@ def _decide(
     stopped: str,
     found: Sequence[Finding],
     doubt: str,
+    given_up: bool,
 ) -> tuple[Verdict, str]:
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
     launches = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
     wrong = launches + [finding for finding in found if finding.effect == 'invalid']
     if wrong:
-        return OF_EFFECT.get(wrong[0].effect, Verdict.INVALID), f'{wrong[0].rule}: {wrong[0].sentence}'
+        first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
+        return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
+    if stopped == 'invalid' and given_up:
+        return Verdict.INCOMPLETE, 'a launch of this point could not be carried out'
     if stopped == 'invalid':
         return Verdict.INVALID, 'another launch of this point is not valid'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
-        return Verdict.PASS, ''
+        return Verdict.MEASURED, ''
     imprecise = _imprecise(plan, what, values, stopped)
     if imprecise:
         return Verdict.INCONCLUSIVE, imprecise
     if plan.profile == 'acceptance' and doubt:
         return Verdict.INCONCLUSIVE, doubt
-    return Verdict.PASS, ''
+    return Verdict.MEASURED, ''
 
 
 def _imprecise(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:

@@ -14,7 +14,7 @@ from seatrial.model.plan import Case
 class SessionResult:
     """One session. cases: every one that was planned, also those that never ran; relations: between checks.
 
-    left_out: why it is no PASS although its cases may be: they are not all that an acceptance is
+    left_out: why it is INCOMPLETE although its cases may be valid: they are not all that an acceptance is
     """
 
     session: str

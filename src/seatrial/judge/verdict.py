@@ -17,26 +17,41 @@ from seatrial.rules.issued import Comparison
 class Verdict(str, Enum):
     """What may be signed.
 
-    INVALID: the measurement is not valid. INCONCLUSIVE: it is, and cannot decide. INCOMPLETE: not all that was
-    planned ran.
+    PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid, and
+    compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is, and cannot decide. INCOMPLETE:
+    not all that was planned ran.
     """
 
     PASS = 'PASS'
+    MEASURED = 'MEASURED'
     FAIL = 'FAIL'
     INVALID = 'INVALID'
     INCOMPLETE = 'INCOMPLETE'
     INCONCLUSIVE = 'INCONCLUSIVE'
 
+    @property
+    def unopposed(self) -> bool:
+        """Whether nothing speaks against it: PASS and MEASURED, whose exit code is 0."""
+        return EXIT_CODES[self] == 0
+
 
 EXIT_CODES = {
     Verdict.PASS: 0,
+    Verdict.MEASURED: 0,
     Verdict.FAIL: 10,
     Verdict.INVALID: 11,
     Verdict.INCONCLUSIVE: 12,
     Verdict.INCOMPLETE: 13,
 }
-WORST_FIRST = (Verdict.FAIL, Verdict.INVALID, Verdict.INCOMPLETE, Verdict.INCONCLUSIVE, Verdict.PASS)
-OF_EFFECT = {'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
+WORST_FIRST = (
+    Verdict.FAIL,
+    Verdict.INVALID,
+    Verdict.INCOMPLETE,
+    Verdict.INCONCLUSIVE,
+    Verdict.PASS,
+    Verdict.MEASURED,
+)
+OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
 """The verdict that a finding of this effect leads to; of any other none."""
 
 
@@ -86,7 +101,7 @@ class MetricResult:
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One case. reasons: why it is not a PASS; labels: the caveats of its figures.
+    """One case. reasons: what speaks against it; labels: the caveats of its figures.
 
     per_task: what each task did: bytes, or files of a flat tree; None where the job never came so far
     facts:    what was found of POSIX, one that did not hold in some repetition as it was then
@@ -117,8 +132,9 @@ class CaseResult:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of the whole: a proved FAIL outranks the rest, then INVALID, INCOMPLETE, INCONCLUSIVE.
+    """The verdict of the whole: a proved FAIL outranks the rest, then INVALID, INCOMPLETE, INCONCLUSIVE, PASS.
 
+    What was compared with nothing leaves a PASS beside it as it is, and alone it is MEASURED.
     Of nothing it is INCOMPLETE: a session in which nothing ran proves nothing.
     """
     present = set(verdicts)

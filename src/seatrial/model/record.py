@@ -18,12 +18,14 @@ PLAN = 'plan.json'
 class Finding(NamedTuple):
     """What a validity rule found.
 
-    effect: 'refuse' (nothing ran), 'invalid', 'incomplete' (not tested) or 'label'.
+    effect: 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
+    evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known
     """
 
     rule: str
     effect: str
     sentence: str
+    evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
 class NotTested(NamedTuple):

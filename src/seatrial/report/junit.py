@@ -25,16 +25,17 @@ def junit(evidence: SessionEvidence) -> str:
     cases = [_case(case, evidence.units) for case in evidence.cases]
     cases += [_relation(each) for each in result.relations if each.enforced]
     shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
-    if result.left_out or (result.verdict is not Verdict.PASS and not shown):
+    if result.left_out or not (result.verdict.unopposed or shown):
         cases.append(_session(evidence))
     failures = sum(case.find('failure') is not None for case in cases)
     errors = sum(case.find('error') is not None for case in cases)
     lasted = words.lasted(evidence)
+    skipped = sum(case.find('skipped') is not None for case in cases)
     totals = {
         'tests': str(len(cases)),
         'failures': str(failures),
         'errors': str(errors),
-        'skipped': '0',
+        'skipped': str(skipped),
         'time': f'{lasted.total_seconds() if lasted else 0:.3f}',
     }
     root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
@@ -116,6 +117,9 @@ def _figures(metric: MetricResult, system: str) -> str:
 
 def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str, ...]) -> None:
     if verdict is Verdict.PASS:
+        return
+    if verdict is Verdict.MEASURED:
+        ElementTree.SubElement(element, 'skipped', {'message': f'{verdict.value}: {words.NOTHING_COMPARED}'})
         return
     kind = 'error' if verdict in _ERRORS else 'failure'
     said = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}

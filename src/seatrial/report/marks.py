@@ -103,7 +103,8 @@ def mark_of(
         bounds=tuple(
             (up(bound), side) for bound, side in _bounds(references.get(metric.metric)) if up.low <= bound <= up.high
         ),
-        words=f'{metric.metric}: {invalid}mean {unit.words(summary.mean)}{span if has_interval else ""}, '
+        words=f'{metric.metric}: {invalid}mean {unit.words(summary.mean)}{span if has_interval else ""}'
+        f'{", one sample: no interval" if summary.n == 1 else ""}, '
         f'n = {summary.n}, {metric.verdict.value}',
     )
 

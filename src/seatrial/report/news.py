@@ -145,7 +145,10 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
         lines += [
             ('last run', f'{_span(night)}, session {night.session}'),
             ('verdict', f'{later}{night.verdict.value}: {_counts(night)}'),
-            *([('criteria', 'none: it passes whatever it measures; see docs/references.md')] * (watch.criteria == 0)),
+            *(
+                [('criteria', 'none: what is valid is MEASURED, however slow; see docs/references.md')]
+                * (watch.criteria == 0)
+            ),
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
             *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),
@@ -237,6 +240,9 @@ def _streak(nights: Sequence[Night]) -> str:
         return f'{counted(without, "night")} without a valid result'
     if well:
         return f'{counted(well, "night")} PASS'
+    uncompared = in_a_row(nights, lambda night: night.verdict is Verdict.MEASURED)
+    if uncompared:
+        return f'{counted(uncompared, "night")} MEASURED, without a pass criterion'
     failed = in_a_row(nights, lambda night: night.verdict is Verdict.FAIL)
     before = in_a_row(nights[: len(nights) - failed], passed)
     return f'{counted(failed, "night")} FAIL, after {counted(before, "night")} PASS'

@@ -1,7 +1,8 @@
 """The nights of a scheduled trial: what each session decided, what fails since when, and which runs were missed.
 
-A criterion that failed stays among the failing until a night passes it: a night that could not decide has fixed
-nothing. What was invalid, or did not run, leaves them as soon as it has been measured again.
+A criterion that failed stays among the failing until a night passes it, or compares it with nothing any more: a night
+that could not decide has fixed nothing. What was invalid, or did not run, leaves them as soon as it has been measured
+again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -160,7 +161,10 @@ def criteria_in(results: Mapping[str, Any]) -> int:
 
     Raises KeyError or TypeError where that is not the results of a session.
     """
-    judged = sum(len(each['references']) + (each['isolation'] is not None) for each in results['cases'])
+    judged = sum(
+        len(each['references']) + (each['isolation'] is not None and not each['unjudged'])
+        for each in results['cases']
+    )
     return judged + len(enforced_in(results))
 
 
@@ -192,8 +196,8 @@ def passed(night: Night) -> bool:
 
 
 def without_result(night: Night) -> bool:
-    """Whether it is neither PASS nor FAIL."""
-    return night.verdict not in (Verdict.PASS, Verdict.FAIL)
+    """Whether it is neither valid throughout nor a FAIL."""
+    return not (night.verdict.unopposed or night.verdict is Verdict.FAIL)
 
 
 def runs(
@@ -271,14 +275,14 @@ def _besides(
 
 def _rest(whole: Verdict, parts: Sequence[Verdict]) -> Judged:
     """What made a verdict besides its parts; where they explain it, that is undecided."""
-    if whole is Verdict.PASS:
-        return Judged(Verdict.PASS)
+    if whole.unopposed:
+        return Judged(whole)
     return Judged(Verdict.INCONCLUSIVE if worst(parts) is whole else whole)
 
 
 def _standing(judged: Judged, night: datetime, before: Standing | None) -> Standing | None:
     """How a criterion stands after a night; None if it stands well."""
-    if judged.verdict is Verdict.PASS:
+    if judged.verdict.unopposed:
         return None
     if before is not None and before.verdict is Verdict.FAIL and judged.verdict is not Verdict.FAIL:
         return before._replace(seen=False)

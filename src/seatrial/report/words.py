@@ -29,6 +29,9 @@ STOPPED = {
 }
 """Why the repetitions of a point ended, by the word of the end record."""
 
+NOTHING_COMPARED = 'measured and valid; no pass criterion is set'
+"""What MEASURED means, of a case or of all."""
+
 _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 
 
@@ -145,7 +148,9 @@ def verdict_sentence(session: SessionResult) -> str:
     of_all = every if hit == total else f'{hit} of {counted(total, "case")}'
     verb, is_ = ('s', 'is') if hit == 1 else ('', 'are')
     if session.verdict is Verdict.PASS:
-        return f'{of_all} ran as planned and {is_} valid. {_compared(session)}'
+        return f'{every} ran as planned and {"is" if total == 1 else "are"} valid. {_compared(session)}'
+    if session.verdict is Verdict.MEASURED:
+        return f'{counted(total, "case")} {NOTHING_COMPARED} for the profile {session.profile}.'
     if not total:
         return 'No case was planned, so nothing is proved.'
     decisive = [each for each in session.relations if each.enforced and of_relation(each.relation) is session.verdict]
@@ -333,10 +338,13 @@ def _environment(case: CaseEvidence) -> tuple[str, ...]:
 def _compared(session: SessionResult) -> str:
     met = sum(len(case.references) for case in session.cases)
     enforced = sum(each.enforced for each in _expectations(session))
-    if not met and not enforced:
-        return 'There was no pass criterion.'
     parts = [counted(met, 'reference')] * bool(met) + [counted(enforced, 'criterion', 'criteria')] * bool(enforced)
-    return f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'
+    said = [f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'] if parts else []
+    swept = [case.isolation for case in session.cases if case.isolation and not case.isolation.unjudged]
+    said += [f'No {kind} is slower than the others.' for kind in dict.fromkeys(each.kind for each in swept)]
+    open_ = sum(case.verdict is Verdict.MEASURED for case in session.cases)
+    said += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
+    return ' '.join(said)
 
 
 def _expectations(session: SessionResult) -> list[ExpectationResult]:

@@ -89,6 +89,24 @@ seen_elsewhere(
 )
 
 seen_elsewhere(
+    'F1',
+    'The storage does what it is asked: no read, write, fsync, open or close fails with an error of its own',
+    LAUNCH,
+    'fail',
+    'see the kernel log of that node and the logs of the servers at that time',
+    'write(2), fsync(2); EIO, EREMOTEIO, ESTALE, EUCLEAN, EBADMSG, ENOTCONN, ESHUTDOWN',
+)
+
+seen_elsewhere(
+    'P9a',
+    'The room that was there before the run is there while it runs',
+    LAUNCH,
+    'incomplete',
+    'free space or raise the quota; somebody else fills it, or one target or a quota is smaller than was told',
+    'write(2): ENOSPC, EDQUOT; ENOSPC came at 55-64 % of use in lfs df (seen on Lustre 2.17)',
+)
+
+seen_elsewhere(
     'E2',
     'A launch ends inside its limit',
     LAUNCH,

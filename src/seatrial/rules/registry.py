@@ -17,7 +17,7 @@ class Rule(NamedTuple):
 
     when:   BEFORE (evidence: Environment), WARMUP (Warmed), LAUNCH and its two sorts (Launched), or CASE
             (CaseSeen)
-    effect: of breaking it: 'refuse' (nothing runs), 'invalid', 'incomplete' or 'label'
+    effect: of breaking it: 'refuse' (nothing runs), 'fail' (the storage failed), 'invalid', 'incomplete' or 'label'
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
             or the runner can see it, which then says so by `finding`
     remedy: what the reader can do
@@ -64,9 +64,9 @@ def findings(when: str, evidence: Any) -> List[Finding]:
     return found
 
 
-def finding(id: str, said: str) -> Finding:
+def finding(id: str, said: str, evidence: Optional[Dict[str, str]] = None) -> Finding:
     """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and remedy."""
-    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].remedy}')
+    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].remedy}', evidence or {})
 
 
 def _add(new: Rule) -> None:

@@ -109,7 +109,7 @@ def shares(ran, stage):
 
 def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
-    assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.PASS, ())
+    assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.MEASURED, ())
     assert ran.counts == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
 
 
@@ -133,13 +133,13 @@ def test_files_that_have_bytes_can_be_read_too(lab):
     ran = lab.run(lab.plan_of_metadata(tree, Sweep('tree', (FULL,)), files=20))
     assert (set(ran.counts), ran.result.verdict) == (
         {f'file_{phase}@full' for phase in ALL_PHASES},
-        Verdict.PASS,
+        Verdict.MEASURED,
     )
 
 
 def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
     ran = lab.run(lab.plan_of_metadata(DEEP, Sweep('tree', (('deep', {}),))))
-    assert ran.result.verdict is Verdict.PASS
+    assert ran.result.verdict is Verdict.MEASURED
     assert {metric.operations for sample in ran.measured for metric in sample.measurement.metrics} == {2 * 13 * 2}
     assert ran.records.sized.per_task == 0
 
@@ -157,13 +157,13 @@ def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
     assert stages[:2] == [('prepare', 'create'), ('warmup', 'list')]
     assert stages[2:4] == 2 * [('prepare', 'create')]
     assert stages[4:] == 4 * [('measured', 'list')]
-    assert ran.result.verdict is Verdict.PASS
+    assert ran.result.verdict is Verdict.MEASURED
 
 
 def test_guarantees_are_tried_and_the_facts_are_in_the_record(lab):
     ran = lab.run(lab.plan_of_metadata(*CASES['semantics']))
     assert [fact.name for fact in ran.result.facts] == [each.name for each in GUARANTEES]
-    assert (ran.result.verdict, ran.result.metrics[0].unit) == (Verdict.PASS, '')
+    assert (ran.result.verdict, ran.result.metrics[0].unit) == (Verdict.MEASURED, '')
 
 
 @pytest.mark.parametrize('kind', CASES)
@@ -282,7 +282,7 @@ def test_a_point_is_repeated_until_every_metric_of_it_is_known(lab, stand_in):
     ran = lab.run(plan)
     assert set(ran.counts.values()) == {UNTIL_SHORT.maximum}
     assert ran.end.stopped == {'empty': 'exhausted'}
-    assert [metric.verdict.value for metric in ran.result.metrics] == ['PASS', 'INCONCLUSIVE', 'PASS']
+    assert [metric.verdict.value for metric in ran.result.metrics] == ['MEASURED', 'INCONCLUSIVE', 'MEASURED']
 
 
 # Whether a stat is cold, and how long a launch may last
@@ -354,5 +354,5 @@ def test_the_zipapp_carries_a_plan_of_metadata_out(lab, tmp_path, python, kind):
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
     done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
     assert [each.returncode for each in done] == [0, 0]
-    assert lab.ran(plan).result.verdict is Verdict.PASS
+    assert lab.ran(plan).result.verdict is Verdict.MEASURED
     assert lab.left() == []

@@ -36,7 +36,7 @@ class TestARun:
             ('prepare', 'write'),
             *(('measured', phase) for phase in once * points * repetitions),
         ]
-        assert ran.result.verdict is Verdict.PASS
+        assert ran.result.verdict is Verdict.MEASURED
 
     def test_its_preparation_is_no_figure_and_its_points_have_all_of_theirs(self, lab, stub_fio):
         ran = lab.run(random_plan(lab, stub_fio(), ('randrw',), read_share=0.7))

@@ -5,6 +5,7 @@ import time
 from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError
+from seatrial.engine.failed_call import NO_ROOM, failed_call
 from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
@@ -23,6 +24,8 @@ from seatrial.workload.registry import kind_of
 TOO_SHORT = ('T19', 'T19a', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
+
+_WORDS = (('file', 'of'), ('node', 'on'), ('time', 'at'))
 
 
 class NotValid(Refused):
@@ -110,6 +113,7 @@ class _Attempt:
         self.command = Command('', (), {}, ())
         self.processes = Processes([], {})
         self.exit_status = 0
+        self.host = ''
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
@@ -119,11 +123,43 @@ class _Attempt:
         try:
             self._carry_out(seed)
         except EngineError as error:
-            self.findings = [finding(error.rule, error.sentence)]
+            self.findings = [self._of_engine(error)]
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
             self.findings = [finding('E2', str(error))]
+
+    def _of_engine(self, error: EngineError) -> Finding:
+        """What an engine says that failed; a call that the storage failed is no fault of the engine's."""
+        failed = failed_call(error.sentence)
+        if failed is None:
+            return finding(error.rule, error.sentence)
+        evidence = {
+            'errno': failed.errno,
+            'node': failed.node or self.host,
+            'file': failed.file,
+            'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
+        }
+        where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence[key])
+        phase, point = self.launch
+        said = f'{phase}@{point.label}: {failed.errno}{where}: {error.sentence}'
+        return finding(failed.rule, said + (self._room() if failed.errno in NO_ROOM else ''), evidence)
+
+    def _room(self) -> str:
+        """The arithmetic of a file system that is full all the same."""
+        driver, path, before = self.trial.setup.driver, self.trial.plan.target.path, self.trial.seen.environment
+        free, quota = driver.capacity(path), driver.quota(path)
+        rows = (
+            ('B', before.needed_bytes, 'free', free.bytes, before.free_bytes),
+            ('B', before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
+            ('inodes', before.needed_inodes, 'free', free.inodes, before.free_inodes),
+            ('inodes', before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
+        )
+        return ''.join(
+            f'; the case needs {needed} {unit}, {left} are left {whose}, {first} were before it began'
+            for unit, needed, whose, left, first in rows
+            if left is not None and first is not None
+        )
 
     def _carry_out(self, seed: int) -> None:
         trial, (phase, point) = self.trial, self.launch
@@ -139,6 +175,7 @@ class _Attempt:
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.exit_status = finished.outcome.exit_status
+        self.host = finished.outcome.processes[0].host if point.nodes == 1 and finished.outcome.processes else ''
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
         counts = self.stage in ('measured', places.CONFIRM)

@@ -1,0 +1,54 @@
+"""A call of the file system that failed, in what an engine said of it: the storage's fault, and not the engine's.
+
+Every launch speaks English (LC_ALL=C), so strerror(3) names the error. Its line has a form of the engine's own. What
+a launcher says of its own sockets has none of these forms. Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0,
+posixops.
+"""
+
+import errno
+import os
+import re
+from typing import NamedTuple, Optional
+
+STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN')
+"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged."""
+
+NO_ROOM = ('ENOSPC', 'EDQUOT')
+
+
+class FailedCall(NamedTuple):
+    """errno: its name, 'EIO'; rule: that it breaks; node, file: empty where the engine does not say."""
+
+    errno: str
+    rule: str
+    node: str
+    file: str
+
+
+def failed_call(sentence: str) -> Optional[FailedCall]:
+    """The first error of the storage in what an engine said, or None.
+
+    fio takes a file that ends too early for EIO, too ('full resid', and all reads of small files): that is none.
+    """
+    if not _FORM.search(sentence) or 'full resid' in sentence or 'too short' in sentence:
+        return None
+    found = _SAID.search(sentence)
+    if found is None:
+        return None
+    name = _NAMES[found.group(0)]
+    node, file = _NODE.search(sentence), _FILE.search(sentence)
+    return FailedCall(
+        errno=name,
+        rule='F1' if name in STORAGE_FAILED else 'P9a',
+        node=node.group(1) if node else '',
+        file=next(filter(None, file.groups()), '') if file else '',
+    )
+
+
+_NAMES = {os.strerror(getattr(errno, name)): name for name in STORAGE_FAILED + NO_ROOM}
+_SAID = re.compile('|'.join(map(re.escape, _NAMES)))
+_FORM = re.compile(r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?: ')
+_NODE = re.compile(r'\btask \d+ on ([^\s:]+): ')
+_FILE = re.compile(
+    r"on file (.+?): |dd: [a-z ]+ '(.+?)': |\w+\(\"(.+?)\"|(?:" + '|'.join(map(re.escape, _NAMES)) + r'): ([^;]+)\Z'
+)

@@ -1,0 +1,98 @@
+"""Sessions of real engines on storage that fails: a preloaded library of our own fails one call of theirs."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from seatrial.job.sequence.recorder import records_in
+
+TRIAL = """
+version: 1
+state: state
+engines: [{{name: fio, program: {fio}}}, {{name: posixops, program: {python}}}]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 10000}}, records_on_target: true}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: [{check}], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 32MiB,
+      files_per_task: 20, budget: 1s}}
+"""
+FAILING = """#!/bin/sh
+case "$*" in *{stage}*)
+    export LD_PRELOAD={library} FAILING_CALL={call} FAILING_FILE=/trials/ FAILING_ERRNO={number};;
+esac
+exec {program} "$@"
+"""
+FIO, POSIXOPS = ('MultipleFilesTransferSizes', 'fio'), ('PosixOperations', 'posixops')
+pytestmark = [pytest.mark.needs('fio', 'gcc')]
+
+
+@pytest.fixture(scope='module')
+def library(tmp_path_factory, repository):
+    made = tmp_path_factory.mktemp('library') / 'failing_calls.so'
+    source = repository / 'tests' / 'stubs' / 'failing_calls.c'
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', made, source, '-ldl'], check=True)
+    return made
+
+
+@pytest.fixture
+def session(tmp_path, repository, library):
+    """The exit status of a smoke session of one check, its case in results.json, and what failed its launches."""
+
+    def run(of, call, error, stage):
+        check, engine = of
+        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
+        for name, program in (('fio', shutil.which('fio')), ('python3', sys.executable)):
+            words = {'library': library, 'call': call, 'number': getattr(errno, error), 'stage': stage}
+            (tmp_path / name).write_text(FAILING.format(program=program, **words))
+            (tmp_path / name).chmod(0o755)
+        text = TRIAL.format(fio=tmp_path / 'fio', python=tmp_path / 'python3', check=check)
+        (tmp_path / 'trial.yaml').write_text(text)
+        program = Path(sys.executable).with_name('seatrial')
+        argv = [program, 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}', f'--engine={engine}']
+        done = subprocess.run([*argv, '--profile=smoke'], capture_output=True, text=True, timeout=300)
+        (folder,) = (tmp_path / 'state' / 'sessions').iterdir()
+        (case,) = json.loads((folder / 'results.json').read_text())['cases']
+        (records,) = (folder / 'cases').iterdir()
+        found = [each for sample in records_in(str(records)).samples for each in sample.findings]
+        assert os.listdir(tmp_path / 'state' / 'trials') == [], done.stdout
+        return done.returncode, case, [each for each in found if each.rule in ('F1', 'P9a')]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('of', 'call', 'error', 'stage'),
+    [
+        (FIO, 'write', 'EIO', 'measured-write'),
+        (FIO, 'fsync', 'EIO', 'measured-write'),
+        (FIO, 'read', 'ESTALE', 'warmup-read'),
+        (POSIXOPS, 'close', 'EIO', 'measured'),
+    ],
+)
+def test_storage_that_fails_a_call_fails_the_trial_and_is_named(session, of, call, error, stage):
+    status, case, (found, *_) = session(of, call, error, stage)
+    assert (status, case['verdict']) == (10, 'FAIL'), case['reasons']
+    assert (found.rule, found.evidence['errno'], found.evidence['node']) == ('F1', error, socket.gethostname())
+    assert re.fullmatch(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', found.evidence['time'])
+    assert of is not FIO or found.evidence['file'].startswith('data.')
+    assert case['reasons'][0] == f'F1: {found.sentence}' and all(
+        value in found.sentence for value in found.evidence.values()
+    )
+
+
+def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic(session):
+    status, case, (found, *_) = session(FIO, 'write', 'EDQUOT', 'measured-write')
+    assert (status, case['verdict'], found.rule) == (13, 'INCOMPLETE', 'P9a'), case['reasons']
+    assert found.evidence['errno'] == 'EDQUOT'
+    assert re.search(r'; the case needs \d+ B, \d+ are left free, \d+ were before it began', found.sentence)
+    assert any(found.sentence in reason for reason in case['reasons'])

@@ -1,0 +1,43 @@
+/* Preloaded: of files whose path has FAILING_FILE in it, FAILING_CALL (write, read, fsync, close) fails with
+   FAILING_ERRNO. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static int fails(const char *call, int descriptor)
+{
+    char link[64], path[4096];
+    const char *asked = getenv("FAILING_CALL"), *where = getenv("FAILING_FILE"), *error = getenv("FAILING_ERRNO");
+    if (!asked || !where || !error || strcmp(asked, call))
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0)
+        return 0;
+    path[length] = 0;
+    if (!strstr(path, where))
+        return 0;
+    errno = atoi(error);
+    return 1;
+}
+
+#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int d, const void *b, size_t n) { return fails("write", d) ? -1 : NEXT(write)(d, b, n); }
+ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return fails("write", d) ? -1 : NEXT(pwrite)(d, b, n, o); }
+ssize_t pwrite64(int d, const void *b, size_t n, off64_t o) { return fails("write", d) ? -1 : NEXT(pwrite64)(d, b, n, o); }
+ssize_t read(int d, void *b, size_t n) { return fails("read", d) ? -1 : NEXT(read)(d, b, n); }
+ssize_t pread(int d, void *b, size_t n, off_t o) { return fails("read", d) ? -1 : NEXT(pread)(d, b, n, o); }
+ssize_t pread64(int d, void *b, size_t n, off64_t o) { return fails("read", d) ? -1 : NEXT(pread64)(d, b, n, o); }
+int fsync(int d) { return fails("fsync", d) ? -1 : NEXT(fsync)(d); }
+int close(int d)
+{
+    int failing = fails("close", d), error = errno, done = NEXT(close)(d);
+    errno = failing ? error : errno;
+    return failing ? -1 : done;
+}
