@@ -567,7 +567,7 @@ def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys
 
 def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repository):
     plan = lab.plan(stub_fio())
-    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',))
+    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',), (r'[^/]*',))
     first.make('data')
     Path(first.path_of('data'), 'file').write_bytes(b'x')
     file = lab.write(plan)
@@ -687,8 +687,8 @@ def check_whole_lines(plan):
 
 def check_clean(lab, instant):
     """What `seatrial clean` does removes all but a directory that died before it was marked."""
-    for orphan in orphans.find([str(lab.target)], str(lab.state)):
-        assert (orphan.alive, orphan.foreign) == (None, None), instant
+    for orphan in orphans.find([str(lab.target)], str(lab.state)).found:
+        assert orphan.alive is None, instant
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant

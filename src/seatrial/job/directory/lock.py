@@ -18,6 +18,7 @@ from typing import Callable, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.shown import printable
 
 HEARTBEAT_S = 60.0
 STALE_S = 900.0
@@ -28,6 +29,7 @@ _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _TRIES = 10
+_MAX_BYTES = 65536  # of a lock file that is read
 _MAX_NAME = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
 _PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.')
 
@@ -62,15 +64,18 @@ class Held(NamedTuple):
         ended = self.holder is not None and running(self.holder) is False
         return 3 * HEARTBEAT_S if ended else STALE_S
 
-    def sentence(self) -> str:
-        """Who holds it since when, and what can be done."""
-        said = f'storage system {self.storage_system} is held by {self._by()}'
+    def said(self) -> str:
+        """Who holds it since when."""
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
+        said = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
+        return printable(said).encode('ascii', 'backslashreplace').decode('ascii')
+
+    def sentence(self) -> str:
+        """That, and what can be done."""
         remedy = '; wait until it ends'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
-        sentence = f'{said}; {heartbeat}{remedy}'.encode('ascii', 'backslashreplace').decode('ascii')
-        return ''.join(c if c.isprintable() else '?' for c in sentence)
+        return self.said() + remedy
 
     def _by(self) -> str:
         if self.holder is None:
@@ -313,7 +318,7 @@ def _read(path: str) -> bytes:
     """The file's content, or none where there is no file."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb') as stream:
-            return stream.read()
+            return stream.read(_MAX_BYTES)
     except FileNotFoundError:
         return b''
 
