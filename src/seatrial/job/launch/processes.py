@@ -14,6 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.carried import module_argv
+from seatrial.engine.dispatch import PLACE
 from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
@@ -128,7 +129,8 @@ def carry_out(
         reports: Dict[int, Any] = {}
     else:
         with Barrier(processes.barrier, processes.nodes) as barrier:
-            finished = _run(processes, raw, directory, barrier.environment, limit_s, stopping, barrier.abort)
+            own = {**barrier.environment, PLACE: str(os.fstat(directory).st_ino)}
+            finished = _run(processes, raw, directory, own, limit_s, stopping, barrier.abort)
         reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)
