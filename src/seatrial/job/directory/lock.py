@@ -25,11 +25,13 @@ STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
 
+MAX_BYTES = 65536
+"""Of a file that is read and that others may have written."""
+
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _TRIES = 10
-_MAX_BYTES = 65536  # of a lock file that is read
 _MAX_NAME = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
 _PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.')
 
@@ -318,7 +320,7 @@ def _read(path: str) -> bytes:
     """The file's content, or none where there is no file."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb') as stream:
-            return stream.read(_MAX_BYTES)
+            return stream.read(MAX_BYTES)
     except FileNotFoundError:
         return b''
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.job.directory.lock import STALE_S, Heartbeat, silent_s
+from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, silent_s
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one
 from seatrial.model.codec import from_json, to_json
@@ -86,7 +86,7 @@ def leader_alive(state: str, session: str) -> Optional[str]:
     try:
         heard_s = silent_s(file, os.stat(file).st_mtime)
         with open(file, encoding='ascii') as stream:
-            leader = from_json(Owner, json.load(stream))
+            leader = from_json(Owner, json.loads(stream.read(MAX_BYTES)))
     except (OSError, ValueError) as error:
         said = getattr(error, 'strerror', None) or 'it cannot be read'
         return f'who leads its session is not known ({file}: {said})'
