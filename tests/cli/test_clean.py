@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -200,6 +201,20 @@ def test_what_an_interrupted_session_left_is_removed_at_once(clean, queue, inter
     queue.found.clear()
     said = clean('--yes')
     assert (said.status, f'removed {interrupted}\n' in said.out) == (0, True), said.out
+
+
+def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted, site):
+    queue.found.clear()
+    held = lock.acquire(str(site.folder / 'state'), 'scratch', SESSION)
+    said = clean('--yes')
+    assert (said.status, 'lock in use: ' in said.out, 'removed the lock' in said.out) == (0, True, False), said.out
+    owner = json.loads(Path(held.path).read_text())
+    owner['holder']['pid_start'] -= 1
+    Path(held.path).write_text(json.dumps(owner))
+    said = clean('--yes')
+    assert (said.status, 'removed the lock of scratch\n' in said.out) == (0, True), said.out
+    assert clean().out == 'Nothing is left behind.\n'
+    held.release()
 
 
 def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):

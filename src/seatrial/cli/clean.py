@@ -32,6 +32,8 @@ from seatrial.site.model import FileSystem, Site
 from seatrial.workload.words import counted, joined
 
 LEFT = 13  # something that should go could not, or not yet
+STALE = 'stale lock'
+DEAD = 'lock of a dead session'
 SILENT = 'lock that is stale soon: nobody seems to work under it, but a job elsewhere may'
 
 
@@ -63,7 +65,8 @@ def clean(site_folder: Path, yes: bool) -> int:
     if jobs is not None and has_one_queue(site):
         queued = {job.session for job in jobs if not (yes and ended and job in orphaned)}
     found, others = _orphans(site, unseen, queued)
-    locks = _locks(site, unseen)
+    at_work = None if queued is None else queued | {orphan.session for orphan in found if orphan.alive}
+    locks = _locks(site, unseen, at_work)
     if not (jobs or found or locks or unseen):
         screen.print('Nothing of yours is left behind.' if others else 'Nothing is left behind.')
         return 0
@@ -72,7 +75,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     for held, words in locks:
         screen.print(f'{words}: {held.said()}', soft_wrap=True)
     removable = [orphan for orphan in found if orphan.alive is None]
-    stale = [held for held, _ in locks if held.stale]
+    stale = [held for held, words in locks if words in (STALE, DEAD)]
     if not yes:
         if orphaned:
             screen.print(f'{counted(len(orphaned), "job")} can be cancelled: seatrial clean --yes')
@@ -81,7 +84,8 @@ def clean(site_folder: Path, yes: bool) -> int:
             screen.print(f'{what} can be removed: seatrial clean --yes')
         return unseen.said()
     complete = [_remove(orphan, screen) for orphan in removable]
-    for held in lock.break_stale(site.state) if stale else ():
+    dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
+    for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
     later = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
     return unseen.said() or (0 if ended and all(complete) and not later else LEFT)
@@ -180,26 +184,28 @@ def _not_mounted(entry: FileSystem) -> str | None:
     return None if fault is None else f'{entry.path}: {fault}; is the file system mounted?'
 
 
-def _locks(site: Site, unseen: _Unseen) -> list[tuple[Held, str]]:
-    """Locks of this user, and what others leave stale, each with what is to be said of it."""
+def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
+    """Locks of this user, and what others leave stale, each with what is to be said of it.
+
+    at_work: the sessions that have jobs or processes; None where jobs are not known
+    """
     try:
         held = lock.list_locks(site.state)
     except lock.LockError as error:
         unseen.say(f'locks are unknown: {error}')
         return []
-    return [(each, _words(each, site)) for each in held if each.stale or each.foreign is None]
+    return [(each, _words(each, site, at_work)) for each in held if each.stale or each.foreign is None]
 
 
-def _words(held: Held, site: Site) -> str:
+def _words(held: Held, site: Site, at_work: set[str] | None) -> str:
     if held.stale:
-        return 'stale lock'
-    if (
-        held.holder is not None
-        and running(held.holder) is not False
-        and leader_alive(site.state, held.holder.session)
-    ):
+        return STALE
+    if held.holder is None:
+        return SILENT
+    led, runs = leader_alive(site.state, held.holder.session), running(held.holder)
+    if runs or (led and runs is None):
         return 'lock in use'
-    return SILENT
+    return SILENT if led or at_work is None or held.holder.session in at_work else DEAD
 
 
 def _line(orphan: Orphan) -> str:

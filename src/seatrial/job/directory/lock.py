@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 import time
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Container, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
@@ -177,14 +177,18 @@ def list_locks(state: str) -> List[Held]:
     return [held for held, _ in _all(state)]
 
 
-def break_stale(state: str) -> List[Held]:
-    """Remove this user's stale locks whose process is not seen running; those that were removed."""
+def break_stale(state: str, dead: Container[str] = ()) -> List[Held]:
+    """Remove this user's stale locks whose process is not seen running; those that were removed.
+
+    dead: sessions of which nothing runs anywhere, so that the silence of their locks need not be waited for
+    """
     removed = []
     for held, content in _all(state):
-        if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
+        is_dead = held.holder is not None and held.holder.session in dead
+        if not (held.stale or is_dead) or held.foreign or (held.holder is not None and running(held.holder)):
             continue
         with contextlib.suppress(OSError):  # what cannot be read stays
-            if _take_down(held.path, content, held.patience_s):
+            if _take_down(held.path, content, 0.0 if is_dead else held.patience_s):
                 removed.append(held)
     return removed
 
