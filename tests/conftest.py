@@ -3,11 +3,12 @@
 import functools
 import gc
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if counts:
         words = ', '.join(f'{number} {kind}' for kind, number in sorted(counts.items()))
         terminalreporter.write_line(f'--fast leaves out {sum(counts.values())} tests: {words}')
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """A command that was run in this process keeps the files that it makes from others."""
+    before = os.umask(0)
+    os.umask(before)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture(scope='session')

@@ -1,26 +1,34 @@
 """`seatrial clean`: it shows what dead sessions have left, and removes that alone when it is told to."""
 
+import contextlib
+import ctypes
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from seatrial.job.directory import lock, rundir
+from seatrial.cli.clean import SILENT
+from seatrial.job.directory import lock, orphans, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
 
+MNT_DETACH = 2
 SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
 KILLED = """
 import os, signal, sys
-from seatrial.job.directory import lock, rundir
+from seatrial.cli.clean import SILENT
+from seatrial.job.directory import lock, orphans, rundir
 state, target, session, case = sys.argv[1:]
 lock.acquire(state, 'scratch', session)
-run = rundir.create(target, session, case, ('data',))
+run = rundir.create(target, session, case, ('data',), ('data[.][0-9]+',))
 with open(os.path.join(run.make('data'), 'data.00000000'), 'wb') as stream:
     stream.write(bytes(1 << 20))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -49,6 +57,11 @@ def killed(site, target):
     return target / os.path.basename(rundir.path_of(str(target), SESSION, CASE))
 
 
+def forget_locks(site):
+    for held in lock.list_locks(str(site.folder / 'state')):
+        os.unlink(held.path)
+
+
 @pytest.fixture
 def clean(command, site):
     return lambda *arguments: command('clean', f'--site={site.folder}', *arguments)
@@ -61,15 +74,17 @@ def test_where_nothing_is_left_it_says_so(clean, target):
 
 def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     said = clean()
-    line, remedy = said.out.splitlines()
+    line, lock, remedy = said.out.splitlines()
     assert said.status == 0
+    assert lock.startswith('lock that is stale soon: nobody seems to work under it')
     assert line.startswith(f'{killed}: 1 MiB in 1 file, {CASE}, of ')
     assert line.endswith(': removable')
     assert remedy == '1 directory and 0 locks can be removed: seatrial clean --yes'
     assert (killed / 'data' / 'data.00000000').exists()
 
 
-def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target):
+def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target, site):
+    forget_locks(site)
     said = clean('--yes')
     assert said.status == 0
     assert f'removed {killed}' in said.out
@@ -94,7 +109,7 @@ def test_a_stale_lock_is_shown_with_its_holder_and_removed_with_yes(clean, kille
 
 
 def test_a_session_that_is_alive_is_shown_and_left(clean, target):
-    run = rundir.create(str(target), SESSION, CASE, ('data',))
+    run = rundir.create(str(target), SESSION, CASE, ('data',), ())
     said = clean('--yes')
     assert said.status == 0
     assert said.out.endswith(f': process {os.getpid()} on this host works in it\n')
@@ -103,18 +118,16 @@ def test_a_session_that_is_alive_is_shown_and_left(clean, target):
 
 
 def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):
-    (killed / 'notes').write_text('of somebody else')
+    own = [killed / 'notes', killed / 'data' / 'notes', killed / 'data' / 'results' / 'data.00000000']
+    own[2].parent.mkdir()
+    for path in own:
+        path.write_text('of somebody else')
     said = clean('--yes')
     assert said.status == 13
-    assert f'left in {killed}: notes: the session did not make it' in said.out
-    assert (killed / 'notes').exists()
-
-
-def test_a_path_that_is_not_there_is_said_and_passed_over(clean, site):
-    site.change('path: state/trials', 'path: /no/such/mount')
-    said = clean()
-    assert said.status == 0
-    assert '/no/such/mount' in said.out
+    for name in ('notes', 'data/notes', 'data/results'):
+        assert f'left in {killed}: {name}: the session did not make it\n' in said.out
+    assert [path.read_text() for path in own] == ['of somebody else'] * 3
+    assert sorted(os.listdir(killed / 'data')) == ['notes', 'results']
 
 
 @pytest.fixture
@@ -130,6 +143,7 @@ def queue(monkeypatch):
     cancel.left = []
     cancelled_by = SimpleNamespace(found=jobs, jobs=cancelled, cancel=cancel)
     monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
     monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: jobs)
     monkeypatch.setattr('seatrial.cli.clean.cancel', cancel)
     return cancelled_by
@@ -157,15 +171,6 @@ def test_with_yes_those_of_dead_sessions_are_cancelled(clean, queue, target):
     assert said.out.endswith('cancelled job 12\n')
 
 
-def test_locks_that_cannot_be_listed_are_no_error_of_seatrials_own(clean, monkeypatch):
-    def denied(state):
-        raise lock.LockError(f'{state}/locks: Permission denied')
-
-    monkeypatch.setattr(lock, 'list_locks', denied)
-    said = clean()
-    assert (said.status, 'locks: Permission denied' in said.err, 'report it' in said.err) == (64, True, False)
-
-
 def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
     queue.cancel.left = [SessionJob('12', SESSION, 'RUNNING', 'n1', None)]
     said = clean('--yes')
@@ -173,10 +178,7 @@ def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
 
 
 def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue, killed, monkeypatch):
-    def away(site):
-        raise QueueError('squeue sleeps')
-
-    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', away)
+    slurm_sleeps(monkeypatch)
     said = clean()
     assert said.out.startswith('jobs are unknown: squeue sleeps\n')
     assert str(killed) in said.out
@@ -191,8 +193,7 @@ def interrupted(site, target, killed):
     marker.write_text(json.dumps(data))
     argv = [sys.executable, '-c', LED, str(site.folder / 'state'), SESSION]
     subprocess.run(argv, check=True)
-    for held in lock.list_locks(str(site.folder / 'state')):
-        os.unlink(held.path)
+    forget_locks(site)
     return killed
 
 
@@ -200,6 +201,20 @@ def test_what_an_interrupted_session_left_is_removed_at_once(clean, queue, inter
     queue.found.clear()
     said = clean('--yes')
     assert (said.status, f'removed {interrupted}\n' in said.out) == (0, True), said.out
+
+
+def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted, site):
+    queue.found.clear()
+    held = lock.acquire(str(site.folder / 'state'), 'scratch', SESSION)
+    said = clean('--yes')
+    assert (said.status, 'lock in use: ' in said.out, 'removed the lock' in said.out) == (0, True, False), said.out
+    owner = json.loads(Path(held.path).read_text())
+    owner['holder']['pid_start'] -= 1
+    Path(held.path).write_text(json.dumps(owner))
+    said = clean('--yes')
+    assert (said.status, 'removed the lock of scratch\n' in said.out) == (0, True), said.out
+    assert clean().out == 'Nothing is left behind.\n'
+    held.release()
 
 
 def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):
@@ -223,3 +238,172 @@ def test_where_slurm_cannot_be_asked_it_is_said_when_to_come_again(clean, interr
 def test_where_no_partition_is_slurms_it_is_not_asked(clean, target, monkeypatch):
     monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', None)
     assert clean().out == 'Nothing is left behind.\n'
+
+
+def test_a_lock_of_a_killed_session_is_shown_until_it_is_stale(clean, killed):
+    clean('--yes')
+    said = clean('--yes')
+    assert said.status == 13
+    assert said.out.startswith(f'{SILENT}: storage system scratch is held by session {SESSION}')
+
+
+def test_a_lock_of_a_session_that_is_led_is_in_use(clean, site, target):
+    state = str(site.folder / 'state')
+    with lock.acquire(state, 'scratch', SESSION):
+        orphans.become_leader(state, SESSION).stop()
+        said = clean('--yes')
+    assert (said.status, said.out.startswith('lock in use: storage system scratch')) == (0, True), said.out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
+def test_directories_of_others_disable_nothing(clean, killed, site):
+    """One with a marker that no terminal can print, one with the session's prefix and 1 TiB that takes no room."""
+    forget_locks(site)
+    for name, marker in (('0' * 8, '{"case": "\\ud800"}'), ('1' * 8, (killed / rundir.MARKER).read_text())):
+        foreign = killed.parent / f'seatrial-{SESSION}-{name}'
+        foreign.mkdir()
+        (foreign / rundir.MARKER).write_text(marker)
+        with open(foreign / 'sparse', 'wb') as stream:
+            stream.truncate(1 << 40)
+        os.chown(foreign / rundir.MARKER, 1234, 1234)
+        os.chown(foreign, 1234, 1234)
+    said = clean('--yes')
+    others = f'{killed.parent}: run directories of uid 1234: only they can remove them'
+    assert (said.status, said.out.splitlines()[0], f'removed {killed}\n' in said.out) == (0, others, True), said.out
+    assert clean().out == f'{others}\nNothing of yours is left behind.\n'
+
+
+def slurm_sleeps(monkeypatch):
+    def away(site):
+        raise QueueError('squeue sleeps')
+
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', away)
+
+
+def fails(monkeypatch, module, name, code):
+    def fail(*arguments, **more):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(module, name, fail)
+
+
+def dead(path, monkeypatch, answers):
+    """A FUSE file system without a server: it never answers, or says at once that it has lost it."""
+    channel = os.open('/dev/fuse', os.O_RDWR)
+    options = f'fd={channel},rootmode=40000,user_id=0,group_id=0'
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b'seatrial', os.fsencode(path), b'fuse', 0, options.encode()):
+        os.close(channel)
+        pytest.skip(f'FUSE cannot be mounted: {os.strerror(ctypes.get_errno())}')
+    if answers:
+        os.close(channel)
+    monkeypatch.setattr('seatrial.model.ask.ANSWER_S', 1.0)
+    yield
+    if not answers:
+        os.close(channel)
+    libc.umount2(os.fsencode(path), MNT_DETACH)
+
+
+def hung(site, target, monkeypatch):
+    yield from dead(target, monkeypatch, answers=False)
+
+
+def disconnected(site, target, monkeypatch):
+    yield from dead(target, monkeypatch, answers=True)
+
+
+def state_hung(site, target, monkeypatch):
+    yield from dead(site.folder / 'state', monkeypatch, answers=False)
+
+
+def gone(site, target, monkeypatch):
+    site.change('path: state/trials', 'path: /no/such/mount')
+    yield
+
+
+def state_gone(site, target, monkeypatch):
+    shutil.rmtree(site.folder / 'state')
+    yield
+
+
+def other_type(site, target, monkeypatch):
+    site.change('type: posix', 'type: nfs')
+    yield
+
+
+def not_mounted(site, target, monkeypatch):
+    site.change('path: state/trials', f'path: state/trials, mount: {target}')
+    yield
+
+
+def stale(site, target, monkeypatch):
+    fails(monkeypatch, orphans.os, 'listdir', errno.ESTALE)
+    yield
+
+
+def unmarked(site, target, monkeypatch):
+    (target / f'seatrial-{SESSION}-00000000').mkdir()
+    yield
+
+
+def broken(site, target, monkeypatch):
+    run = rundir.create(str(target), SESSION, CASE, ('data',), ())
+    run.close()
+    with open(run.path_of(rundir.MARKER), 'w'):
+        yield
+
+
+def locks_denied(site, target, monkeypatch):
+    (site.folder / 'state' / 'locks').write_text('no directory')
+    yield
+
+
+def slurm_away(site, target, monkeypatch):
+    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: True)
+    slurm_sleeps(monkeypatch)
+    yield
+
+
+def no_squeue(site, target, monkeypatch):
+    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: False)
+    yield
+
+
+def other_cluster(site, target, monkeypatch):
+    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.has_one_queue', lambda site: False)
+    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: [])
+    yield
+
+
+UNSEEN = {
+    gone: 'no such file or directory',
+    hung: 'does not answer within',
+    disconnected: 'not connected',
+    stale: 'stale file handle',
+    other_type: 'the site says type nfs, but it lies on',
+    not_mounted: 'nothing is mounted at',
+    unmarked: f'it has no {rundir.MARKER}',
+    broken: f'its {rundir.MARKER} is none',
+    state_gone: 'sessions and locks are unknown',
+    state_hung: 'sessions and locks are unknown',
+    locks_denied: 'locks are unknown',
+    slurm_away: 'jobs are unknown: squeue sleeps',
+    no_squeue: 'jobs are unknown: squeue is not installed',
+    other_cluster: 'jobs of other clusters are unknown',
+}
+
+
+@pytest.mark.parametrize('way', UNSEEN, ids=lambda way: way.__name__)
+@pytest.mark.parametrize('yes', [(), ('--yes',)], ids=['', 'yes'])
+def test_what_cannot_be_looked_at_is_said_with_the_reason(clean, site, target, monkeypatch, way, yes):
+    if way in (hung, disconnected, state_hung) and (os.geteuid() or not os.path.exists('/dev/fuse')):
+        pytest.skip('only root may mount FUSE without a helper')
+    with contextlib.contextmanager(way)(site, target, monkeypatch):
+        said = clean(*yes)
+    assert said.status == 13
+    assert UNSEEN[way] in said.out.lower() or UNSEEN[way] in said.out
+    assert 'left behind' not in said.out.replace('more may be left behind', '')

@@ -241,6 +241,15 @@ def test_a_mount_at_which_nothing_is_mounted_is_wrong_as_a_run_says(doctor, site
     assert f'S1: nothing is mounted at {tmp_path}/scratch; ' in line
 
 
+def test_a_path_in_which_others_may_rename_is_wrong_as_a_run_says(doctor, site, tmp_path):
+    (tmp_path / 'open' / 'scratch').mkdir(parents=True)
+    (tmp_path / 'open').chmod(0o777)
+    site.change('path: state/trials', f'path: {tmp_path}/open/scratch')
+    said = doctor()
+    assert said.status == 64
+    assert f'S4: others may write to {tmp_path}/open (mode 0777)' in line_of(said, 'file system scratch')
+
+
 def test_a_file_system_of_another_type_is_wrong_and_not_missing(doctor, site, tmp_path):
     (tmp_path / 'scratch').mkdir()
     site.change('type: posix, path: state/trials', f'type: nfs, path: {tmp_path}/scratch')

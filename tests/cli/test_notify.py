@@ -168,6 +168,15 @@ def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script,
     assert expected in said
 
 
+def test_what_the_command_was_given_is_not_said(site, tell, night):
+    url = 'https://hooks.example.org/s3cr3t'
+    script = 'echo cannot reach "$1" >&2; exit 3'
+    site.trial.write_text(f"{site.trial.read_text()}notify: [sh, -c, '{script}', tell, '{url}']\n")
+    night('FAIL')
+    said = tell()
+    assert ('sh exited with 3: cannot reach ...' in said, url in said) == (True, False), said
+
+
 def test_a_command_that_is_not_there_is_said(site, tell, night):
     site.trial.write_text(f'{site.trial.read_text()}notify: [/nowhere/tell]\n')
     night('FAIL')

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from rich.table import Table
 
 from seatrial.cli import terminal
 
@@ -34,6 +35,16 @@ def test_output_that_fails_is_lost_and_raises_nothing(monkeypatch, number):
 def test_what_is_heard_is_printed(capsys):
     terminal.console().print('x' * 150, 'y')
     assert capsys.readouterr().out == 'x' * 150 + ' y\n'
+
+
+@pytest.mark.parametrize('shown', ['line', 'cell'])
+def test_what_would_steer_the_terminal_is_shown_as_an_escape(capsys, shown):
+    text = 'a\x1b[2J\ud800\u202eb'
+    if shown == 'cell':
+        text, cell = Table(box=None, show_header=False), text
+        text.add_row(cell)
+    terminal.console().print(text)
+    assert capsys.readouterr().out.strip() == 'a\\x1b[2J\\ud800\\u202eb'
 
 
 def test_an_output_that_was_closed_is_none(monkeypatch):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import NO_RANK, RANK_VARIABLES
+from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES
 
 
 def become(folder, **ranks):
@@ -17,7 +17,7 @@ def become(folder, **ranks):
     argvs.write_text(json.dumps([['/bin/echo', f'rank {rank}'] for rank in range(3)]))
     environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     argv = module_argv(sys.executable, 'seatrial.engine.dispatch', (str(argvs), str(folder / 'raw')))
-    return subprocess.run(argv, env={**environment, **ranks}, capture_output=True, text=True)
+    return subprocess.run(argv, env={**environment, **ranks}, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize('variable', RANK_VARIABLES)
@@ -30,6 +30,14 @@ def test_each_launchers_variable_tells_the_rank(tmp_path, variable):
 def test_a_rank_of_mpiexec_is_not_that_of_the_step_of_srun_by_which_it_reached_the_node(tmp_path, variable):
     become(tmp_path, SLURM_PROCID='0', **{variable: '1'})
     assert [path.name for path in tmp_path.glob('raw.*.out')] == ['raw.1.out']
+
+
+def test_in_another_directory_than_that_of_the_launch_nothing_is_started(tmp_path):
+    inode = os.stat(tmp_path).st_ino
+    done = become(tmp_path, PMI_RANK='1', **{PLACE: str(inode + 1)})
+    assert (done.returncode, list(tmp_path.glob('raw.*'))) == (NOT_THERE, [])
+    assert done.stderr.startswith(f'seatrial: {tmp_path} was replaced by another on ')
+    assert become(tmp_path, PMI_RANK='1', **{PLACE: str(inode)}).returncode == 0
 
 
 def test_without_a_rank_it_says_so(tmp_path):

@@ -212,6 +212,12 @@ def test_a_copy_under_another_name_counts_once(tmp_path, frame):
     assert found.skipped[0].why == 'it does not hold the one session that its name says'
 
 
+def test_a_file_that_no_session_has_written_is_not_read_into_memory(tmp_path):
+    with open(tmp_path / 'sparse.parquet', 'wb') as stream:
+        stream.truncate(1 << 40)
+    assert [why for _, why in skipped(tmp_path)] == ['it has more than 256 MiB, as no session']
+
+
 def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / 'pipe.parquet')
     (tmp_path / 'folder.parquet').mkdir()

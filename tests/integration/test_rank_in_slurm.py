@@ -1,5 +1,6 @@
 """A rank that dies under a real srun, where the others would wait for it for ever in MPI."""
 
+import os
 import sys
 
 import pytest
@@ -33,7 +34,11 @@ def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path
     (tmp_path / 'data').mkdir()
     command = Command('mpi', ((sys.executable, '-c', KILLED),), {}, ())
     processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
-    ended = carry_out(command, processes, str(tmp_path / 'raw'), str(tmp_path / 'data'), WAIT_S, lambda: False)
+    where = os.open(tmp_path / 'data', os.O_RDONLY)
+    try:
+        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
+    finally:
+        os.close(where)
     assert ended.outcome.exit_status != 0
     assert 'task 1: Killed' in ended.outcome.stderrs[0]
     wait_for('srun has left no job', lambda: not slurm.jobs())

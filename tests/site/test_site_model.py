@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -310,6 +311,22 @@ def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_
 def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build, folder: Path) -> None:
     site_with('    path: /home/trials', '    path: state/deep/trials\n    records_on_target: true').make_directories()
     assert (folder / 'state' / 'deep' / 'trials').is_dir()
+
+
+@pytest.mark.parametrize(
+    ('umask', 'mode', 'made'),
+    [(0o022, None, (0o750, 0o640)), (0o002, None, (0o770, 0o660)), (0o022, 0o755, (0o755, 0o644))],
+)
+def test_others_may_use_the_evidence_no_more_than_the_state_directory(
+    site_with: Build, folder: Path, umask: int, mode: int | None, made: tuple[int, int]
+) -> None:
+    site = site_with()
+    os.umask(umask)
+    if mode is not None:
+        (folder / 'state').mkdir(mode)
+    site.make_directories()
+    (folder / 'state' / 'evidence').touch()
+    assert tuple(path.stat().st_mode & 0o777 for path in (folder / 'state', folder / 'state' / 'evidence')) == made
 
 
 def test_directories_that_exist_already_are_left_alone(site_with: Build, folder: Path) -> None:

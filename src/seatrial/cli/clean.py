@@ -1,5 +1,6 @@
 """`seatrial clean`: what dead sessions have left on the file systems and in Slurm's queue, and its removal."""
 
+import os
 import re
 from pathlib import Path
 
@@ -8,17 +9,32 @@ from rich.console import Console
 
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console
+from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
-from seatrial.job.directory.orphans import Orphan
+from seatrial.job.directory.lock import Held
+from seatrial.job.directory.orphans import Orphan, leader_alive
+from seatrial.job.directory.owner import running
 from seatrial.model.ask import unresponsive
+from seatrial.model.shown import printable
 from seatrial.model.units import approximate_size, duration
 from seatrial.scheduler.queue import QueueError
-from seatrial.scheduler.session_jobs import SessionJob, cancel, has_one_queue, has_queue, jobs_of_sessions
+from seatrial.scheduler.session_jobs import (
+    SessionJob,
+    cancel,
+    has_one_queue,
+    has_queue,
+    jobs_of_sessions,
+    submits_to_slurm,
+)
 from seatrial.site.load import load
-from seatrial.site.model import Site
-from seatrial.workload.words import counted
+from seatrial.site.model import FileSystem, Site
+from seatrial.workload.words import counted, joined
 
 LEFT = 13  # something that should go could not, or not yet
+STALE = 'stale lock'
+DEAD = 'lock of a dead session'
+SILENT = 'lock that is stale soon: nobody seems to work under it, but a job elsewhere may'
 
 
 @click.command()
@@ -31,54 +47,87 @@ def clean(site_folder: Path, yes: bool) -> int:
     own, only of sessions that are dead.
 
     Exit codes: 0, or 13 if something stays that should go: what could not be removed, or what cannot be known to be
-    dead yet; then it is said when it will be.
+    dead yet; then it is said when it will be. Also 13 if something could not be looked at; then it is said why.
     """
     site = load(site_folder)
     screen = console()
-    known = _jobs(site, screen)
-    jobs = known or []
-    for job in jobs:
+    unseen = _Unseen(screen)
+    away = unresponsive(site.state) or (None if Path(site.state).is_dir() else f'{site.state}: no such directory')
+    if away is not None:
+        unseen.say(f'sessions and locks are unknown: {away}; is its file system mounted?')
+        return unseen.said()
+    jobs = _jobs(site, unseen)
+    for job in jobs or ():
         screen.print(f'{job.words}: {job.alive or "its session is dead: it can be cancelled"}', soft_wrap=True)
-    orphaned = [job for job in jobs if job.alive is None]
+    orphaned = [job for job in jobs or () if job.alive is None]
     ended = _cancel(site, orphaned, screen) if yes else True
     queued = None
-    if known is not None and has_one_queue(site):
+    if jobs is not None and has_one_queue(site):
         queued = {job.session for job in jobs if not (yes and ended and job in orphaned)}
-    found = _orphans(site, screen, queued)
-    stale = [held for held in lock.list_locks(site.state) if held.stale]
-    if not jobs and not found and not stale:
-        screen.print('Nothing is left behind.')
+    found, others = _orphans(site, unseen, queued)
+    at_work = None if queued is None else queued | {orphan.session for orphan in found if orphan.alive}
+    locks = _locks(site, unseen, at_work)
+    if not (jobs or found or locks or unseen):
+        screen.print('Nothing of yours is left behind.' if others else 'Nothing is left behind.')
         return 0
     for orphan in found:
         screen.print(_line(orphan), soft_wrap=True)
-    for held in stale:
-        screen.print(f'stale lock: {held.sentence()}', soft_wrap=True)
-    removable = [orphan for orphan in found if orphan.alive is None and orphan.foreign is None]
+    for held, words in locks:
+        screen.print(f'{words}: {held.said()}', soft_wrap=True)
+    removable = [orphan for orphan in found if orphan.alive is None]
+    stale = [held for held, words in locks if words in (STALE, DEAD)]
     if not yes:
         if orphaned:
             screen.print(f'{counted(len(orphaned), "job")} can be cancelled: seatrial clean --yes')
         if removable or stale:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
-        return 0
+        return unseen.said()
     complete = [_remove(orphan, screen) for orphan in removable]
-    for held in lock.break_stale(site.state):
+    dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
+    for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
-    later = any(orphan.alive and orphan.over and orphan.foreign is None for orphan in found)
-    return 0 if ended and all(complete) and not later else LEFT
+    later = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
+    return unseen.said() or (0 if ended and all(complete) and not later else LEFT)
 
 
-def _jobs(site: Site, screen: Console) -> list[SessionJob] | None:
-    """Of this site's sessions, oldest first, whose own end has not come; None where nobody can be asked.
+class _Unseen:
+    """What could not be looked at: whether anything is left there is not known."""
 
-    A Slurm that does not answer is said.
-    """
-    if not has_queue(site):
+    def __init__(self, screen: Console) -> None:
+        self.screen = screen
+        self._number = 0
+
+    def __bool__(self) -> bool:
+        return self._number > 0
+
+    def say(self, why: str) -> None:
+        """Name it, with the reason."""
+        self._number += 1
+        self.screen.print(printable(why), soft_wrap=True)
+
+    def said(self) -> int:
+        """The exit code that it makes, with the last line of the output."""
+        if self:
+            self.screen.print(f'Not all was looked at ({counted(self._number, "problem")}): more may be left behind.')
+        return LEFT if self else 0
+
+
+def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
+    """Of this site's sessions, oldest first, whose own end has not come; None where nobody can be asked."""
+    if not submits_to_slurm(site):
         return None
+    if not has_queue(site):
+        unseen.say('jobs are unknown: squeue is not installed here')
+        return None
+    if not has_one_queue(site):
+        unseen.say(
+            'jobs of other clusters are unknown (-M, --clusters in settings.py): squeue is asked for those here'
+        )
     try:
         return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
     except QueueError as error:
-        screen.print(f'jobs are unknown: {error}', soft_wrap=True)
+        unseen.say(f'jobs are unknown: {error}')
         return None
 
 
@@ -100,26 +149,70 @@ def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
     return not left
 
 
-def _orphans(site: Site, screen: Console, queued: set[str] | None) -> list[Orphan]:
-    """Those of every configured path; one that cannot be read is named and skipped. queued: see orphans.find."""
-    found = []
-    for path in dict.fromkeys(entry.path for entry in site.trial_file.file_systems.values()):
-        silence = unresponsive(path)
-        if silence is not None:
-            screen.print(silence, soft_wrap=True)
+def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list[Orphan], bool]:
+    """Those of this user in every configured path, and whether there are others'. queued: see orphans.find."""
+    found: list[Orphan] = []
+    others = False
+    entries = {entry.path: entry for entry in site.trial_file.file_systems.values()}
+    for path, entry in entries.items():
+        fault = unresponsive(path) or _not_mounted(entry)
+        if fault is not None:
+            unseen.say(fault)
             continue
         try:
-            found += orphans.find([path], site.state, queued)
+            search = orphans.find([path], site.state, queued)
         except rundir.RunDirectoryError as error:
-            screen.print(f'{error}', soft_wrap=True)
-    return found
+            unseen.say(f'{error}')
+            continue
+        found += search.found
+        for each in search.unread:
+            unseen.say(each)
+        if search.others:
+            others = True
+            owners = joined(search.others, 'and')
+            unseen.screen.print(f'{path}: run directories of {owners}: only they can remove them', soft_wrap=True)
+    return found, others
+
+
+def _not_mounted(entry: FileSystem) -> str | None:
+    """Why what is under the path is not the file system that was trialled, or None: it lies there all the same."""
+    if entry.mount is not None:
+        outside = rundir.inside(entry.path, entry.mount)
+        if outside is not None:
+            return outside
+    fault = by_type(entry.type).type_fault(mount_of(os.path.realpath(entry.path)))
+    return None if fault is None else f'{entry.path}: {fault}; is the file system mounted?'
+
+
+def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
+    """Locks of this user, and what others leave stale, each with what is to be said of it.
+
+    at_work: the sessions that have jobs or processes; None where jobs are not known
+    """
+    try:
+        held = lock.list_locks(site.state)
+    except lock.LockError as error:
+        unseen.say(f'locks are unknown: {error}')
+        return []
+    return [(each, _words(each, site, at_work)) for each in held if each.stale or each.foreign is None]
+
+
+def _words(held: Held, site: Site, at_work: set[str] | None) -> str:
+    if held.stale:
+        return STALE
+    if held.holder is None:
+        return SILENT
+    led, runs = leader_alive(site.state, held.holder.session), running(held.holder)
+    if runs or (led and runs is None):
+        return 'lock in use'
+    return SILENT if led or at_work is None or held.holder.session in at_work else DEAD
 
 
 def _line(orphan: Orphan) -> str:
     """In one line however long, so that the path can be copied."""
     size = f'{approximate_size(orphan.size_bytes)} in {counted(orphan.files, "file")}'
     whose = f'{orphan.case}, of {orphan.owner} on {orphan.host}, {duration(orphan.age_s)} old'
-    return f'{orphan.path}: {size}, {whose}: {orphan.alive or orphan.foreign or "removable"}'
+    return printable(f'{orphan.path}: {size}, {whose}: {orphan.alive or "removable"}')
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:

@@ -22,7 +22,7 @@ from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
-from seatrial.job.directory.rundir import inside
+from seatrial.job.directory.rundir import inside, open_to
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
@@ -213,6 +213,9 @@ def _file_system(site: Site, name: str) -> Row:
     if outside is not None:
         return WRONG, label, f'S1: {finding("S1", outside).sentence}'
     try:
+        others = open_to(entry.path)
+        if others is not None:
+            return WRONG, label, f'S4: {finding("S4", others).sentence}'
         capacity = driver.capacity(entry.path)
     except OSError as error:
         return False, label, f'{entry.path}: {error.strerror}'

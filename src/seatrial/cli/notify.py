@@ -129,7 +129,10 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
             return None
         output.seek(0)
         lines = [line.strip() for line in output.read().splitlines() if line.strip()]
-        return f'{command[0]} {ending(status)}: {"; ".join(lines[-SHOWN_LINES:]) or "it said nothing"}'
+        said = '; '.join(lines[-SHOWN_LINES:])
+        for word in filter(lambda word: len(word) > 3, command[1:]):  # an address can be a secret, and is repeated
+            said = said.replace(word, '...')
+        return f'{command[0]} {ending(status)}: {said or "it said nothing"}'
 
 
 def _remember(

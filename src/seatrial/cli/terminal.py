@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.judge.verdict import Verdict
+from seatrial.report.words import clean
 
 MARKS = {
     Verdict.PASS: ('green', '+'),
@@ -33,7 +34,7 @@ def console() -> Console:
     if stream is None:  # the caller has closed it
         return Console(quiet=True)
     width = None if stream.isatty() else PLAIN_WIDTH
-    return Console(highlight=False, markup=False, width=width, file=cast(IO[str], _Unfailing(stream)))
+    return _Console(highlight=False, markup=False, width=width, file=cast(IO[str], _Unfailing(stream)))
 
 
 def drop_unwritten() -> None:
@@ -44,6 +45,13 @@ def drop_unwritten() -> None:
                 stream.flush()
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+class _Console(Console):
+    """Shows what could steer a terminal in names that others chose, of cases, hosts and files, as an escape."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str('\n'.join(map(clean, text.split('\n'))), **how)
 
 
 class _Unfailing:

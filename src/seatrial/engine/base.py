@@ -5,6 +5,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
+from seatrial.workload.access import FILE_NAMES
 from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of
 
@@ -78,6 +79,8 @@ class Engine:
     mpi:         whether it is started by the site's MPI launcher
     names_hosts: whether it tells of every task which node it ran on
     checks_close: whether a close(2) that fails is an error to it
+    makes:       regular expressions of the names of all that it makes in the data directory and below; what has
+                 another name is never removed
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     """
 
@@ -89,6 +92,7 @@ class Engine:
     mpi = False
     names_hosts = True
     checks_close = True
+    makes: Tuple[str, ...] = FILE_NAMES
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:

@@ -16,7 +16,10 @@ srun's is the last: in an allocation the other launchers reach the nodes by srun
 their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two nodes had the SLURM_PROCID 0, 0, 1, 1).
 """
 
-NO_RANK, NOT_STARTED = 64, 127
+NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
+
+PLACE = 'SEATRIAL_PLACE'
+"""Has the inode of the directory that the launch was given; a launcher finds it by its path."""
 
 
 def main(arguments: List[str]) -> int:
@@ -26,6 +29,9 @@ def main(arguments: List[str]) -> int:
     if not ranks:
         print(f'seatrial: the launcher tells no rank: none of {", ".join(RANK_VARIABLES)} is set', file=sys.stderr)
         return NO_RANK
+    if os.environ.get(PLACE, '') not in ('', str(os.stat('.').st_ino)):
+        print(f'seatrial: {os.getcwd()} was replaced by another on {os.uname().nodename}', file=sys.stderr)
+        return NOT_THERE
     with open(path, encoding='utf-8') as stream:
         argvs = json.load(stream)
     rank = int(ranks[0])

@@ -125,6 +125,7 @@ class Mdtest(Engine):
     programs = ('mdtest',)
     how_to_get = 'from spack-env/ (it comes with ior@4.0.0)'
     mpi = True
+    makes = (r'test-dir\.\d+-\d+', r'mdtest_tree(\.\d+)+', r'(file|dir)\.mdtest\.\d+\.\d+')
     names_hosts = False
 
     def cannot(self, point: Point) -> Optional[str]:

@@ -24,6 +24,7 @@ from seatrial.engine.base import (
 )
 from seatrial.engine.carried import module_argv
 from seatrial.engine.posix_guarantees import GUARANTEES
+from seatrial.engine.posix_pair import ROOT
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.model.codec import from_json, to_json
@@ -45,6 +46,13 @@ class PosixOps(Engine):
     kinds = ('tree', 'listing', 'operations', 'semantics')
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
+    makes = (
+        r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
+        r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
+        # posix_semantics: a directory for each guarantee, and what is tried in it.
+        '|'.join((ROOT, *(each.name for each in GUARANTEES))),
+        r'f\d*|F|d|new|link|n{255}',
+    )
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why the point cannot be carried out exactly, as half a sentence, or None if it can."""

@@ -18,6 +18,8 @@ SUFFIX = '.parquet'
 
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
+MAX_BYTES = 256 << 20
+"""Of a file that is read whole: others may have written it."""
 
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
@@ -83,6 +85,8 @@ def _table_in(file: Path) -> pl.DataFrame | str:
     if not file.is_file():
         return 'it is no regular file'
     try:
+        if file.stat().st_size > MAX_BYTES:
+            return f'it has more than {MAX_BYTES >> 20} MiB, as no session'
         # Read first: a mapped file that another host replaces or truncates would end this process.
         content = file.read_bytes()
         sealed = _SEAL in content

@@ -1,5 +1,6 @@
 """`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
 
+import contextlib
 import sys
 from typing import Callable, List, Optional, TextIO, Tuple
 
@@ -9,6 +10,7 @@ from seatrial.job.directory import rundir
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
+from seatrial.model.whole import keep_from_others
 from seatrial.workload.registry import kind_of
 
 USAGE, UNFINISHED = 64, 13
@@ -25,6 +27,8 @@ def main(arguments: List[str]) -> int:
     except (OSError, ValueError) as error:
         return _refuse(f'{arguments[1]}: {error}')
     try:
+        with contextlib.suppress(OSError):  # without a state directory the lock refuses the run, and says why
+            keep_from_others(plan.state)
         return _run(plan) if arguments[0] == 'run' else _remove(plan)
     except AlreadyRecorded as error:
         return _refuse(str(error))

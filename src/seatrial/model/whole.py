@@ -5,6 +5,14 @@ import os
 from pathlib import Path
 
 
+def keep_from_others(directory: str) -> None:
+    """From now on this process makes nothing that others may use more than they may this directory. Raises OSError.
+
+    Others are those who are neither the user nor of the group. The mode of the state directory is the site's word.
+    """
+    os.umask(os.umask(0o077) | (~os.stat(directory).st_mode & 0o007))
+
+
 def write_whole(file: Path, text: str) -> None:
     """Write a file under another name and rename it: it is there whole, or as it was before.
 

@@ -92,11 +92,11 @@ def right_type(environment: Environment) -> Optional[str]:
 
 @rule(
     'S4',
-    'Nobody else can replace what lies in the directory that run directories are made in',
+    'Nobody else can replace what lies in the directory that run directories are made in, or in one above it',
     BEFORE,
     'refuse',
     'name a directory of your own under file_systems.<name>.path in trial.yaml: mkdir -m 700',
-    'engines are started by path; a run directory that was swapped for a link made one overwrite a file (tried)',
+    'a launcher finds its directory by path; one that was swapped made an engine overwrite a file elsewhere (tried)',
 )
 def of_ones_own(environment: Environment) -> Optional[str]:
     return environment.open_to

@@ -18,6 +18,7 @@ from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.shown import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
+from seatrial.model.whole import keep_from_others
 from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, problem
 from seatrial.site.profile import PROFILES
@@ -630,12 +631,15 @@ class Site:
     def make_directories(self) -> None:
         """Make the state directory, and the paths for trials that lie inside it; raises SiteError.
 
+        Whatever this process makes afterwards is for others no more than the state directory is.
+
         Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
         reason the parent of the state directory must exist.
         """
         inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
         try:
-            Path(self.state).mkdir(exist_ok=True)
+            Path(self.state).mkdir(mode=0o770, exist_ok=True)
+            keep_from_others(self.state)
             for path in inside:
                 Path(path).mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -185,6 +185,10 @@ def name_of(point: Point) -> str:
     return f'{letters} {point.order} ({"single shared file" if point.files == "single" else "file per process"})'
 
 
+FILE_NAMES = (r'data(\.\d{8,})?',)
+"""Regular expressions of what file_name gives."""
+
+
 def file_name(point: Point, rank: int) -> str:
     """The file that a rank works on."""
     return f'data.{rank:08d}' if point.files == 'multiple' else 'data'

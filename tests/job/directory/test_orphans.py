@@ -13,10 +13,11 @@ import pytest
 
 from seatrial.job.directory import lock, orphans
 from seatrial.job.directory.lock import STALE_S
-from seatrial.job.directory.orphans import become_leader, find, heartbeat_of, leader_alive, leader_of, of_session
+from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
 from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
 
 SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
+ANY = (r'[^/]*',)
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def parent(tmp_path):
 
 def made(parent, session=SESSION, **owner):
     """A run directory with three files, of an owner who differs from this process."""
-    run = create(parent, session, CASE, ('data',))
+    run = create(parent, session, CASE, ('data',), ANY)
     run.make('data')
     for number in range(3):
         Path(run.path, 'data', str(number)).write_bytes(b'x' * 100)
@@ -60,6 +61,10 @@ def ended_pid():
 def the_one(parent, state):
     (orphan,) = find([parent], state)
     return orphan
+
+
+def find(*arguments):
+    return list(orphans.find(*arguments).found)
 
 
 def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
@@ -110,31 +115,51 @@ def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(p
     assert 'cannot be asked' in (the_one(parent, state).alive or '')
 
 
-def test_a_run_directory_of_this_user_is_not_foreign(parent, state):
-    made(parent)
-    assert the_one(parent, state).foreign is None
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
+@pytest.mark.parametrize('session', ['', SESSION])
+def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeypatch):
+    """A marker that no terminal can print, and a file of 1 TiB that takes no room, in a directory of our session."""
+    path = made(parent, owner='\ud800')
+    with open(os.path.join(path, 'data', 'sparse'), 'wb') as stream:
+        stream.truncate(1 << 40)
+    os.chown(path, 1234, 1234)
+    monkeypatch.setattr(orphans, 'found_at', None)
+    assert orphans.find([parent], state) == orphans.Search((), (), ('uid 1234',))
+    assert of_session(parent, state, session) == []
 
 
-def test_a_run_directory_of_another_user_is_foreign(parent, state, monkeypatch):
-    made(parent)
-    owner = os.geteuid()
-
-    class Os:
-        geteuid = staticmethod(lambda: owner + 1)
-
-        def __getattr__(self, name):
-            return getattr(os, name)
-
-    monkeypatch.setattr(orphans, 'os', Os())
-    assert 'who can remove it' in (the_one(parent, state).foreign or '')
-
-
-def test_what_has_no_valid_marker_is_not_listed(parent, state):
+def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_listed(parent, state):
     os.mkdir(os.path.join(parent, 'seatrial-x'))
     Path(parent, 'seatrial-file').touch()
     path = made(parent)
     os.symlink(path, os.path.join(parent, 'seatrial-link'))
-    assert [orphan.path for orphan in find([parent], state)] == [path]
+    found = orphans.find([parent], state)
+    assert ([orphan.path for orphan in found.found], found.unread) == ([path], ())
+
+
+@pytest.mark.parametrize('begin', ['', '{', '{"format": 1}'])
+def test_a_run_directory_without_a_valid_marker_is_said(parent, state, begin):
+    path = made(parent)
+    Path(path, MARKER).write_text(begin)
+    found = orphans.find([parent], state)
+    assert found.found == ()
+    assert [why.startswith(f'{path}: its {MARKER} ') for why in found.unread] == [True]
+
+
+def test_one_whose_session_died_before_it_was_marked_is_said(parent, state):
+    path = made(parent)
+    os.unlink(os.path.join(path, MARKER))
+    assert [why.startswith(f'{path}: it has no {MARKER}') for why in orphans.find([parent], state).unread] == [True]
+
+
+def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
+    path = made(parent)
+
+    def stale(path):
+        raise OSError(errno.ESTALE, 'Stale file handle')
+
+    monkeypatch.setattr(os, 'lstat', stale)
+    assert orphans.find([parent], state).unread == (f'{path}: Stale file handle',)
 
 
 def test_a_directory_with_a_marker_but_another_name_is_not_listed(parent, state):

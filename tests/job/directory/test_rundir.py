@@ -30,6 +30,7 @@ from seatrial.model.record import line_of
 from seatrial.rules.launch import FileCount
 
 SESSION, CASE, ENTRIES = '20261120T101500-7f3a', 'SharedFile/lab:io/scratch/default/1n', ('data', 'warmup')
+ANY = (r'[^/]*',)  # names that the session makes
 
 
 class Os:
@@ -58,7 +59,7 @@ def parent(tmp_path):
 
 @pytest.fixture
 def run(parent):
-    made = create(str(parent), SESSION, CASE, ENTRIES)
+    made = create(str(parent), SESSION, CASE, ENTRIES, ANY)
     yield made
     made.close()
 
@@ -107,29 +108,29 @@ def test_the_marker_says_who_made_what(run):
 
 def test_a_run_directory_that_exists_is_not_used_again(run, parent):
     with pytest.raises(RunDirectoryError, match='there already.*seatrial clean'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_missing_parent_is_named_with_the_mend(parent):
     with pytest.raises(RunDirectoryError, match=r'gone: no such directory.*mounted\?'):
-        create(str(parent / 'gone'), SESSION, CASE, ENTRIES)
+        create(str(parent / 'gone'), SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_parent_that_is_a_file_is_refused(parent):
     (parent / 'file').touch()
     with pytest.raises(RunDirectoryError, match='not a directory'):
-        create(str(parent / 'file'), SESSION, CASE, ENTRIES)
+        create(str(parent / 'file'), SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_relative_parent_is_refused():
     with pytest.raises(RunDirectoryError, match='absolute'):
-        create('relative', SESSION, CASE, ENTRIES)
+        create('relative', SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_parent_that_this_user_may_not_write_is_refused_before_anything_is_made(parent, monkeypatch):
     monkeypatch.setattr(rundir, 'os', Os(access=lambda *_, **__: False))
     with pytest.raises(RunDirectoryError, match='may not write in it'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert os.listdir(parent) == []
 
 
@@ -139,12 +140,12 @@ def test_a_parent_on_a_read_only_file_system_is_refused(parent, monkeypatch):
 
     monkeypatch.setattr(rundir, 'os', Os(fstatvfs=lambda _: ReadOnly))
     with pytest.raises(RunDirectoryError, match='read-only'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
 
 
 def test_a_parent_reached_through_symbolic_links_is_the_sites_business(parent, tmp_path):
     (tmp_path / 'link').symlink_to(parent)
-    run = create(str(tmp_path / 'link'), SESSION, CASE, ENTRIES)
+    run = create(str(tmp_path / 'link'), SESSION, CASE, ENTRIES, ANY)
     run.verify()
     assert remove(run.path, SESSION).left == ()
     assert os.listdir(parent) == []
@@ -153,14 +154,14 @@ def test_a_parent_reached_through_symbolic_links_is_the_sites_business(parent, t
 @pytest.mark.parametrize('session', ['', '../up', 'a/b', '.hidden', 'line\nbreak', 'a' * 151, 'é'])
 def test_a_session_that_is_no_safe_name_is_refused(parent, session):
     with pytest.raises(RunDirectoryError, match='is no name'):
-        create(str(parent), session, CASE, ENTRIES)
+        create(str(parent), session, CASE, ENTRIES, ANY)
     assert os.listdir(parent) == []
 
 
 @pytest.mark.parametrize('entry', ['', '.', '..', 'a/b', MARKER, 'line\nbreak', '\udcff'])
 def test_an_entry_that_is_no_safe_name_is_refused(parent, entry):
     with pytest.raises(RunDirectoryError, match='is no name'):
-        create(str(parent), SESSION, CASE, ('data', entry))
+        create(str(parent), SESSION, CASE, ('data', entry), ANY)
 
 
 @pytest.mark.parametrize('step', ['fsync', 'open'])
@@ -173,7 +174,7 @@ def test_what_was_made_is_undone_if_marking_fails(parent, monkeypatch, step):
     descriptors = len(os.listdir('/proc/self/fd'))
     monkeypatch.setattr(rundir, 'os', Os(**{step: full}))
     with pytest.raises(RunDirectoryError, match='no space left'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert os.listdir(parent) == []
     assert len(os.listdir('/proc/self/fd')) == descriptors
 
@@ -193,7 +194,7 @@ def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, m
 
     monkeypatch.setattr(rundir, 'os', Os(mkdir=swapped))
     with pytest.raises(RunDirectoryError, match='replaced'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert [os.listdir(parent / name) for name in os.listdir(parent)] == [[]]
 
 
@@ -201,7 +202,7 @@ def test_a_file_system_that_gives_the_directory_to_another_owner_is_refused(pare
     owner = os.geteuid() + 1
     monkeypatch.setattr(rundir, 'os', Os(geteuid=lambda: owner))
     with pytest.raises(RunDirectoryError, match='root squash'):
-        create(str(parent), SESSION, CASE, ENTRIES)
+        create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert os.listdir(parent) == []
 
 
@@ -727,7 +728,7 @@ def test_a_marker_of_another_directory_is_refused(run, key):
 
 
 def test_a_marker_that_was_moved_to_another_directory_is_refused(run, tmp_path):
-    other = create(str(tmp_path), SESSION, CASE, ENTRIES)
+    other = create(str(tmp_path), SESSION, CASE, ENTRIES, ANY)
     os.rename(run.path_of(MARKER), other.path_of(MARKER))
     refused(other, 'copied or moved')
 
@@ -740,13 +741,9 @@ def test_a_marker_that_was_copied_over_itself_is_refused(run):
     refused(run, 'copied or moved')
 
 
-def test_a_marker_of_another_device_is_refused_on_the_machine_that_wrote_it(run):
-    tamper(run, device=1)
-    refused(run, 'another file system')
-
-
-def test_another_node_may_know_the_device_by_another_number(run, parent):
-    tamper(run, device=1, maker={'host': 'nid00001'})
+@pytest.mark.parametrize('host', [os.uname().nodename, 'nid00001'])
+def test_a_remount_or_another_node_may_know_the_device_by_another_number(run, parent, host):
+    tamper(run, device=1, maker={'host': host})
     assert remove(run.path, SESSION).left == ()
     assert os.listdir(parent) == []
 
@@ -936,7 +933,7 @@ def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypat
 
     interrupted = 0
     for calls in range(1, 100):
-        run = create(str(parent), SESSION, CASE, ENTRIES)
+        run = create(str(parent), SESSION, CASE, ENTRIES, ANY)
         run.close()
         os.makedirs(run.path_of('data/a/b'))
         Path(run.path, 'data', 'a', 'file').touch()
@@ -1201,3 +1198,40 @@ def test_a_directory_of_another_user_is_open_to_that_user(parent):
     assert open_to(str(parent)) is None
     os.chown(parent, 65534, 65534)
     assert '65534' in open_to(str(parent)) or 'nobody' in open_to(str(parent))
+
+
+@pytest.fixture
+def base(tmp_path):
+    (tmp_path / 'above' / 'between' / 'base').mkdir(parents=True)
+    return tmp_path / 'above' / 'between' / 'base'
+
+
+@pytest.mark.parametrize(('mode', 'is_open'), [(0o755, False), (0o775, True), (0o777, True), (0o1777, False)])
+def test_what_others_may_rename_in_a_directory_above_is_open_to_them(base, mode, is_open):
+    above = base.parents[1]
+    above.chmod(mode)
+    said = f'others may write to {above} (mode {mode:04o}), and it has no sticky bit'
+    assert open_to(str(base)) == (said if is_open else None)
+
+
+def test_a_link_leads_through_the_directory_that_it_lies_in(base, tmp_path):
+    (tmp_path / 'open').mkdir()
+    (tmp_path / 'open' / 'link').symlink_to('../above/between/../between')
+    assert open_to(str(tmp_path / 'open' / 'link' / 'base')) is None
+    (tmp_path / 'open').chmod(0o777)
+    assert str(tmp_path / 'open') in open_to(str(tmp_path / 'open' / 'link' / 'base'))
+    assert open_to(str(base)) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a link away')
+def test_a_link_of_another_user_may_lead_elsewhere_next_time(base, tmp_path):
+    link = tmp_path / 'link'
+    link.symlink_to(base)
+    os.lchown(link, 1234, 1234)
+    assert open_to(str(link)) == f'{link} belongs to uid 1234, who may replace what lies in it'
+
+
+def test_a_link_that_leads_to_itself_is_an_error(tmp_path):
+    (tmp_path / 'link').symlink_to('link')
+    with pytest.raises(OSError, match='symbolic links'):
+        open_to(str(tmp_path / 'link'))

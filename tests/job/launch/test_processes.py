@@ -28,9 +28,17 @@ def run(place, *scripts, outputs=(), inputs=None, limit_s=60.0, stopping=lambda:
     """Launch these shell scripts, one process each, in place/data; their streams are in place."""
     argvs = [['/bin/sh', '-c', script] for script in scripts]
     command = Command('task', tuple(map(tuple, argvs)), inputs or {}, tuple(outputs))
-    return carry_out(
-        command, Processes(argvs, command.inputs), str(place / 'raw'), str(place / 'data'), limit_s, stopping
-    )
+    with opened(place / 'data') as where:
+        return carry_out(command, Processes(argvs, command.inputs), str(place / 'raw'), where, limit_s, stopping)
+
+
+@contextlib.contextmanager
+def opened(directory):
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @pytest.fixture
@@ -66,6 +74,17 @@ def test_of_a_stream_without_end_its_two_ends_are_read_in_whole_lines(place, mon
 
 
 # How it is started
+
+
+def test_it_works_in_the_directory_that_is_open_whatever_its_path_leads_to(place):
+    with opened(place / 'data') as where:
+        (place / 'data').rename(place / 'moved')
+        (place / 'data').mkdir()
+        argv = ['/bin/sh', '-c', 'echo written > file']
+        carry_out(
+            Command('node', (tuple(argv),), {}, ()), Processes([argv], {}), str(place / 'raw'), where, 60.0, bool
+        )
+    assert (os.listdir(place / 'data'), os.listdir(place / 'moved')) == ([], ['file'])
 
 
 @pytest.mark.parametrize(
@@ -276,20 +295,13 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
 
 def test_a_program_that_cannot_be_started_is_an_error_that_names_it(place):
     command = Command('node', (('/no/such/program',),), {}, ())
-    with pytest.raises(FileNotFoundError, match='/no/such/program'):
-        carry_out(
-            command,
-            Processes([['/no/such/program']], {}),
-            str(place / 'raw'),
-            str(place / 'data'),
-            1.0,
-            lambda: False,
-        )
+    with opened(place / 'data') as where, pytest.raises(FileNotFoundError, match='/no/such/program'):
+        carry_out(command, Processes([['/no/such/program']], {}), str(place / 'raw'), where, 1.0, lambda: False)
 
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
     argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
     command = Command('task', tuple(map(tuple, argvs)), {}, ())
-    with pytest.raises(FileNotFoundError):
-        carry_out(command, Processes(argvs, {}), str(place / 'raw'), str(place / 'data'), 60.0, lambda: False)
+    with opened(place / 'data') as where, pytest.raises(FileNotFoundError):
+        carry_out(command, Processes(argvs, {}), str(place / 'raw'), where, 60.0, lambda: False)
     assert working_in(place) == []

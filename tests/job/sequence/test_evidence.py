@@ -73,7 +73,7 @@ class Watched:
         named = {'counted': False, 'cold': False, 'kept': '', **setup}
         self.run, self.point = run, point
         self.counts = []
-        counted = SimpleNamespace(path_of=run.path_of, file_count=self._file_count)
+        counted = SimpleNamespace(path_of=run.path_of, open=run.open, file_count=self._file_count)
         self.of = Evidence(
             Setup(plan=plan, engine=engine, run=counted, driver=self.driver, **named), Launch(phase, point), 'data'
         )
@@ -92,7 +92,7 @@ class Watched:
 
 @pytest.fixture
 def run(tmp_path):
-    made = rundir.create(str(tmp_path), 's', 'c', ('data',))
+    made = rundir.create(str(tmp_path), 's', 'c', ('data',), (r'[^/]*',))
     made.make('data')
     yield made
     made.close()

@@ -47,7 +47,7 @@ class Recording(FileSystem):
 
 @pytest.fixture
 def run(lab):
-    made = rundir.create(str(lab.target), '20261121T020638-9f3a1c', 'Check', ('data',))
+    made = rundir.create(str(lab.target), '20261121T020638-9f3a1c', 'Check', ('data',), (r'[^/]*',))
     made.make('data')
     yield made
     made.close()

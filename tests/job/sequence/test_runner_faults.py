@@ -568,9 +568,18 @@ def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys
     assert lab.surroundings() == before
 
 
+def test_records_are_kept_from_those_who_may_not_use_the_state_directory(lab, stub_fio):
+    plan = lab.plan(stub_fio())
+    lab.state.chmod(0o750)
+    os.umask(0o022)
+    assert command.main(['run', lab.write(plan)]) == 0
+    modes = {file.stat().st_mode & 0o777 for file in Path(plan.records).rglob('*') if file.name != 'plan.json'}
+    assert modes == {0o640, 0o750}
+
+
 def test_a_second_job_of_a_case_takes_nothing_from_the_first(lab, stub_fio, repository):
     plan = lab.plan(stub_fio())
-    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',))
+    first = rundir.create(plan.target.path, plan.session, plan.case.name, ('data',), (r'[^/]*',))
     first.make('data')
     Path(first.path_of('data'), 'file').write_bytes(b'x')
     file = lab.write(plan)
@@ -690,8 +699,8 @@ def check_whole_lines(plan):
 
 def check_clean(lab, instant):
     """What `seatrial clean` does removes all but a directory that died before it was marked."""
-    for orphan in orphans.find([str(lab.target)], str(lab.state)):
-        assert (orphan.alive, orphan.foreign) == (None, None), instant
+    for orphan in orphans.find([str(lab.target)], str(lab.state)).found:
+        assert orphan.alive is None, instant
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant

@@ -185,7 +185,7 @@ def test_a_workload_that_no_engine_knows_is_refused_with_the_reason(lab, stub_fi
 # Entries that are not as they should be
 
 
-def test_entries_of_somebody_else_make_the_case_invalid(lab, stand_in):
+def test_a_file_of_somebody_else_makes_the_case_invalid_and_stays(lab, stand_in):
     class Untidy(Engine):
         def measure(self, phase, point, command, outcome):
             if self.stage == 'measured':
@@ -199,6 +199,11 @@ def test_entries_of_somebody_else_make_the_case_invalid(lab, stand_in):
     ran = lab.run(plan)
     assert ran.result.verdict is Verdict.INVALID
     assert 'T17a: after create there are 1 files, not 0' in ran.result.reasons[0]
+    left = 'data/foreign: the session did not make it'
+    assert (ran.end.reason, ran.end.why.endswith(f'; left: {left}')) == ('refused', True), ran.end.why
+    removal = rundir.remove(ran.records.start.run_directory, plan.session)
+    assert removal.left == (left,)
+    assert os.listdir(engine.data) == ['foreign']
 
 
 # How many files

@@ -49,6 +49,7 @@ def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, m
         return command(self, program, phase, point, raw, seed)._replace(**more)
 
     monkeypatch.setattr(Fio, 'command', with_more)
+    monkeypatch.setattr(Fio, 'makes', (*Fio.makes, 'alias', 'below'))
     ran = lab.run(lab.plan(fio, values=(32,)))
     write, read = ran.measured[:2]
     assert write.point == read.point == ran.plan.points[0]

@@ -14,15 +14,19 @@ import stat
 import tempfile
 import threading
 import time
-from typing import Callable, List, NamedTuple, Optional, Tuple
+from typing import Callable, Container, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.shown import printable
 
 HEARTBEAT_S = 60.0
 STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
+
+MAX_BYTES = 65536
+"""Of a file that is read and that others may have written."""
 
 _LOCKS = 'locks'
 _SUFFIX = '.json'
@@ -62,15 +66,18 @@ class Held(NamedTuple):
         ended = self.holder is not None and running(self.holder) is False
         return 3 * HEARTBEAT_S if ended else STALE_S
 
-    def sentence(self) -> str:
-        """Who holds it since when, and what can be done."""
-        said = f'storage system {self.storage_system} is held by {self._by()}'
+    def said(self) -> str:
+        """Who holds it since when."""
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
+        said = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
+        return printable(said).encode('ascii', 'backslashreplace').decode('ascii')
+
+    def sentence(self) -> str:
+        """That, and what can be done."""
         remedy = '; wait until it ends'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
-        sentence = f'{said}; {heartbeat}{remedy}'.encode('ascii', 'backslashreplace').decode('ascii')
-        return ''.join(c if c.isprintable() else '?' for c in sentence)
+        return self.said() + remedy
 
     def _by(self) -> str:
         if self.holder is None:
@@ -170,14 +177,18 @@ def list_locks(state: str) -> List[Held]:
     return [held for held, _ in _all(state)]
 
 
-def break_stale(state: str) -> List[Held]:
-    """Remove this user's stale locks whose process is not seen running; those that were removed."""
+def break_stale(state: str, dead: Container[str] = ()) -> List[Held]:
+    """Remove this user's stale locks whose process is not seen running; those that were removed.
+
+    dead: sessions of which nothing runs anywhere, so that the silence of their locks need not be waited for
+    """
     removed = []
     for held, content in _all(state):
-        if not held.stale or held.foreign or (held.holder is not None and running(held.holder)):
+        is_dead = held.holder is not None and held.holder.session in dead
+        if not (held.stale or is_dead) or held.foreign or (held.holder is not None and running(held.holder)):
             continue
         with contextlib.suppress(OSError):  # what cannot be read stays
-            if _take_down(held.path, content, held.patience_s):
+            if _take_down(held.path, content, 0.0 if is_dead else held.patience_s):
                 removed.append(held)
     return removed
 
@@ -313,7 +324,7 @@ def _read(path: str) -> bytes:
     """The file's content, or none where there is no file."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), 'rb') as stream:
-            return stream.read()
+            return stream.read(MAX_BYTES)
     except FileNotFoundError:
         return b''
 

@@ -6,22 +6,23 @@
 import json
 import math
 import os
+import stat
 import time
 from pathlib import Path
 from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.job.directory.lock import STALE_S, Heartbeat, silent_s
+from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, silent_s
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
-from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at
+from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.shown import printable
 from seatrial.model.whole import write_whole
 
 
 class Orphan(NamedTuple):
-    """A run directory that lies in one of the parents. age_s: seconds since it was made; size_bytes: of its files.
+    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files.
 
     alive:   why its session is taken to be still at work, or None
-    foreign: why this user cannot remove it, or None
     over:    whether nobody leads its session any more: what keeps it alive is only that a job may still run
     """
 
@@ -34,8 +35,19 @@ class Orphan(NamedTuple):
     size_bytes: int
     files: int
     alive: Optional[str]
-    foreign: Optional[str]
     over: bool
+
+
+class Search(NamedTuple):
+    """What lies in the parents, oldest first. Nothing of other users is read.
+
+    unread: what seems to be a run directory of this user and cannot be read as one, each with the reason
+    others: the users who have directories with such names there
+    """
+
+    found: Tuple[Orphan, ...]
+    unread: Tuple[str, ...]
+    others: Tuple[str, ...]
 
 
 def heartbeat_of(state: str, session: str) -> str:
@@ -74,7 +86,7 @@ def leader_alive(state: str, session: str) -> Optional[str]:
     try:
         heard_s = silent_s(file, os.stat(file).st_mtime)
         with open(file, encoding='ascii') as stream:
-            leader = from_json(Owner, json.load(stream))
+            leader = from_json(Owner, json.loads(stream.read(MAX_BYTES)))
     except (OSError, ValueError) as error:
         said = getattr(error, 'strerror', None) or 'it cannot be read'
         return f'who leads its session is not known ({file}: {said})'
@@ -88,17 +100,17 @@ def leader_alive(state: str, session: str) -> Optional[str]:
     )
 
 
-def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> List[Orphan]:
-    """The marked run directories among the direct children of the parents, oldest first.
+def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> Search:
+    """The marked run directories among the direct children of the parents.
 
     queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
-    What has no valid marker of its own, or cannot be read, is not listed. RunDirectoryError if a parent cannot be.
+    RunDirectoryError if a parent cannot be read.
     """
     return _found(_candidates(parents), state, queued)
 
 
 def of_session(parent: str, state: str, session: str) -> List[Orphan]:
-    """Those of one session; those of others, which can have millions of files, are not read.
+    """Those of one session of this user; those of others, which can have millions of files, are not read.
 
     None where one may write and not list, as `find`'s RunDirectoryError would say.
     """
@@ -108,12 +120,30 @@ def of_session(parent: str, state: str, session: str) -> List[Orphan]:
         if isinstance(error.__cause__, PermissionError):
             return []
         raise
-    return [orphan for orphan in _found(paths, state, None) if orphan.session == session]
+    return [orphan for orphan in _found(paths, state, None).found if orphan.session == session]
 
 
-def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> List[Orphan]:
-    found = [_orphan(path, state, queued) for path in paths]
-    return sorted((orphan for orphan in found if orphan is not None), key=lambda orphan: -orphan.age_s)
+def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> Search:
+    found: List[Orphan] = []
+    unread: List[str] = []
+    others: Set[str] = set()
+    for path in paths:
+        try:
+            status = os.lstat(path)
+            if not stat.S_ISDIR(status.st_mode):
+                continue
+            if status.st_uid == os.geteuid():
+                found.append(_orphan(path, state, queued))
+            else:
+                others.add(user_name(status.st_uid))
+        except FileNotFoundError:
+            continue  # its session has just removed it
+        except RunDirectoryError as error:
+            if is_named_as_one(path):
+                unread.append(str(error))
+        except OSError as error:
+            unread.append(f'{printable(path)}: {error.strerror}')
+    return Search(tuple(sorted(found, key=lambda orphan: -orphan.age_s)), tuple(unread), tuple(sorted(others)))
 
 
 def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
@@ -131,11 +161,8 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
     return paths
 
 
-def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Optional[Orphan]:
-    try:
-        found = found_at(path)
-    except RunDirectoryError:
-        return None
+def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
+    found = found_at(path)
     owner = found.marker.maker
     is_over = leader_alive(state, owner.session) is None
     return Orphan(
@@ -148,7 +175,6 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Optional
         size_bytes=found.size_bytes,
         files=found.files,
         alive=_alive(owner, state, is_over, queued),
-        foreign=None if owner.uid == os.geteuid() else f'it belongs to {user_name(owner.uid)}, who can remove it',
         over=is_over,
     )
 

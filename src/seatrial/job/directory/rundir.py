@@ -8,6 +8,7 @@ the deletion. What can be lost in it is the one entry in hand.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ import stat
 import time
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.job.directory.owner import Owner, on_this_machine, this_owner, user_name
+from seatrial.job.directory.owner import Owner, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.record import Removal
 from seatrial.rules.launch import FileCount
@@ -25,14 +26,21 @@ MARKER = '.seatrial-run.json'
 PREFIX = 'seatrial-'
 FORMAT = 1
 MAX_LEFT = 20
+NOT_MADE = 'the session did not make it'
 
 _HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
 _MAX_MARKER = 65536  # bytes
+_MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 _MAX_TEXT = 200  # characters of a path in a sentence
 
 # Names that mean the same bytes under every locale.
+_RUN_DIRECTORY = re.compile(PREFIX + r'.+-[0-9a-f]{8}\Z')
 _ENTRY = re.compile(r'(?!\.)[A-Za-z0-9._=+-]{1,100}\Z')
 _SESSION = re.compile(r'[A-Za-z0-9][A-Za-z0-9._=+-]{0,149}\Z')
+
+# What a client of NFS or FUSE makes of a file that is removed while it is open, and the kernel of a program that
+# crashes (core(5)).
+_OF_KERNEL = (r'\.nfs[0-9a-f]{8,}', r'\.fuse_hidden[0-9a-f]{8,}', r'core(\.\d+)?')
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _OTHER_KINDS = {
@@ -50,8 +58,10 @@ class RunDirectoryError(Exception):
 class Marker(NamedTuple):
     """What lies in the run directory as `.seatrial-run.json` and makes it removable.
 
-    device, inode: of the run directory. marker_inode: of the marker itself; a copy has others
+    inode: of the run directory. marker_inode: of the marker itself; a copy has others
+    device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     entries: the top-level names that the session makes; all others in it are foreign
+    names: regular expressions of the names that its engine makes in these; all others are foreign too
     """
 
     format: int
@@ -61,6 +71,7 @@ class Marker(NamedTuple):
     inode: int
     marker_inode: int
     entries: Tuple[str, ...]
+    names: Tuple[str, ...] = ()
 
 
 class RunDirectory(NamedTuple):
@@ -76,12 +87,17 @@ class RunDirectory(NamedTuple):
         return os.path.join(self.path, name)
 
     def verify(self) -> None:
-        """Before each launch: RunDirectoryError unless the path still leads here and the marker is ours."""
+        """Before and after each launch: RunDirectoryError unless the path still leads here and the marker is ours."""
         with _explained(self.path):
             if _identity(os.lstat(self.path)) != _identity(os.fstat(self.descriptor)):
                 raise _Left('it was replaced by another; nothing more is launched in it')
             if _read_marker(self.descriptor)[0] != self.marker:
                 raise _Left(f'its {MARKER} was changed; nothing more is launched in it')
+
+    def open(self, name: str) -> int:
+        """A descriptor of one of its directories, which the caller closes. RunDirectoryError if it is none."""
+        with _explained(self.path_of(name)):
+            return os.open(name, _DIRECTORY, dir_fd=self.descriptor)
 
     def make(self, name: str) -> str:
         """Make the directory 'data' or 'data/sub' below it, mode 0700; its path. RunDirectoryError if it exists."""
@@ -118,10 +134,11 @@ class RunDirectory(NamedTuple):
     def empty(self, name: str) -> Removal:
         """Remove everything below the directory, which stays with its layout.
 
-        RunDirectoryError as for verify, and if anything is left: the next launch would find it there.
+        RunDirectoryError as for verify, and if anything is left, such as what the session did not make: the next
+        launch would find it there.
         """
         self.verify()
-        account = _Account()
+        account = _Account(self.marker.names)
         with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
             _empty(walk, account)
         removal = account.removal()
@@ -165,10 +182,10 @@ def path_of(parent: str, session: str, case: str) -> str:
     return os.path.join(parent, _name_of(session, case))
 
 
-def create(parent: str, session: str, case: str, entries: Tuple[str, ...]) -> RunDirectory:
+def create(parent: str, session: str, case: str, entries: Tuple[str, ...], names: Tuple[str, ...]) -> RunDirectory:
     """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
 
-    entries: the top-level names that the session will make in it. What was made is undone if marking fails.
+    entries, names: of what the session will make in it, as in Marker. What was made is undone if marking fails.
     """
     path = path_of(parent, session, case)
     with _explained(parent):
@@ -188,9 +205,10 @@ def create(parent: str, session: str, case: str, entries: Tuple[str, ...]) -> Ru
             if _identity(status) != made:
                 raise _Left('it was replaced by another as soon as it was made')
             if status.st_uid != os.geteuid():
-                owner = user_name(status.st_uid)
-                raise _Left(f'the file system gave it to {owner} (root squash?); run as an ordinary user')
-            marker = Marker(FORMAT, case, this_owner(session), status.st_dev, status.st_ino, 0, tuple(entries))
+                given_to = user_name(status.st_uid)
+                raise _Left(f'the file system gave it to {given_to} (root squash?); run as an ordinary user')
+            owner = this_owner(session)
+            marker = Marker(FORMAT, case, owner, status.st_dev, status.st_ino, 0, tuple(entries), tuple(names))
             marker = _write_marker(descriptor, marker)
         undo.pop_all()
     return RunDirectory(path, parent_descriptor, descriptor, marker)
@@ -218,16 +236,52 @@ def inside(path: str, mount: str) -> Optional[str]:
 
 
 def open_to(path: str) -> Optional[str]:
-    """Which other user may rename what lies in the directory, as a clause; or None. Raises OSError.
+    """Which other user may rename what lies in the directory, or what leads there, as a clause; or None.
 
-    In a directory with the sticky bit only its owner and those of the entries may (unlink(2), EPERM).
+    In a directory with the sticky bit only its owner and those of the entries may (unlink(2), EPERM). Raises OSError.
     """
-    status = os.stat(path)
-    if status.st_uid not in (0, os.geteuid()):
-        return f'{path} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
-        return f'others may write to {path} (mode {stat.S_IMODE(status.st_mode):04o}), and it has no sticky bit'
+    for each in _way_to(path):
+        status = os.lstat(each)
+        if status.st_uid not in (0, os.geteuid()) and not _is_unmapped(status.st_uid):
+            return f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
+        is_open = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX
+        if is_open and stat.S_ISDIR(status.st_mode):
+            return f'others may write to {each} (mode {stat.S_IMODE(status.st_mode):04o}), and it has no sticky bit'
     return None
+
+
+def _way_to(path: str) -> List[str]:
+    """Every directory and link on the way from / to an absolute path, itself included (path_resolution(7))."""
+    here, found, left = '/', ['/'], path.split('/')[::-1]
+    while left:
+        name = left.pop()
+        if name == '..':
+            here = os.path.dirname(here)
+        elif name not in ('', '.'):
+            there = os.path.join(here, name)
+            if found.count(there) > _MAX_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            found.append(there)
+            if os.path.islink(there):
+                leads_to = os.readlink(there)
+                here = '/' if leads_to.startswith('/') else here
+                left += leads_to.split('/')[::-1]
+            else:
+                here = there
+    return found
+
+
+def _is_unmapped(uid: int) -> bool:
+    """Whether the user is one that this user namespace does not know: of / it is most often root."""
+    with open('/proc/self/uid_map') as stream:
+        is_initial = stream.read().split() == ['0', '0', '4294967295']
+    with open('/proc/sys/kernel/overflowuid') as stream:
+        return not is_initial and uid == int(stream.read())
+
+
+def is_named_as_one(path: str) -> bool:
+    """Whether the path has the name of a run directory, or what is there bears a marker."""
+    return bool(_RUN_DIRECTORY.match(os.path.basename(path))) or os.path.lexists(os.path.join(path, MARKER))
 
 
 def found_at(path: str) -> Found:
@@ -247,8 +301,8 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
     """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
 
     Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
-    that the removal can be repeated. Foreign entries are left: top-level names that the marker does not name,
-    other owners, other mounts, and whatever is no file, directory or symbolic link.
+    that the removal can be repeated. Foreign entries are left: names that the marker does not name, other owners,
+    other mounts, and whatever is no file, directory or symbolic link.
 
     made_by: host and pid of the process that alone may have made it; None for any of the session
     """
@@ -262,13 +316,14 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
                 return account.removal()
             marker, marker_status = _claim(walk)
             _check_ours(walk, marker, session)
+            account = _Account(marker.names)
             if made_by not in (None, (marker.maker.host, marker.maker.pid)):
                 owner = marker.maker
                 raise _Left(f'process {owner.pid} on {owner.host} made it, for another try of this case')
             entries = walk.levels[-1].names
             walk.levels[-1].names = [entry for entry in entries if entry in marker.entries]
             for entry in sorted(set(entries) - set(marker.entries) - {MARKER}):
-                account.leave(entry, 'the session did not make it')
+                account.leave(entry, NOT_MADE)
             _empty(walk, account)
             if not account.left and len(walk.levels) == 2:
                 _remove_marked(walk, name, marker, marker_status, account)
@@ -294,9 +349,10 @@ class _Lost(Exception):
 
 
 class _Account:
-    """What a removal did and what it left."""
+    """What a removal did and what it left. names: as in Marker; what bears another was not made by the session."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Tuple[str, ...] = ()) -> None:
+        self.is_made = re.compile('|'.join(f'(?:{name})' for name in (*names, *_OF_KERNEL))).fullmatch
         self.files = 0
         self.directories = 0
         self.left: List[str] = []
@@ -543,6 +599,8 @@ def _empty(walk: _Walk, account: _Account) -> None:
 
 def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     status = walk.stat(name)
+    if len(walk.levels) > 2 and not account.is_made(name):
+        raise _Left(NOT_MADE)
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)
         return
@@ -588,12 +646,11 @@ def _remove_same(action: Callable[..., None], above: int, name: str, identity: T
 def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     """The marker of the run directory that the walk is in; _Left if there is none that belongs to it."""
     directory = os.fstat(walk.descriptor())
+    if directory.st_uid != os.geteuid():
+        raise _Left(f'it belongs to {user_name(directory.st_uid)}, who can remove it')
     marker, status = _read_marker(walk.descriptor())
     if (marker.inode, marker.marker_inode) != (directory.st_ino, status.st_ino):
         raise _Left(f'its {MARKER} was copied or moved from another directory')
-    # Elsewhere or after a boot the same file system can have another number (NFS, CephFS, FUSE).
-    if on_this_machine(marker.maker) and marker.device != directory.st_dev:
-        raise _Left(f'its {MARKER} was copied from another file system')
     if _name_of(marker.maker.session, marker.case) != walk.levels[-1].name:
         raise _Left('it was renamed after it was made; give it its name back, or remove it by hand')
     if not marker.maker.uid == status.st_uid == directory.st_uid:
@@ -604,8 +661,6 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
 def _check_ours(walk: _Walk, marker: Marker, session: str) -> None:
     if marker.maker.session != session:
         raise _Left(f'it belongs to session {marker.maker.session}, not to {_said(session)}')
-    if marker.maker.uid != os.geteuid():
-        raise _Left(f'it belongs to {user_name(marker.maker.uid)}, who can remove it')
 
 
 def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
@@ -638,6 +693,10 @@ def _fault(marker: Marker) -> Optional[str]:
         return 'maker.session'
     if not all(map(_ENTRY.match, marker.entries)):
         return 'entries'
+    try:
+        _Account(marker.names)
+    except re.error as error:
+        return f'names: {error}'
     if not abs(marker.maker.time) < 1e12:
         return 'maker.time'
     return None

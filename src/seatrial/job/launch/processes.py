@@ -14,6 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.carried import module_argv
+from seatrial.engine.dispatch import PLACE
 from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
@@ -107,11 +108,11 @@ def carry_out(
     command: Command,
     processes: Processes,
     raw: str,
-    directory: str,
+    directory: int,
     limit_s: float,
     stopping: Callable[[], bool],
 ) -> Finished:
-    """Run the processes in `directory` and wait for all.
+    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now.
 
     Streams go to raw + '.out' and '.err' (with the rank).
 
@@ -121,15 +122,15 @@ def carry_out(
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
-    place = os.path.realpath(directory)  # now, because a dead file system cannot be asked
     if stopping():
         raise LaunchGivenUp('a stop was requested; it was not begun')
     if not processes.barrier:
-        finished = _run(processes, raw, place, {}, limit_s, stopping)
+        finished = _run(processes, raw, directory, {}, limit_s, stopping)
         reports: Dict[int, Any] = {}
     else:
         with Barrier(processes.barrier, processes.nodes) as barrier:
-            finished = _run(processes, raw, place, barrier.environment, limit_s, stopping, barrier.abort)
+            own = {**barrier.environment, PLACE: str(os.fstat(directory).st_ino)}
+            finished = _run(processes, raw, directory, own, limit_s, stopping, barrier.abort)
         reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)
@@ -165,7 +166,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
 def _run(
     processes: Processes,
     raw: str,
-    place: str,
+    place: int,
     own: Dict[str, str],
     limit_s: float,
     stopping: Callable[[], bool],
@@ -212,7 +213,7 @@ class _Running(NamedTuple):
     errs: List[str]
 
 
-def _start(argvs: List[List[str]], raw: str, place: str, own: Dict[str, str], zero: float) -> _Running:
+def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], zero: float) -> _Running:
     environment = {**os.environ, **ENVIRONMENT, **own}
     running = _Running([], [], queue.Queue(), [], [])
     try:
@@ -233,11 +234,11 @@ def _start(argvs: List[List[str]], raw: str, place: str, own: Dict[str, str], ze
 
 
 def _process(
-    argv: List[str], directory: str, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
+    argv: List[str], directory: int, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
 ) -> 'subprocess.Popen[bytes]':
     return subprocess.Popen(
         argv,
-        cwd=directory,
+        cwd=_link(directory),  # chdir(2) follows it to the directory itself, before descriptors are closed
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
@@ -254,7 +255,7 @@ def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, float,
     ends.put((rank, end, code, usage.ru_inblock * RUSAGE_BLOCK))
 
 
-def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+def _end_by_force(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: int) -> List[int]:
     _signal_groups(running, ended, signal.SIGTERM)
     if _wait_for_all(running, ended, place):
         _signal_groups(running, ended, signal.SIGKILL)
@@ -269,7 +270,7 @@ def _signal_groups(running: _Running, ended: Dict[int, Tuple[float, int, int]], 
                 os.killpg(process.pid, number)
 
 
-def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: str) -> List[int]:
+def _wait_for_all(running: _Running, ended: Dict[int, Tuple[float, int, int]], place: int) -> List[int]:
     """Wait until the processes and those that they started in `place` are gone; after GRACE_S, those that are not."""
     deadline = time.monotonic() + GRACE_S
     while True:
@@ -291,9 +292,15 @@ def still_working(target: str) -> Optional[str]:
     return None
 
 
-def _working_in(place: str) -> List[int]:
+def _working_in(place: int) -> List[int]:
     """This user's processes that work in `place`, the run's own data directory."""
-    return [pid for pid, where in _places() if where == place]
+    own = os.readlink(_link(place))  # asks nothing of a file system that may be dead
+    return [pid for pid, where in _places() if where == own]
+
+
+def _link(descriptor: int) -> str:
+    """To what is open, wherever it lies by now (proc(5))."""
+    return f'/proc/self/fd/{descriptor}'
 
 
 def _places() -> Iterator[Tuple[int, str]]:

@@ -61,8 +61,12 @@ class Evidence:
     def make_ready(self, command: Command) -> None:
         """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
         self._command = command
-        for name in command.directories:
-            os.mkdir(os.path.join(self._path, name), 0o700)
+        where = self._setup.run.open(self._directory)
+        try:
+            for name in command.directories:
+                os.mkdir(name, 0o700, dir_fd=where)
+        finally:
+            os.close(where)
         if self._kind.moves_data:
             self._check_files()
         if self._kind.reads(self._phase):

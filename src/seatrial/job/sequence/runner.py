@@ -12,7 +12,7 @@ from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.followup import drill_down, measure_again
-from seatrial.job.sequence.layouts import Layouts
+from seatrial.job.sequence.layouts import TRIED, Layouts
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.signals import Interrupted, Signals
 from seatrial.job.sequence.sizing import by_warm_up
@@ -106,7 +106,8 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
     chosen = start.begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
-    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES)
+    made = (*chosen.engine.makes, TRIED)
+    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES, made)
     setup = start.setup_of(plan, chosen, run_directory)
     return Trial(
         plan=plan,

@@ -1,5 +1,6 @@
 """One launch of a phase as one sample of the record: made, limited in time, and checked by the rules."""
 
+import contextlib
 import os
 import time
 from typing import Any, List, Optional
@@ -166,11 +167,16 @@ class _Attempt:
         plan, setup = trial.plan, trial.setup
         trial.layouts.give(self.directory, point)
         connections = setup.driver.connections(plan.target.path)
-        self.command = command = self._command(seed)
-        self.processes = processes_of(command, plan.launcher, point, self.raw, self.named)
-        self.evidence.make_ready(command)
-        where, began = setup.run.path_of(self.directory), time.monotonic()
-        finished = carry_out(command, self.processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
+        where = setup.run.open(self.directory)
+        try:
+            self.command = command = self._command(seed, where)
+            self.processes = processes = processes_of(command, plan.launcher, point, self.raw, self.named)
+            self.evidence.make_ready(command)
+            began = time.monotonic()
+            finished = carry_out(command, processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
+        finally:
+            os.close(where)
+        setup.run.verify()
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
@@ -184,14 +190,17 @@ class _Attempt:
         if self.named:
             self.measurement = places.by_node(self.measurement)
 
-    def _command(self, seed: int) -> Command:
+    def _command(self, seed: int, where: int) -> Command:
         """The engine's own, its links made, and under Darshan in the repetition that is traced."""
-        setup, where = self.trial.setup, self.trial.setup.run.path_of(self.directory)
+        setup = self.trial.setup
         command = setup.engine.command(self.trial.program, *self.launch, self.raw, seed)
-        _make_links(command, where)
+        for name, leads_to in command.links:  # they go when the directory is emptied
+            with contextlib.suppress(FileExistsError):
+                os.symlink(leads_to, name, dir_fd=where)
         if self.stage != DARSHAN:
             return command
-        return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, where)
+        path = setup.run.path_of(self.directory)
+        return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, path)
 
     def _after(self, connections: Any) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
@@ -223,11 +232,3 @@ def _limit_s(trial: Trial, point: Point) -> float:
     slowest = min(trial.rates) if trial.rates else float('inf')
     own_s = point.duration_s + sum(point.pauses_s)
     return trial.plan.launch_limit_s + own_s + LIMIT_FACTOR * kind_of(point.kind).amount(point) / slowest
-
-
-def _make_links(command: Command, directory: str) -> None:
-    """The links that an engine needs beside the files; they go when the directory is emptied."""
-    for name, leads_to in command.links:
-        path = os.path.join(directory, name)
-        if not os.path.lexists(path):
-            os.symlink(leads_to, path)
