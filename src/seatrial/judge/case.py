@@ -54,8 +54,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
 
     A smoke test is compared with nothing: it has too few repetitions, and its expectations are only listed.
     """
-    found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
-    found += issued_findings(plan, records)
+    found = [*findings(CASE, CaseSeen(plan, records)), *issued_findings(plan, records)]
     by_metric = measured(plan, records)
     start, end = records.start, records.end
     engine = start.engine if start else ''
