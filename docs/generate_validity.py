@@ -2,9 +2,9 @@
 
 import importlib
 
-from seatrial.rules.registry import BEFORE, CASE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, RULES, WARMUP
+from seatrial.rules.registry import BEFORE, CASE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, RULES, WRITTEN
 
-for module in ('before', 'warmup', 'launch', 'case', 'issued'):
+for module in ('before', 'launch', 'contents', 'case', 'issued'):
     importlib.import_module(f'seatrial.rules.{module}')
 
 HEAD = """# When a measurement is not valid
@@ -25,7 +25,7 @@ and the record of the launch name a broken rule. They say what was found and wha
 def page() -> str:
     """The whole page."""
     text = HEAD
-    for moment in (BEFORE, WARMUP, LAUNCH, DATA_LAUNCH, METADATA_LAUNCH, CASE):
+    for moment in (BEFORE, LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH, CASE):
         text += f'\n## {moment.capitalize()}\n\n'
         text += '| id | what must hold | effect | remedy | source |\n'
         text += '|---|---|---|---|---|\n'

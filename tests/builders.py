@@ -192,7 +192,7 @@ def records_of(
         for phase in plan.phases
         for n, own in enumerate(_launches(plan, phase, point, figures))
     ]
-    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0)
+    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, ''), [*warm, *samples], None, None, 0)
     ends = {point.label: stopped(plan, records, point) for point in plan.points}
     return records._replace(end=End('finished', 'done', 9.0, ends))
 

@@ -64,7 +64,7 @@ def night(
         for point in points
         for phase in plan.phases
     ]
-    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, '', ()), [*warm, *samples], None, None, 0)
+    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, ''), [*warm, *samples], None, None, 0)
     records = records._replace(
         end=End('finished', 'done', 9.0, {point.label: stopped(plan, records, point) for point in points})
     )

@@ -179,7 +179,7 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
         memory_bytes=1 << 34,
     )
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
-    yield Sized(1, plan.sizing.first, 'fixed by the site or the profile', ())
+    yield Sized(1, plan.sizing.first, 'fixed by the site or the profile')
     for repetition in range(plan.stopping.minimum + plan.stopping.extra):
         for point in plan.points:
             for phase in plan.phases:

@@ -45,7 +45,7 @@ def rows(plan):
 
     def make(session=plan.session, began=BEGAN, verdict='PASS', started=True, plan=plan, **samples):
         counted = {metric(*name.rsplit('_', 1)): found for name, found in samples.items()}
-        records = Records(start_of(plan) if started else None, Sized(1, SIZE, '', ()), [], None, None, 0)
+        records = Records(start_of(plan) if started else None, Sized(1, SIZE, ''), [], None, None, 0)
         words = {name: ('PASS', '') if counted.get(name) else ('INCOMPLETE', 'why') for name in planned_metrics(plan)}
         return table(session, began, 'cluster', verdict, [Kept(plan, records, counted, verdict, words)])
 

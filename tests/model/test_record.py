@@ -79,7 +79,7 @@ SAMPLE = Sample(
     links=(('data.0', 'data'),),
     directories=('a', 'a/b'),
 )
-SIZED = Sized(1, 4096, 'because', (Finding('P4', 'invalid', 'x'),))
+SIZED = Sized(1, 4096, 'because')
 END = End('finished', 'done', 3.0, {'p': 'converged'})
 REMOVAL = Removal(2, 1, ('x: foreign',), 4.0)
 LINES = [line_of(value) for value in (START, SIZED, SAMPLE, END, REMOVAL)]

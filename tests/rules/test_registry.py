@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from seatrial.rules import before, case, issued, launch, warmup  # noqa: F401  (they register their rules)
+from seatrial.rules import before, case, contents, issued, launch  # noqa: F401  (they register their rules)
 from seatrial.rules.registry import RULES, rule
 
 

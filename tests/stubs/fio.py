@@ -1,8 +1,8 @@
 """A stand-in for fio 3.33 whose launches take as long as a test wants, and which can be told to fail.
 
-It writes and reads the regions of its job file as fio does, makes, stats, reads and removes the files, or touches
-them for the time that it is given, and reports in the form of a genuine transcript. Its orders lie beside the
-program, in <program>.json:
+It writes the regions of its job file as fio does, reads their first bytes, makes, stats, reads and removes the files,
+or touches them for the time that it is given, and reports in the form of a genuine transcript. Its orders lie beside
+the program, in <program>.json:
 
     {"template": the JSON of a transcript, "version": what --version says,
      "orders": [[regular expression, {"fault": name, "seconds": s, "runtime_ms": [ms, ...], ...}], ...]}
@@ -22,7 +22,7 @@ import signal
 import sys
 import time
 
-WHOLE_MOST = 1 << 20  # bytes of a region that are written in full; of a longer one only the ends
+CHUNK = 1 << 20  # bytes that are written at once
 END = 1 << 16
 
 # What fio 3.33 says (tests/transcripts/fio).
@@ -97,7 +97,7 @@ def carry_out(common, jobs, order):
     if fault == 'vanish':
         os.unlink(__file__)
     for name, options in jobs:
-        data = bytes if fault == 'zeros' else os.urandom
+        data = {'zeros': bytes, 'alike': alike}.get(fault, os.urandom)
         try:
             if 'nrfiles' in common:
                 touch_files(common, options, data)
@@ -168,10 +168,14 @@ def touch_region(common, options, data):
     places = [(offset, own)] if step == size else [(offset + i * step, size) for i in range(own // size)]
     with open(os.open(options['filename'], os.O_RDWR | os.O_CREAT, 0o644), 'r+b') as stream:
         for place, length in places:
-            parts = [(place, length)] if length <= WHOLE_MOST else [(place, END), (place + length - END, END)]
-            for start, count in parts:
+            for start in range(place, place + length, CHUNK):
                 stream.seek(start)
-                stream.write(data(count))
+                stream.write(data(min(CHUNK, place + length - start)))
+
+
+def alike(size):
+    """Data that compress to little, no two blocks of which are the same."""
+    return b''.join(os.urandom(8) * 8 for _ in range(-(-size // 64)))[:size]
 
 
 def with_client(fault):

@@ -4,10 +4,11 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from seatrial.model.record import Finding
 
-BEFORE, WARMUP, CASE = 'before the run', 'after the warm-up', 'over the case'
-LAUNCH, DATA_LAUNCH, METADATA_LAUNCH = (
+BEFORE, CASE = 'before the run', 'over the case'
+LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
     'after each launch',
     'after each launch of data access',
+    'after each write of data',
     'after each launch of metadata',
 )
 
@@ -15,7 +16,7 @@ LAUNCH, DATA_LAUNCH, METADATA_LAUNCH = (
 class Rule(NamedTuple):
     """One rule.
 
-    when:   BEFORE (evidence: Environment), WARMUP (Warmed), LAUNCH and its two sorts (Launched), or CASE
+    when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), or CASE
             (CaseSeen)
     effect: of breaking it: 'refuse' (nothing runs), 'fail' (the storage failed), 'invalid', 'incomplete' or 'label'
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine

@@ -9,7 +9,7 @@ import pytest
 from seatrial.job.sequence.recorder import AlreadyRecorded, Recorder, append, records_in
 from seatrial.model.record import SAMPLES, End, Removal, Sized
 
-SIZED = Sized(1, 4096, 'fixed by the site or the profile', ())
+SIZED = Sized(1, 4096, 'fixed by the site or the profile')
 END = End('finished', 'every launch that the plan asks for was made', 1.5, {'4KiB': 'fixed'})
 REMOVAL = Removal(3, 2, (), 2.5)
 

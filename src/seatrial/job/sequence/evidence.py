@@ -1,18 +1,21 @@
 """What the node itself sees of a launch: before it, that all is ready; after it, the evidence for the rules."""
 
 import os
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.filesystem.base import FileSystem
 from seatrial.job.directory.rundir import RunDirectory
 from seatrial.job.sequence.clients import clients
+from seatrial.job.sequence.contents import contents
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Finding
+from seatrial.rules.contents import Written
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
 from seatrial.rules.places import short
+from seatrial.rules.registry import WRITTEN, findings
 from seatrial.workload.access import writer_of
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
@@ -77,7 +80,7 @@ class Evidence:
 
     def seen(self, measurement: Measurement, read_bytes: int) -> Seen:
         """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes."""
-        setup = self._setup
+        setup, found = self._setup, []
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             launched = launched._replace(
@@ -87,6 +90,8 @@ class Evidence:
                 storage_read_bytes=self._from_storage(read_bytes),
                 data_rate=setup.engine.data_rate,
             )
+            if self._kind.writes(self._phase):
+                found = self._contents(measurement, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
@@ -95,7 +100,13 @@ class Evidence:
                     expected=setup.engine.entries(self._point, self._phase),
                     counted=setup.run.file_count(self._directory, sizes),
                 )
-        return Seen(tuple(launch_findings(launched)), cache_state(launched), launched.storage_read_bytes)
+        return Seen((*launch_findings(launched), *found), cache_state(launched), launched.storage_read_bytes)
+
+    def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
+        setup = self._setup
+        lies = contents(self._path, files)
+        repeats = setup.engine.repeats(self._point)
+        return findings(WRITTEN, Written(setup.plan, lies, measurement.seconds, repeats))
 
     def _check_files(self) -> None:
         """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where

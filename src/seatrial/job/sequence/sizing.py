@@ -1,7 +1,6 @@
 """The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
 
-import os
-from typing import List, Optional, Tuple
+from typing import List, Optional
 
 from seatrial.filesystem.base import Capacity
 from seatrial.job.sequence.layouts import FREE_SHARE
@@ -13,8 +12,6 @@ from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.model.units import MIB, round_up
 from seatrial.rules.before import peak
-from seatrial.rules.registry import WARMUP, findings
-from seatrial.rules.warmup import Warmed
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, resized
 
@@ -25,18 +22,17 @@ GROWTH = 16  # at most, from one warm-up to the next
 MAX_SIZES = 3
 MAX_TARGETS = 4  # that are tried for a warm-up, one after the other
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
-SAMPLE_BLOCK = 65536  # bytes that P4 checks
 
 
 def by_warm_up(trial: Trial) -> Sized:
-    """Warm up on files that are never measured (T14), decide the share of each task, check the data (P4)."""
+    """Warm up on files that are never measured (T14), and decide the share of each task."""
     plan, sizing = trial.plan, trial.plan.sizing
     points = calibration_points(plan)
     lowest, highest = min_per_task(plan, trial.seen.memory_bytes), max_per_task(plan, trial.seen.capacity)
     size = min(sizing.first, round_up(WARM_BYTES, sizing.granule)) if sizing.fixed else sizing.first
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
-        shortest, blocks = _warm_up_on_one(trial, points, size, round_)
+        shortest = _warm_up_on_one(trial, points, size, round_)
         wanted = round_up(int(size * sizing.target_s / shortest), sizing.granule) if shortest else size
         if sizing.fixed or shortest >= ENOUGH * sizing.target_s or size >= highest:
             break
@@ -49,8 +45,7 @@ def by_warm_up(trial: Trial) -> Sized:
         words = kind_of(plan.kind).share_words(size)
         reason = f'{words} a task took {shortest:.2f} s; {sizing.target_s:g} s are meant'
         reason += '; limits or free space allow no more' if wanted > highest else ''
-    found = findings(WARMUP, Warmed(plan, blocks, _repeats(trial, decided)))
-    return Sized(1, decided, reason, tuple(found))
+    return Sized(1, decided, reason)
 
 
 def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
@@ -61,10 +56,7 @@ def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
     if sizing.fixed or current.number >= MAX_SIZES or size <= current.per_task:
         return None
     reason = f'a launch lasted only {seconds:.3f} s; the samples before do not count'
-    more = findings(WARMUP, Warmed(trial.plan, (), _repeats(trial, size)))
-    known = {each.rule for each in current.findings}
-    found = (*current.findings, *(each for each in more if each.rule not in known))
-    return Sized(current.number + 1, size, reason, found)
+    return Sized(current.number + 1, size, reason)
 
 
 def calibration_points(plan: TrialPlan) -> List[Point]:
@@ -97,14 +89,7 @@ def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
     return granule * max(1, min(granules, default=1))
 
 
-def _repeats(trial: Trial, per_task: int) -> str:
-    """What is there twice of the data that a launch of this size writes, be it measured or a preparation."""
-    points = resized(trial.plan.points, per_task)
-    written = [launch.point for launch in kind_of(trial.plan.kind).preparations(points)] or points
-    return next(filter(None, map(trial.setup.engine.repeats, written)), '')
-
-
-def _warm_up_on_one(trial: Trial, points: List[Point], size: int, round_: int) -> Tuple[float, Tuple[bytes, ...]]:
+def _warm_up_on_one(trial: Trial, points: List[Point], size: int, round_: int) -> float:
     """As _warm_up, on the first of the points; one that fails is taken out, unless it is the last."""
     while True:
         trial.setup.run.empty(WARM)
@@ -116,28 +101,8 @@ def _warm_up_on_one(trial: Trial, points: List[Point], size: int, round_: int) -
             points.pop(0)
 
 
-def _warm_up(trial: Trial, points: List[Point], round_: int) -> Tuple[float, Tuple[bytes, ...]]:
-    """One discarded repetition: seconds of the shortest timed region, and bytes of what was written, if anything was.
-
-    A launch that is not valid ends the case.
-    """
+def _warm_up(trial: Trial, points: List[Point], round_: int) -> float:
+    """One discarded repetition: seconds of the shortest timed region. A launch that is not valid ends the case."""
     prepare(trial, points, WARM)
-    seconds, blocks = [], None
-    for phase in trial.plan.phases:
-        seconds.append(valid(take(trial, 'warmup', Launch(phase, points[0]), round_, WARM)).seconds)
-        blocks = _blocks(trial) if blocks is None else blocks
-    return min(seconds), blocks or ()
-
-
-def _blocks(trial: Trial) -> Tuple[bytes, ...]:
-    """The first bytes of two of the files that are there, or the first and the middle bytes of one."""
-    written = sorted(item for item in trial.setup.run.file_list(WARM).items() if item[1])
-    if not written:
-        return ()
-    (first, size), (last, _) = written[0], written[-1]
-    blocks = []
-    for name, offset in ((first, 0), (last, 0 if len(written) > 1 else size // 2)):
-        with open(os.path.join(trial.setup.run.path_of(WARM), name), 'rb') as stream:
-            stream.seek(offset)
-            blocks.append(stream.read(SAMPLE_BLOCK))
-    return tuple(blocks)
+    phases = trial.plan.phases
+    return min(valid(take(trial, 'warmup', Launch(phase, points[0]), round_, WARM)).seconds for phase in phases)

@@ -1,0 +1,64 @@
+"""What lies in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
+
+import contextlib
+import mmap
+import os
+import random
+import time
+from fcntl import F_GETFL, F_SETFL, fcntl
+from typing import Dict, Iterable, Iterator, List
+
+from seatrial.rules.contents import BLOCK, Block, Contents
+
+MAX_FILES = 64
+MAX_BLOCKS, BLOCKS_PER_FILE = 256, 16
+
+
+def contents(directory: str, sizes: Dict[str, int]) -> Contents:
+    """Of regular files below the directory, by name with their size in bytes.
+
+    The blocks of a file are one at a random place of each of equal parts, so that none of these is left out, and are
+    read past the cache where the file system can. Before that the files are synced twice: by what the first takes
+    longer, the writer's own sync was none.
+    """
+    rng = random.SystemRandom()
+    written = sorted(name for name, size in sizes.items() if size)
+    chosen = rng.sample(written, min(MAX_FILES, len(written)))
+    parts = min(BLOCKS_PER_FILE, MAX_BLOCKS // max(1, len(chosen)))
+    blocks: List[Block] = []
+    with contextlib.ExitStack() as opened:
+        page = opened.enter_context(contextlib.closing(mmap.mmap(-1, BLOCK)))  # O_DIRECT wants it aligned
+        files = {name: os.open(os.path.join(directory, name), os.O_RDONLY | os.O_NOFOLLOW) for name in chosen}
+        for descriptor in files.values():
+            opened.callback(os.close, descriptor)
+        took_s = _sync_s(files.values()), _sync_s(files.values())
+        for name in sorted(files):
+            for offset in _places(sizes[name], parts, rng):
+                blocks.append(Block(name, offset, _read(files[name], offset, page)))
+    return Contents(tuple(blocks), *took_s)
+
+
+def _sync_s(descriptors: Iterable[int]) -> float:
+    began = time.monotonic()
+    for descriptor in descriptors:
+        os.fsync(descriptor)
+    return time.monotonic() - began
+
+
+def _places(size: int, parts: int, rng: random.Random) -> Iterator[int]:
+    """Offsets of whole blocks, the last of which may be cut short by the end of the file."""
+    blocks = -(-size // BLOCK)
+    parts = min(parts, blocks)
+    for part in range(parts):
+        yield BLOCK * rng.randrange(blocks * part // parts, blocks * (part + 1) // parts)
+
+
+def _read(descriptor: int, offset: int, page: mmap.mmap) -> bytes:
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    flags = fcntl(descriptor, F_GETFL)
+    try:
+        fcntl(descriptor, F_SETFL, flags | os.O_DIRECT)
+        return page[: os.readv(descriptor, [page])]
+    except OSError:  # tmpfs, say, and types whose transfers must be larger
+        fcntl(descriptor, F_SETFL, flags & ~os.O_DIRECT)
+        return page[: os.readv(descriptor, [page])]

@@ -1,0 +1,126 @@
+"""Rules over the data of a write: as the engine tells of them, and as they lie in the files after the launch."""
+
+import zlib
+from typing import Dict, NamedTuple, Optional, Tuple
+
+from seatrial.model.plan import TrialPlan
+from seatrial.rules.registry import WRITTEN, rule
+
+BLOCK = 4096
+"""Bytes that are looked at in one place."""
+
+INCOMPRESSIBLE = 0.90  # fio's random words have 61 random bits of 64 (lib/rand.c): they compress to 95 %
+TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
+UNSYNCED_SHARE, UNSYNCED_S = 0.25, 0.25  # of the timed region, and at least: less can be a busy node's delay
+
+
+class Block(NamedTuple):
+    """What lies in a file, named below the data directory, at an offset in bytes."""
+
+    file: str
+    offset: int
+    data: bytes
+
+
+class Contents(NamedTuple):
+    """What lies in the files. sync_s, again_s: how long their sync took right after the launch, and once more."""
+
+    blocks: Tuple[Block, ...]
+    sync_s: float
+    again_s: float
+
+
+class Written(NamedTuple):
+    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty."""
+
+    plan: TrialPlan
+    contents: Contents
+    seconds: float
+    repeats: str = ''
+
+
+@rule(
+    'T22',
+    'What was written lies in the files',
+    WRITTEN,
+    'invalid',
+    'the engine did not write these bytes, or the storage lost them',
+    'engines that moved half of the bytes, left a task out or worked elsewhere and grew the files (seen)',
+)
+def no_zeros(written: Written) -> Optional[str]:
+    for block in written.contents.blocks:
+        if len(block.data) >= TELLING and not any(block.data):
+            return f'{block.file} holds zeros at {block.offset} B'
+    return None
+
+
+@rule(
+    'T23',
+    'After a synced write nothing is left to sync',
+    WRITTEN,
+    'invalid',
+    'use an engine that syncs its files inside the timed region',
+    'an engine that says fsync and does none (seen)',
+)
+def nothing_left_to_sync(written: Written) -> Optional[str]:
+    left_s = written.contents.sync_s - written.contents.again_s
+    if left_s <= max(UNSYNCED_SHARE * written.seconds, UNSYNCED_S, written.contents.again_s):
+        return None
+    return (
+        f'syncing the files after the launch took {written.contents.sync_s:.2f} s and '
+        f'{written.contents.again_s:.2f} s once more, where {written.seconds:.2f} s were timed'
+    )
+
+
+@rule(
+    'P4',
+    'The data do not compress',
+    WRITTEN,
+    'invalid',
+    'use an engine that writes random data, or declare compresses: false in trial.yaml',
+    'IO500 rules; ZFS compresses and deduplicates',
+)
+def incompressible(written: Written) -> Optional[str]:
+    if written.plan.target.compresses is False:
+        return None
+    for block in written.contents.blocks:
+        ratio = len(zlib.compress(block.data, 1)) / float(len(block.data)) if block.data else 1.0
+        if ratio < INCOMPRESSIBLE:
+            return f'the data at {block.offset} B of {block.file} compress to {100 * ratio:.0f} %'
+    return None
+
+
+@rule(
+    'P4a',
+    'On a back end that deduplicates, no two places hold the same data',
+    WRITTEN,
+    'invalid',
+    'use an engine whose data do not repeat: fio',
+    'IO500 rules; IOR 4.0.0 -l random repeats every 128 MiB, where rand_r(3) is alike for its seeds (utilities.c)',
+)
+def not_deduplicable(written: Written) -> Optional[str]:
+    return _repeated(written) if written.plan.target.deduplicates else None
+
+
+@rule(
+    'P4b',
+    'It is known whether the back end deduplicates, or no two places hold the same data',
+    WRITTEN,
+    'label',
+    'say deduplicates: true or false in trial.yaml; data that repeat cost such a back end next to nothing',
+    'as P4a',
+)
+def deduplication_known(written: Written) -> Optional[str]:
+    return _repeated(written) if written.plan.target.deduplicates is None else None
+
+
+def _repeated(written: Written) -> Optional[str]:
+    if written.repeats:
+        return f'the engine writes the same data in two places: {written.repeats}'
+    seen: Dict[bytes, Block] = {}
+    for block in written.contents.blocks:
+        twin = seen.setdefault(block.data, block)
+        if twin is not block and len(block.data) >= TELLING:
+            one, other = (f'{each.offset} B of {each.file}' for each in (twin, block))
+            return f'the same data lie at {one} and at {other}'
+    return None

@@ -1,0 +1,49 @@
+"""Which blocks are looked at: some of every part of every file, as they lie there."""
+
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES, contents
+from seatrial.rules.contents import BLOCK
+
+
+def written(tmp_path, sizes):
+    for name, size in sizes.items():
+        (tmp_path / name).write_bytes(os.urandom(size))
+    return contents(str(tmp_path), sizes).blocks
+
+
+@given(st.integers(1, 40 * BLOCK))
+def test_blocks_are_what_lies_in_the_file_one_in_each_of_its_equal_parts(tmp_path_factory, size):
+    tmp_path = tmp_path_factory.mktemp('data')
+    blocks = written(tmp_path, {'data': size})
+    text = (tmp_path / 'data').read_bytes()
+    assert all(block.data == text[block.offset : block.offset + BLOCK] for block in blocks)
+    whole = -(-size // BLOCK)
+    assert len({block.offset for block in blocks}) == len(blocks) == min(BLOCKS_PER_FILE, whole)
+    ends = [block.offset for block in blocks[1:]] + [whole * BLOCK]
+    assert all(
+        end - block.offset < 2 * BLOCK * -(-whole // BLOCKS_PER_FILE) for block, end in zip(blocks, ends, strict=True)
+    )
+
+
+def test_of_many_files_some_are_looked_at_and_an_empty_one_is_not(tmp_path):
+    sizes = {f'data.{number:03d}': BLOCK for number in range(MAX_FILES + 20)}
+    blocks = written(tmp_path, {**sizes, 'empty': 0})
+    assert len({block.file for block in blocks}) == len(blocks) == MAX_FILES
+    assert 'empty' not in {block.file for block in blocks}
+
+
+def test_there_is_an_upper_bound(tmp_path):
+    sizes = {f'data.{number:03d}': 8 * BLOCK for number in range(MAX_FILES)}
+    assert len(written(tmp_path, sizes)) == MAX_BLOCKS
+
+
+def test_a_hole_of_half_a_file_is_always_seen(tmp_path):
+    with open(tmp_path / 'data', 'wb') as stream:
+        stream.write(os.urandom(1 << 20))
+        stream.truncate(1 << 21)
+    blocks = contents(str(tmp_path), {'data': 1 << 21}).blocks
+    assert sum(not any(block.data) for block in blocks) == BLOCKS_PER_FILE // 2

@@ -1,0 +1,59 @@
+"""What lies in the files after a write: all of it, synced, and nothing that compresses or repeats."""
+
+import os
+
+import pytest
+
+from seatrial.rules.contents import BLOCK, Block, Contents, Written
+from seatrial.rules.registry import WRITTEN, findings
+
+
+def noise(size=BLOCK):
+    return os.urandom(size)
+
+
+def broken(plan, *blocks, sync_s=0.0, again_s=0.0, repeats='', seconds=2.0):
+    lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
+    return [each.rule for each in findings(WRITTEN, Written(plan, Contents(lie, sync_s, again_s), seconds, repeats))]
+
+
+def declared(plan, **of_target):
+    return plan._replace(target=plan.target._replace(**of_target))
+
+
+def test_random_blocks_break_no_rule(plan):
+    assert broken(plan, noise(), noise(), noise(1000)) == []
+
+
+@pytest.mark.parametrize('block', [b'IOR!' * 1024, noise(BLOCK // 2) + bytes(BLOCK // 2)])
+def test_data_that_compress_are_invalid(plan, block):
+    assert broken(plan, noise(), block) == ['P4']
+
+
+def test_zeros_are_no_data_whatever_the_site_declares(plan):
+    assert broken(plan, noise(), bytes(BLOCK)) == ['T22', 'P4']
+    assert broken(declared(plan, compresses=False), noise(), bytes(BLOCK)) == ['T22']
+
+
+def test_a_few_bytes_may_be_zeros_or_alike_by_chance(plan):
+    assert broken(plan, noise(), bytes(1), bytes(1)) == []
+
+
+@pytest.mark.parametrize(('deduplicates', 'rules'), [(True, ['P4a']), (None, ['P4b']), (False, [])])
+def test_the_same_data_in_two_places_matter_where_the_back_end_may_keep_them_once(plan, deduplicates, rules):
+    plan, block = declared(plan, deduplicates=deduplicates), noise()
+    assert broken(plan, block, noise(), block) == broken(plan, block, repeats='after 128 MiB') == rules
+    assert broken(plan, block, noise()) == []
+
+
+@pytest.mark.parametrize(
+    ('sync_s', 'again_s', 'rules'),
+    [(0.49, 0.0, []), (0.51, 0.0, ['T23']), (3.0, 1.4, ['T23']), (3.0, 1.6, []), (0.6, 0.55, [])],
+)
+def test_a_sync_that_takes_long_once_only_was_not_done_before(plan, sync_s, again_s, rules):
+    assert broken(plan, noise(), sync_s=sync_s, again_s=again_s) == rules
+
+
+def test_a_short_delay_of_a_busy_node_is_no_sync(plan):
+    assert broken(plan, noise(), sync_s=0.2, seconds=0.1) == []
+    assert broken(plan, noise(), sync_s=0.3, seconds=0.1) == ['T23']
