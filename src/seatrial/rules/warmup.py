@@ -13,11 +13,13 @@ class Warmed(NamedTuple):
     """blocks: the first bytes of up to two files, or of two places in one file, as the engine wrote them.
 
     repeats: what of the data is there twice in a launch of the size that was decided, as the engine tells it
+    cut: why the warm-up ended before its launches were as long as is meant, or empty
     """
 
     plan: TrialPlan
     blocks: Tuple[bytes, ...]
     repeats: str = ''
+    cut: str = ''
 
 
 @rule(
@@ -60,6 +62,18 @@ def not_deduplicable(warmed: Warmed) -> Optional[str]:
 )
 def deduplication_known(warmed: Warmed) -> Optional[str]:
     return _repeated(warmed) if warmed.plan.target.deduplicates is None else None
+
+
+@rule(
+    'T14a',
+    'The warm-up is as long as is meant',
+    WARMUP,
+    'label',
+    'give the trial a larger budget in trial.yaml',
+    'the size of the measured launches is extrapolated from the last of the warm-up',
+)
+def long_enough(warmed: Warmed) -> Optional[str]:
+    return warmed.cut or None
 
 
 def _repeated(warmed: Warmed) -> Optional[str]:
