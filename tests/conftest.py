@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
 SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
+LAB_CANNOT = 71  # what a lab ends with where this machine has no /dev/fuse, or no namespaces
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
@@ -103,6 +105,37 @@ def umask() -> Iterator[None]:
 def repository() -> Path:
     """The checkout that the tests belong to."""
     return REPOSITORY
+
+
+@pytest.fixture(scope='session')
+def lab_gluster() -> Iterator[Callable[..., str]]:
+    """Runs ci/lab-gluster on a lab that is up; what it prints. Skipped where this machine cannot have one."""
+    if os.geteuid() != 0:
+        pytest.skip('only root may mount GlusterFS')
+    place = tempfile.mkdtemp(prefix='seatrial-gluster-')  # not in pytest's, which is closed to other users
+    os.chmod(place, 0o755)
+    directory = f'{place}/lab'
+
+    def run(verb: str, *words: str) -> str:
+        argv = [str(REPOSITORY / 'ci' / 'lab-gluster'), verb, '--dir', directory, *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=180)
+        if done.returncode == LAB_CANNOT:
+            pytest.skip(done.stderr.strip())
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    try:
+        run('up')
+        yield run
+    finally:
+        run('down', '--force')
+        os.rmdir(place)
+
+
+@pytest.fixture
+def gluster_mount(lab_gluster: Callable[..., str]) -> Path:
+    """The mount point of the lab, which is whole."""
+    return Path(lab_gluster('up').splitlines()[-1])
 
 
 @pytest.fixture

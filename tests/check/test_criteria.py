@@ -207,7 +207,7 @@ $seatrial:
 EmptyFiles:
   $index: [profile, $partition, file_system, layout, num_nodes]
   nightly:
-    pelagia:compute: {scratch: {default: {4: {file_create@shared: [40000.0, -0.1, null, ops/s]}}}}
+    pelagia:compute: {scratch: {default: {4: {file_create@shared: [40000.0, -0.1, 0.3, ops/s]}}}}
 """
     session = changed('references.yaml', '\n$seatrial:\n', wanted)
     file = session.site.folder / 'references.yaml'
@@ -216,7 +216,7 @@ EmptyFiles:
     assert [(each.metric, each.unit, each.base) for each in found if each.case.check == 'EmptyFiles'] == [
         ('file_create@shared', 'ops/s', 40_000.0)
     ]
-    file.write_text(file.read_text().replace('40000.0, -0.1, null, ops/s', '40.0, -0.1, null, kIOPS'))
+    file.write_text(file.read_text().replace('40000.0, -0.1, 0.3, ops/s', '40.0, -0.1, 0.3, kIOPS'))
     assert {each.base for each in with_references(session, CHECKS).references if each.unit == 'kIOPS'} == {40_000.0}
     file.write_text(file.read_text().replace('kIOPS', 'MiB/s'))
     with pytest.raises(SiteError, match="'MiB/s' is not a unit of the metric; write op/s or kop/s"):
@@ -245,7 +245,7 @@ def of_nodes(changed):
         keys = ['nightly', case.partition, case.file_system, case.layout, case.nodes]
         lines = ['NodeBandwidth:', f'  $index: [{", ".join(INDEX)}]']
         lines += [f'{"  " * (depth + 1)}{key}:' for depth, key in enumerate(keys)]
-        lines += [f'{"  " * (len(keys) + 1)}{metric}: [1000.0, -0.1, null, MiB/s]', '']
+        lines += [f'{"  " * (len(keys) + 1)}{metric}: [1000.0, -0.1, 0.3, MiB/s]', '']
         file.write_text(file.read_text() + '\n' + '\n'.join(lines))
         return session
 

@@ -646,6 +646,18 @@ def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified_all_the
     assert len(notified()) == 1
 
 
+@pytest.mark.parametrize('step', ['partitions_of', 'news_lock'], ids=['before the session', 'after the session'])
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_beside_the_session_ends_nothing_before_people_are_notified(
+    on_site, session, notified, monkeypatch, step, number
+):
+    act = getattr(night_module, step)
+    monkeypatch.setattr(night_module, step, lambda *words: (os.kill(os.getpid(), number), act(*words))[1])
+    session('FAIL', 10, lasts=60 if step == 'partitions_of' else 0)
+    assert on_site('schedule', '--now').status == (13 if step == 'partitions_of' else 10)
+    assert len(notified()) == 1
+
+
 JOB = {
     'SLURM_CONF': '/c',
     'SLURM_JOB_ID': '7',

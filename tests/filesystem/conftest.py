@@ -8,40 +8,8 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
-CEPH_SCRIPT = SCRIPT.with_name('lab-ceph')
+CEPH_SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-ceph'
 CANNOT = 71
-
-
-@pytest.fixture(scope='session')
-def lab_gluster() -> Iterator[Callable[..., str]]:
-    """Runs ci/lab-gluster on a lab that is up; what it prints. Skipped where this machine cannot have one."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount GlusterFS')
-    place = tempfile.mkdtemp(prefix='seatrial-gluster-')  # not in pytest's, which is closed to other users
-    os.chmod(place, 0o755)
-    directory = f'{place}/lab'
-
-    def run(verb: str, *words: str) -> str:
-        argv = [str(SCRIPT), verb, '--dir', directory, *words]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=180)
-        if done.returncode == CANNOT:
-            pytest.skip(done.stderr.strip())
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    try:
-        run('up')
-        yield run
-    finally:
-        run('down', '--force')
-        os.rmdir(place)
-
-
-@pytest.fixture
-def gluster_mount(lab_gluster: Callable[..., str]) -> Path:
-    """The mount point of the lab, which is whole."""
-    return Path(lab_gluster('up').splitlines()[-1])
 
 
 @pytest.fixture

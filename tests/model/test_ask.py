@@ -1,7 +1,10 @@
 """Probes: what they print is had in full, and what hangs is left behind with what it had printed."""
 
 import os
+import signal
 import time
+
+import pytest
 
 from seatrial.model.ask import ask, unresponsive
 
@@ -19,16 +22,33 @@ def test_what_a_probe_had_printed_before_it_hung_is_used():
 def test_the_children_of_a_probe_that_hangs_end_with_it():
     answer = ask(['sh', '-c', 'sleep 60 & echo $!; wait'], 1.0)
     assert answer is not None
-    child = int(answer.stdout)
+    wait_for_end(int(answer.stdout))
+
+
+def test_a_probe_ends_with_the_one_who_asked(tmp_path):
+    def interrupted(number, frame):
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(InterruptedError):
+            ask(['sh', '-c', f'echo $$ >{tmp_path}/pid; exec sleep 60'], 60.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    wait_for_end(int((tmp_path / 'pid').read_text()))
+
+
+def wait_for_end(process):
     for _ in range(1000):
         try:
-            with open(f'/proc/{child}/stat') as stream:
+            with open(f'/proc/{process}/stat') as stream:
                 if stream.read().rpartition(')')[2].split()[0] in 'ZX':
                     return
         except FileNotFoundError:
             return
         time.sleep(0.01)
-    raise AssertionError(f'{child} still runs')
+    raise AssertionError(f'{process} still runs')
 
 
 def test_a_probe_that_is_not_installed_is_none_and_another_answers():

@@ -116,6 +116,11 @@ def test_t4_what_keeps_names_all_the_same_is_said(stat):
     assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
 
 
+def test_t4_of_a_user_who_may_not_empty_what_the_site_allows_does_not_ask_the_site_again(stat):
+    said_of = said(stat._replace(emptied=False, kept='only root may'))
+    assert 'only root may' in said_of and 'a user who may' in said_of and 'allow drop_caches' not in said_of
+
+
 def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):
     warmed = stat._replace(warmed='fio looks every name up before its clock starts')
     assert cache_state(warmed) == 'unknown'

@@ -1,6 +1,7 @@
 """When Slurm is asked about a job, and what is kept of its answer."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from seatrial.job.sequence.recorder import Recorder, records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
 from seatrial.scheduler import job_end
-from seatrial.scheduler.job_end import TAIL_BYTES, Patience, ask_job_state, tail
+from seatrial.scheduler.job_end import SILENT_S, TAIL_BYTES, Patience, ask_job_state, tail
 from seatrial.scheduler.job_state import NO_ANSWER, JobState, State
 
 CANCELLED = JobState(State.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
@@ -148,6 +149,21 @@ def test_of_a_job_that_has_begun_the_time_since_then_counts(answers, tmp_path):
     given = answers(JobState(State.RUNNING))
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', Patience(0.0, 3600.0))
     assert len(given) == 1
+
+
+@pytest.mark.parametrize(
+    'working', [False, True], ids=['a job of which nothing is heard', 'a job that writes records']
+)
+def test_a_slurm_that_is_gone_for_good_is_waited_for_while_the_job_writes(answers, tmp_path, working):
+    def write(number):
+        if working and number <= 100:
+            (tmp_path / 'telemetry.jsonl').touch()
+            os.utime(tmp_path / 'telemetry.jsonl', (0.0, 1_800_000_000.0 + 60.0 * number))
+
+    given = answers(GOING_ON[0], at_once=write)
+    ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', Patience(1e6, 1e6))
+    quiet = SILENT_S / 60
+    assert quiet <= len(given) - (100 if working else 0) <= quiet + 2
 
 
 def test_what_is_known_besides_comes_first(slurm, tmp_path):

@@ -23,6 +23,9 @@ ONE_PROBLEM = [
         'state: 7',
         'state: 7 is not a line of text; write one, in quotes where YAML reads it otherwise',
     ),
+    ('state: state', 'state: yes', "state: 'yes' looks like a word or a number and no path; write ./yes"),
+    ('state: state', 'state: .inf', "state: '.inf' looks like"),
+    ('state: state', 'state: 1e9', "state: '1e9' looks like"),
     ('state: state', 'state: "a\\nb"', r"state: 'a\nb' is not a line of text"),
     ('state: state', 'state: "\\0"', r"state: '\x00' is not a line of text"),
     (

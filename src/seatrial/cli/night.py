@@ -5,7 +5,8 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
 
@@ -40,25 +41,26 @@ def night(
 
     due: the argument of a job of the script; deadline_s: seconds after which the session is asked to end
     """
-    screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
-    for said in (*successors.done, *successors.faults):
-        screen.print(said, soft_wrap=True)
-    series = series_of(site, profile)
-    if due and superseded(series, due):
-        screen.print(f'due {due}, and so late that the next run is due too; this one is left to it')
-        return EXIT_CODES[Verdict.INCOMPLETE]
-    began = int(time.time())
-    status = _ran(command, _environment(partitions_of(site, profile).submit), deadline_s)
-    with alone(news_lock(site, profile)):
-        watch = watch_of(site, profile)
-        faults = list(successors.faults)
-        if watch.last is None or watch.last.began.timestamp() < began:
-            when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
-            faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
-        send_notification(screen, site, watch, faults)
-    code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
-    screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
-    return code
+    with _end_requests() as requested:
+        screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
+        for said in (*successors.done, *successors.faults):
+            screen.print(said, soft_wrap=True)
+        series = series_of(site, profile)
+        if due and superseded(series, due):
+            screen.print(f'due {due}, and so late that the next run is due too; this one is left to it')
+            return EXIT_CODES[Verdict.INCOMPLETE]
+        began = int(time.time())
+        status = _ran(command, _environment(partitions_of(site, profile).submit), deadline_s, requested)
+        with alone(news_lock(site, profile)):
+            watch = watch_of(site, profile)
+            faults = list(successors.faults)
+            if watch.last is None or watch.last.began.timestamp() < began:
+                when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
+                faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
+            send_notification(screen, site, watch, faults)
+        code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
+        screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
+        return code
 
 
 def _environment(submits: bool) -> dict[str, str]:
@@ -72,29 +74,36 @@ def _environment(submits: bool) -> dict[str, str]:
     }
 
 
-def _ran(command: Sequence[str], environment: dict[str, str], deadline_s: float | None) -> int:
-    """The exit status of the session's process. A signal that ends this one is passed on; killing comes last."""
+@contextmanager
+def _end_requests() -> Iterator[list[float]]:
+    """The times of the signals that ask this process to end; none ends it before people are notified."""
     requested: list[float] = []
-    passed_on = 0
 
     def request(number: int, frame: FrameType | None) -> None:
         requested.append(time.monotonic())
 
-    # Before the process begins: no signal may end this one and leave it behind.
     before = {number: signal.signal(number, request) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
-        end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')
-        while process.poll() is None:
-            if not requested and time.monotonic() > end:
-                requested.append(time.monotonic())
-            if passed_on < len(requested):
-                passed_on = len(requested)
-                process.terminate()
-            if requested and time.monotonic() > requested[0] + STOP_S:
-                process.kill()
-            time.sleep(POLL_S)
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _ran(
+    command: Sequence[str], environment: dict[str, str], deadline_s: float | None, requested: list[float]
+) -> int:
+    """The exit status of the session's process. A request to end is passed on; killing comes last."""
+    passed_on = 0
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+    end = time.monotonic() + deadline_s if deadline_s is not None else float('inf')
+    while process.poll() is None:
+        if not requested and time.monotonic() > end:
+            requested.append(time.monotonic())
+        if passed_on < len(requested):
+            passed_on = len(requested)
+            process.terminate()
+        if requested and time.monotonic() > requested[0] + STOP_S:
+            process.kill()
+        time.sleep(POLL_S)
     return process.returncode

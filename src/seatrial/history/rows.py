@@ -7,10 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.model.metric import HIGHER, MetricType
+from seatrial.model.metric import HIGHER, LOWER, MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
+from seatrial.model.shown import show
 from seatrial.model.units import UNITS
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
@@ -100,6 +101,39 @@ BASE_UNITS_SINCE = 4
 _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_client'}
 _AXES = {'clients': 'tasks', 'group': 'node'}
 _UNITS = {**UNITS, 'facts': UNITS['']}
+
+
+NEEDED = (
+    *(
+        'session',
+        'session_started',
+        'session_verdict',
+        'site',
+        'profile',
+        'check',
+        'partition',
+        'file_system',
+        'layout',
+    ),
+    *('nodes', 'case_verdict', 'metric', 'metric_verdict', 'valid'),
+)
+"""Columns that have a value in every row of every schema."""
+
+VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUSIVE', 'MEASURED')
+
+
+def fault_in(rows: pl.DataFrame) -> str:
+    """Why rows in the form of today cannot be of Seatrial, whatever their columns and types are; or empty."""
+    empty = [name for name in NEEDED if rows[name].null_count()]
+    if empty:
+        return f'rows have no {empty[0]}'
+    words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
+    words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
+    for name, known in words.items():
+        for word in rows[name].drop_nulls().unique().to_list():
+            if word not in known:
+                return f'{name} is {show(word)}, which this Seatrial does not know; use a newer one'
+    return ''
 
 
 def columns_of(version: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA, as_of_today, columns_of
+from seatrial.history.rows import COLUMNS, SCHEMA, as_of_today, columns_of, fault_in
 
 SUFFIX = '.parquet'
 
@@ -100,6 +100,8 @@ def _table_in(file: Path) -> pl.DataFrame | str:
     if rows.schema.get('schema') != COLUMNS['schema'] or not rows.height:
         return 'it is not of Seatrial'
     versions = rows['schema'].unique().to_list()
+    if None in versions:
+        return 'rows have no schema'
     if len(versions) != 1 or versions[0] > SCHEMA:
         return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
     version = versions[0]
@@ -109,7 +111,8 @@ def _table_in(file: Path) -> pl.DataFrame | str:
         return DAMAGED
     if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:
         return 'it does not hold the one session that its name says'
-    return as_of_today(rows, version)
+    rows = as_of_today(rows, version)
+    return fault_in(rows) or rows
 
 
 def _sealed(content: bytes) -> bytes:

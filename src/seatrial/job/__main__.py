@@ -6,7 +6,7 @@ from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.engine.registry import engines_called
 from seatrial.filesystem.registry import by_type
-from seatrial.job.directory import rundir
+from seatrial.job.directory.removal import removed
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
@@ -67,7 +67,7 @@ def _remove(plan: TrialPlan) -> int:
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
-    removal = rundir.remove(records.start.run_directory, plan.session, (records.start.host, records.start.pid))
+    removal = removed(records.start.run_directory, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)
     for left in removal.left:
         _say(f'left in {records.start.run_directory}: {left}')

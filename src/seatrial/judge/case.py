@@ -55,7 +55,8 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
 
     A smoke test is compared with nothing: it has too few repetitions, and its expectations are only listed.
     """
-    found = [*findings(CASE, CaseSeen(plan, records)), *issued_findings(plan, records)]
+    found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
+    found += issued_findings(plan, records)
     # Whatever the launch was for: a warm-up has met the same storage.
     found += [each for sample in records.samples for each in sample.findings if each.effect == 'fail']
     by_metric = measured(plan, records)

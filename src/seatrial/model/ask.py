@@ -51,10 +51,13 @@ def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
     except OSError:
         return None
     assert process.stdout is not None and process.stderr is not None
-    with process.stdout, process.stderr:
-        status, (stdout, stderr) = _listen(process, (process.stdout, process.stderr), time.monotonic() + deadline_s)
-    if status is None:
-        _kill(process)
+    try:
+        with process.stdout, process.stderr:
+            streams = process.stdout, process.stderr
+            status, (stdout, stderr) = _listen(process, streams, time.monotonic() + deadline_s)
+    finally:
+        if process.returncode is None:  # at the deadline, or where a signal ends this process
+            _kill(process)
     return Answer(stdout, status, stderr)
 
 

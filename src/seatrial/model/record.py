@@ -166,7 +166,7 @@ class Start(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """How much each task does at every point of the case, and why.
+    """How much each task does at every point of the case, and why; what is to be said of the warm-up.
 
     per_task: bytes; of a flat tree files; 0 where the plan fixes everything.
     number: 1 for the first; a later one takes its place, because launches were too short to be valid.
@@ -175,6 +175,7 @@ class Sized(NamedTuple):
     number: int
     per_task: int
     reason: str
+    findings: Tuple[Finding, ...] = ()
 
 
 class End(NamedTuple):

@@ -41,6 +41,16 @@ def cut_off(records: Records) -> bool:
     return records.end is None or records.end.reason == 'interrupted'
 
 
+seen_elsewhere(
+    'T14a',
+    'The warm-up is as long as is meant',
+    CASE,
+    'label',
+    'give the trial a larger budget in trial.yaml',
+    'the size of the measured launches is extrapolated from the last of the warm-up',
+)
+
+
 @rule(
     'T15',
     'The job wrote its own end record',

@@ -433,7 +433,7 @@ def together_in_smoke(launched: Launched) -> Optional[str]:
     'Names and attributes are looked up at the servers, not in the memory of the node that made them',
     METADATA_LAUNCH,
     'label',
-    'allow drop_caches for the file system in trial.yaml, or use more nodes: 4 are always enough',
+    'use more nodes, 4 are always enough; emptying caches takes drop_caches in trial.yaml and a user who may',
     'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
 )
 def looked_up_afresh(launched: Launched) -> Optional[str]:

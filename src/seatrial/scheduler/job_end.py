@@ -4,8 +4,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from seatrial.job.directory.removal import REMOVAL_S
 from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.plan import TrialPlan
+from seatrial.model.record import SAMPLES
+from seatrial.model.telemetry import TELEMETRY
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_state import NO_ANSWER, JobState, State, job_state_of, may_go_on, sentence
 from seatrial.scheduler.partitions import SLURM
@@ -14,7 +17,14 @@ TAIL_BYTES = 65536
 
 ASK_AGAIN_S = 2.0
 
-REMOVAL_S = 600.0  # of a job's time limit, for removing what it made
+
+SILENT_S = 600.0
+"""How long a Slurm that does not answer is waited for after its last answer, and after the job's last record.
+
+A slurmctld is back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute.
+"""
+
+END_S = 60.0  # of a job's time limit, for what comes before its first launch and after its removal
 
 
 class Patience(NamedTuple):
@@ -26,7 +36,7 @@ class Patience(NamedTuple):
 
 def job_limit_s(plan: TrialPlan) -> float:
     """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
-    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
+    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S + END_S
 
 
 def ask_job_state(
@@ -41,12 +51,16 @@ def ask_job_state(
     """
     if scheduler not in SLURM or not job:
         return None
-    asked = time.time()
+    asked = answered = time.time()
     while True:
         if not cut_off(records_in(records)):
             return None
         job_state = job_state_of(job, tail(output))
-        if not may_go_on(job_state) or time.time() >= _latest(records, job_state, asked, patience):
+        now = time.time()
+        if job_state.state is not State.SILENT:
+            answered = now
+        latest = min(_latest(records, job_state, asked, patience), max(answered, _last_written(records)) + SILENT_S)
+        if not may_go_on(job_state) or now >= latest:
             break
         time.sleep(ASK_AGAIN_S)
     write_job_state(records, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
@@ -59,6 +73,12 @@ def _latest(records: str, job_state: JobState, asked: float, patience: Patience)
     if start is not None:
         return start.started + patience.job_s
     return asked + (patience.queue_s if job_state.state is State.PENDING else patience.job_s)
+
+
+def _last_written(records: str) -> float:
+    """When the job has last written a record or a reading of its telemetry; 0.0 if it never has."""
+    files = [Path(records, name) for name in (SAMPLES, TELEMETRY)]
+    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
 
 def said_by_slurm(job_state: JobState) -> str:

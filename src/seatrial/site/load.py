@@ -56,7 +56,19 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
     if not isinstance(configuration, dict):
         sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
         raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+    for system in dictionaries(configuration.get('systems')):
+        for partition in dictionaries(system.get('partitions')):
+            for key, example in _LISTS.items():
+                value = partition.get(key)
+                if not (value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))):
+                    where = f'{system.get("name")}:{partition.get("name")}'
+                    sentence = f"{where}: {key} is not a list of texts; write '{key}': {example}"
+                    raise SiteError([problem(SETTINGS_FILE, [], sentence)])
     return configuration
+
+
+_LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
+"""Keys of a partition that Seatrial reads before ReFrame has checked them."""
 
 
 def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
@@ -147,7 +159,9 @@ def _executed(settings: Path) -> dict[str, Any]:
     strict_yaml.regular_file(settings)
     try:
         return _run(str(settings), settings.read_bytes())
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise SiteError([problem(SETTINGS_FILE, [], _failure(error, settings))]) from None
 
 

@@ -177,8 +177,15 @@ def _one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
     return one_of
 
 
+_NO_PATH = re.compile(
+    r'(?:y|n|yes|no|on|off|true|false|null|none|~|[-+]?(?:\.?inf|\.?nan|[0-9][0-9.e+-]*))\Z', re.IGNORECASE
+)
+
+
 def _path(value: Any, info: ValidationInfo) -> str:
     path = _unexpanded(_text(value))
+    if _NO_PATH.match(path):
+        raise ValueError(f'{show(path)} looks like a word or a number and no path; write ./{path} if it is one')
     base = info.context if isinstance(info.context, Path) else Path.cwd()
     return '/' + os.path.normpath(base / path).lstrip('/')
 

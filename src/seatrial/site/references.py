@@ -33,6 +33,9 @@ ORIGINS = ('contract', 'baseline')
 _SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
 _NODES = _LEVELS.index('node count')
+LARGEST = 1e18
+"""In base units: 1 EB/s, or as many operations a second; what is more is a slip of the pen or of the unit."""
+
 _FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
@@ -195,6 +198,9 @@ class _Reading:
                 case = Case(check, *path[1:5])
                 self.same_tasks(check, path[0], origin, case, rows)
                 written, low, high, unit = amount
+                if origin.origin == 'baseline' and high is None and row.unit and row.better == HIGHER:
+                    remedy = 'write 0.3 for at most 30 % more: what is far too good is a cache, or a fault'
+                    self.note((check, *path), f'a baseline needs the highest fraction too; {remedy}', 2)
                 base = in_base(written, unit).value
                 by = (origin.origin, origin.date, origin.engine or '')
                 yield Reference(path[0], case, path[5], written, low, high, unit, base, row.better, *by)
@@ -245,22 +251,24 @@ class _Reading:
             self.note(keys, 'nothing can be too slow; write -0.1 for at most 10 % less', 1)
         if row.better != HIGHER and high is None and low is not None:
             self.note(keys, 'nothing can be too long; write 0.1 for at most 10 % more', 2)
-        if low is not None and not (_is_number(low) and -1 < low <= 0):
+        if low is not None and not (_is_number(low) and -1 < low < 0):
             self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less', 1)
         if high is not None and not (_is_number(high) and high >= 0):
             self.note(keys, f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null', 2)
-        if (low, high) in ((None, None), (0, 0)):
-            never = 'fail it' if low is None else 'meet it'
+        if (low, high) == (None, None):
             remedy = '-0.1 for at most 10 % less' if row.better == HIGHER else '0.1 for at most 10 % more'
-            self.note(keys, f'nothing can {never}: write {remedy}')
+            self.note(keys, f'nothing can fail it: write {remedy}')
         if not isinstance(unit, str) or UNITS.get(unit, ('-',))[0] != row.unit:
             self.note(keys, f'{show(unit)} is not a unit of the metric; write {_units(row.unit)}', 3)
         if len(self.problems) > before:
             return None
         try:
-            in_base(reference, unit)
+            base = in_base(reference, unit).value
         except ValueError as error:
             self.note(keys, f'{error}; write a smaller one', 0)
+            return None
+        if base > LARGEST:
+            self.note(keys, f'{reference:g} {unit} is more than any file system has; correct number or unit', 0)
             return None
         return float(reference), None if low is None else float(low), None if high is None else float(high), unit
 

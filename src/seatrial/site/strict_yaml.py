@@ -99,7 +99,10 @@ class _Loader(yaml.SafeLoader):
         if self.depth == MAX_DEPTH:
             raise yaml.MarkedYAMLError(problem=f'nested more than {MAX_DEPTH} deep', problem_mark=self.get_mark())
         self.depth += 1
+        tag = getattr(self.peek_event(), 'tag', None)  # type: ignore[no-untyped-call]
         node: yaml.Node | None = super().compose_node(parent, index)
+        if node is not None and tag is not None:
+            node.tag = '!!' + tag.removeprefix(_TAG) if tag.startswith(_TAG) else tag  # written out: has no meaning
         self.depth -= 1
         return node
 
@@ -184,8 +187,9 @@ class _Reading:
         return found
 
     def tag(self, node: yaml.Node, keys: tuple[str | int, ...]) -> None:
-        tag = '!!' + node.tag.removeprefix(_TAG) if node.tag.startswith(_TAG) else node.tag
-        self.note(keys, f'the tag {show(tag)} in line {node.start_mark.line + 1} has no meaning here; take it out')
+        self.note(
+            keys, f'the tag {show(node.tag)} in line {node.start_mark.line + 1} has no meaning here; take it out'
+        )
 
     def note(self, keys: tuple[str | int, ...], sentence: str) -> None:
         self.problems.append(problem(self.name, keys, sentence))

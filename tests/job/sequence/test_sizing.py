@@ -67,6 +67,25 @@ def test_samples_of_a_size_that_was_given_up_do_not_count(lab, stub_fio):
     }
 
 
+def test_a_short_budget_bounds_the_warm_up_which_is_labelled_and_so_the_measured_launches(lab, stub_fio):
+    plan = lab.plan(stub_fio(('', {'rate': 64 * MIB})), values=(64,), workload=WRITES)
+    sizing = Sizing(128 * MIB, 16 * MIB, target_s=0.8, min_s=0.5)
+    ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=0.2)))
+    assert [each.point.bytes_per_task for each in ran.records.samples if each.stage == 'warmup'] == [8 * MIB]
+    assert 0.7 * 64 * MIB < ran.records.sized.per_task < 64 * MIB
+    (label,) = [each for each in ran.result.labels if each.startswith('T14a')]
+    assert 'the time budget of 0.2 s allowed no more than 8 MiB a task' in label
+    assert ran.counts == {'write@64KiB': 1}
+
+
+def test_a_short_budget_bounds_the_warm_up_of_a_share_that_the_site_has_fixed_too(lab, stub_fio):
+    plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(64,), workload=WRITES)
+    sizing = Sizing(128 * MIB, 64 * KIB, target_s=0.8, min_s=0.0, pinned=128 * MIB)
+    ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=1.0)))
+    warm_up, *measured_ = [each.point.bytes_per_task for each in ran.records.samples]
+    assert (warm_up, set(measured_)) == (8 * MIB, {128 * MIB})
+
+
 def test_there_are_at_most_three_sizes(lab, stub_fio):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'seconds': 0.02}))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(64,), sizing=ADAPTED))

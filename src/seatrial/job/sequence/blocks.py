@@ -106,6 +106,6 @@ def _trace(trial: Trial, points: List[Point], current: Sized) -> None:
             take(trial, DARSHAN, Launch(phase, point), 0, DATA, 0, current)
         except LaunchGivenUp:
             # Darshan can hang what it is loaded into (seen with fio): that says nothing of the figures before it.
-            if still_working(plan.target.path) is not None or unresponsive(plan.target.path) is not None:
+            if unresponsive(plan.target.path) is not None or still_working(plan.target.path) is not None:
                 raise
             return

@@ -49,6 +49,7 @@ def take(
     """
     stalled_s = _stalled_s(trial)
     trial.setup.run.verify()
+    place = os.path.realpath(trial.setup.run.path_of(directory))  # now, because a dead file system cannot be asked
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
@@ -74,7 +75,7 @@ def take(
         storage_read_bytes=attempt.seen.storage_read_bytes,
         findings=tuple(attempt.findings),
         environment=tuple(f'{name}={value}' for name, value in ENVIRONMENT.items()),
-        directory=os.path.realpath(trial.setup.run.path_of(directory)),
+        directory=place,
         barrier=processes.barrier,
         inputs=tuple(map(os.path.basename, processes.inputs)),
         links=command.links,

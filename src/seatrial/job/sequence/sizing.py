@@ -1,5 +1,7 @@
 """The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
 
+import math
+import time
 from typing import List, Optional
 
 from seatrial.filesystem.base import Capacity
@@ -12,10 +14,13 @@ from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.model.units import MIB, round_up
 from seatrial.rules.before import peak
+from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, resized
 
 WARM_BYTES = 128 * MIB  # a task, for a warm-up that decides no size
+SHORT_S = 60.0  # a time budget below it can be less than a first launch takes of which nothing is known
+SHORT_BYTES = 16 * MIB  # of all tasks, for the first launch then: 4 s at the 3.8 MiB/s of 1 KiB on NFS (seen)
 ROUNDS = 5
 ENOUGH = 0.6  # of the target: the warm-up was long enough to extrapolate from
 GROWTH = 16  # at most, from one warm-up to the next
@@ -25,27 +30,62 @@ ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 
 
 def by_warm_up(trial: Trial) -> Sized:
-    """Warm up on files that are never measured (T14), and decide the share of each task."""
+    """Warm up on files that are never measured (T14), and decide the share of each task.
+
+    The time budget bounds it: where that is short the first launch is small, and none begins that would not fit.
+    """
     plan, sizing = trial.plan, trial.plan.sizing
     points = calibration_points(plan)
     lowest, highest = min_per_task(plan, trial.seen.memory_bytes), max_per_task(plan, trial.seen.capacity)
-    size = min(sizing.first, round_up(WARM_BYTES, sizing.granule)) if sizing.fixed else sizing.first
+    size, granule, cut = _first(plan, points[0]), sizing.granule, ''
+    if plan.stopping.fixed and not sizing.working_set and sizing.pinned is None:
+        granule = _step(plan)
+        lowest = min(lowest, round_up(size, granule))
+    words = kind_of(plan.kind).share_words
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
+        began = time.monotonic()
         shortest = _warm_up_on_one(trial, points, size, round_)
-        wanted = round_up(int(size * sizing.target_s / shortest), sizing.granule) if shortest else size
+        per_second = size / (time.monotonic() - began)
+        wanted = round_up(int(size * sizing.target_s / shortest), granule) if shortest else size * GROWTH
         if sizing.fixed or shortest >= ENOUGH * sizing.target_s or size >= highest:
             break
-        size = min(wanted, highest, size * GROWTH)
+        following = min(wanted, highest, size * GROWTH)
+        fitting = int(per_second * trial.left_s()) // granule * granule
+        if fitting <= size < following:
+            cut = f'the time budget of {plan.stopping.budget_s:g} s allowed no more than {words(size)} a task'
+            break
+        size = min(following, max(fitting, size))
     trial.setup.run.empty(WARM)
     if sizing.fixed:
         decided, reason = sizing.first, 'fixed by the site or the profile'
     else:
         decided = min(max(wanted, lowest), highest)
-        words = kind_of(plan.kind).share_words(size)
-        reason = f'{words} a task took {shortest:.2f} s; {sizing.target_s:g} s are meant'
+        reason = f'{words(size)} a task took {shortest:.2f} s; {sizing.target_s:g} s are meant'
         reason += '; limits or free space allow no more' if wanted > highest else ''
-    return Sized(1, decided, reason)
+    return Sized(1, decided, reason, (finding('T14a', cut),) if cut else ())
+
+
+def _first(plan: TrialPlan, point: Point) -> int:
+    """A task's share of the first warm-up: less where it is bytes, and the time budget short."""
+    size = plan.sizing.first
+    if not kind_of(plan.kind).moves_data:
+        return size
+    if plan.sizing.fixed:
+        size = min(size, WARM_BYTES)
+    if plan.stopping.budget_s < SHORT_S:
+        size = min(size, max(MIB, SHORT_BYTES // point.tasks))
+    return round_up(size, _step(plan))
+
+
+def _step(plan: TrialPlan) -> int:
+    """Of which a task's share is a multiple at all points, round figure or not."""
+    if not kind_of(plan.kind).moves_data:
+        return plan.sizing.granule
+    step = 1
+    for point in plan.points:
+        step = step * point.transfer_size // math.gcd(step, point.transfer_size)
+    return step
 
 
 def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
@@ -56,7 +96,7 @@ def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
     if sizing.fixed or current.number >= MAX_SIZES or size <= current.per_task:
         return None
     reason = f'a launch lasted only {seconds:.3f} s; the samples before do not count'
-    return Sized(current.number + 1, size, reason)
+    return Sized(current.number + 1, size, reason, current.findings)
 
 
 def calibration_points(plan: TrialPlan) -> List[Point]:

@@ -1,0 +1,52 @@
+"""The removal of a run directory by a process that can be left behind: its file system may never answer again."""
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any, List, Tuple
+
+from seatrial.engine.carried import module_argv
+from seatrial.job.directory import rundir
+from seatrial.model.ask import ask, unresponsive
+from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.record import Removal
+
+REMOVAL_S = 540.0
+"""How long a removal may take; the rest of the tree is left to `seatrial clean`."""
+
+
+def removed(path: str, session: str, made_by: Tuple[str, int]) -> Removal:
+    """As rundir.remove, within REMOVAL_S. Where the file system does not answer, all is left, with that reason."""
+    silence = unresponsive(os.path.dirname(path))
+    if silence is not None:
+        return _left(path, silence.partition(': ')[2])
+    # The runner's own handlers are gone by now; without this one the process in hand would outlive its job.
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        answer = ask(list(module_argv(sys.executable, __name__, (path, session, *map(str, made_by)))), REMOVAL_S)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    if answer is None or answer.exit_status is None:
+        return _left(path, f'its removal did not end within {REMOVAL_S:.0f} s; later `seatrial clean`')
+    try:
+        return from_json(Removal, json.loads(answer.stdout))
+    except (ValueError, FormError):
+        said = (answer.stderr.strip().splitlines() or [f'it ended with {answer.exit_status}'])[-1]
+        return _left(path, f'its removal failed: {said}')
+
+
+def main(arguments: List[str]) -> int:
+    """PATH SESSION HOST PID: remove it; what became of it is printed as JSON."""
+    path, session, host, pid = arguments
+    print(json.dumps(to_json(rundir.remove(path, session, (host, int(pid))))))
+    return 0
+
+
+def _left(path: str, why: str) -> Removal:
+    return Removal(0, 0, (f'{path}: {why}',), time.time())
+
+
+def _end(number: int, frame: Any) -> None:
+    sys.exit(128 + number)

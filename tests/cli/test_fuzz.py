@@ -1,0 +1,170 @@
+"""Whatever a site's files or the history hold: an exit code that is documented, and no error of Seatrial's own."""
+
+import copy
+import random
+import re
+import shutil
+import sys
+
+import polars as pl
+import pytest
+import yaml
+
+from seatrial.history.rows import COLUMNS
+from seatrial.history.store import read, write
+
+CASES, MORE_CASES = 200, 5000
+ODD = (
+    None, True, False, 0, -1, 5, 2**70, 1e17, float('inf'), float('nan'), '', 'yes', 'inf', '..', '/', '\x1b[31m',
+    [], {}, [None], {'a': {}}, ['*'], object(), b'x', {1}, (1,), lambda: None, type, {None: None}, 'x' * 5000,
+)  # fmt: skip
+RAISES = (
+    'raise BaseException',
+    'raise GeneratorExit',
+    'import os, sys; sys.exit(3)',
+    'def f(): f()\nf()',
+    '1/0',
+    '\0',
+)
+SETTINGS = {
+    'systems': [
+        {
+            'name': 'local',
+            'hostnames': ['.*'],
+            'modules_system': 'nomod',
+            'partitions': [
+                {'name': 'default', 'scheduler': 'local', 'launcher': 'local', 'access': [], 'environs': ['builtin']}
+            ],
+        }
+    ],
+    'environments': [{'name': 'builtin', 'cc': 'cc', 'target_systems': ['*'], 'modules': []}],
+}
+REFERENCES = {
+    '$seatrial': {'Writes': {'nightly': {'origin': 'baseline', 'date': '2026-11-20', 'engine': 'fio', 'tasks': 2}}},
+    'Writes': {
+        '$index': ['profile', '$partition', 'file_system', 'layout', 'num_nodes'],
+        'nightly': {
+            'local:default': {'scratch': {'default': {1: {'write@64KiB': [100.0, -0.1, 0.2, 'MiB/s']}}}},
+        },
+    },
+}
+COMMANDS = (('list', '--profile=nightly'), ('status',), ('schedule', '--profile=nightly'), ('history', 'list'))
+
+
+def places(value):
+    """Every container with every key or index in it."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], (dict, list)):
+            yield from places(value[key])
+
+
+def changed(rng, document):
+    """The document with one or two values replaced by an odd one, taken out, or renamed."""
+    document = copy.deepcopy(document)
+    for _ in range(rng.choice((1, 1, 2))):
+        container, key = rng.choice(list(places(document)))
+        odd = rng.choice(ODD)
+        if rng.random() < 0.1 and isinstance(container, dict) and not isinstance(odd, (list, dict, set)):
+            container[odd] = container.pop(key)
+        elif rng.random() < 0.1:
+            del container[key]
+        else:
+            container[key] = odd
+    return document
+
+
+class Sites:
+    """A small site, one of whose files is another one in each case."""
+
+    def __init__(self, site, command):
+        self.site, self.command = site, command
+        self.trial = yaml.safe_load(site.trial.read_text())
+        self.whole = {name: (site.folder / name).read_bytes() for name in ('trial.yaml', 'settings.py')}
+
+    def check(self, number):
+        rng = random.Random(f'site {number}')
+        folder = self.site.folder
+        for name, content in self.whole.items():
+            (folder / name).write_bytes(content)
+        (folder / 'references.yaml').unlink(missing_ok=True)
+        shutil.rmtree(folder / 'state', ignore_errors=True)
+        kind = rng.choice(('trial', 'trial', 'settings', 'settings', 'references', 'text', 'raises'))
+        if kind == 'settings':
+            odd = changed(rng, SETTINGS)
+            sys.fuzz_settings = odd
+            (folder / 'settings.py').write_text(f'# {number}\nimport sys\nsite_configuration = sys.fuzz_settings\n')
+        elif kind == 'raises':
+            (folder / 'settings.py').write_text(f'# {number}\n{rng.choice(RAISES)}\n')
+        elif kind == 'text':
+            name = rng.choice(('trial.yaml', 'settings.py'))
+            text = bytearray(self.whole[name])
+            for _ in range(rng.randint(1, 4)):
+                text[rng.randrange(len(text))] = rng.randrange(256)
+            (folder / name).write_bytes(text)
+        else:
+            document = changed(rng, self.trial if kind == 'trial' else REFERENCES)
+            name = 'trial.yaml' if kind == 'trial' else 'references.yaml'
+            (folder / name).write_text(yaml.dump(document, Dumper=yaml.Dumper))
+        words = rng.choice(COMMANDS)
+        options = [
+            f'--site={folder}',
+            *([f'--checks={self.site.checks}'] if words[0] in ('list', 'schedule') else []),
+        ]
+        said = self.command(*words, *options)
+        assert said.status in (0, 10, 11, 12, 13, 64), (number, words, said)
+        assert 'Traceback' not in said.out + said.err, (number, words, said)
+
+
+@pytest.fixture
+def sites(site, command):
+    return Sites(site, command)
+
+
+def test_odd_sites_are_refused_in_sentences_or_work(sites):
+    for number in range(CASES):
+        sites.check(number)
+
+
+@pytest.mark.long
+def test_thousands_of_odd_sites_are_refused_in_sentences_or_work(sites):
+    for number in range(CASES, MORE_CASES):
+        sites.check(number)
+
+
+@pytest.mark.parametrize('access', ['5', "'--account=x'", '[5]', 'object()'])
+@pytest.mark.parametrize('key', ['access', 'environs'])
+def test_a_list_of_settings_that_is_none_is_said_with_its_place(on_site, site, key, access):
+    site.settings.write_text(site.settings.read_text() + '\n' + LAST.format(key=key, value=access))
+    said = on_site('list')
+    assert (said.status, said.err.count('\n')) == (64, 1)
+    assert re.search(f'settings.py: local:default: {key} is not a list of texts; write ', said.err)
+
+
+LAST = "site_configuration['systems'][0]['partitions'][0]['{key}'] = {value}\n"
+
+
+@pytest.mark.parametrize('wrong', [None, 'odd'], ids=['null', 'unknown word'])
+@pytest.mark.parametrize('column', COLUMNS)
+def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, repository, column, wrong):
+    folder = site.folder / 'state' / 'history'
+    shutil.copytree(repository / 'tests' / 'history', folder, ignore=shutil.ignore_patterns('*.py', '__pycache__'))
+    rows = read(folder).rows
+    odd = pl.lit(wrong if rows.schema[column] == pl.String else None, rows.schema[column])
+    (session,) = rows['session'].unique().to_list()
+    write(folder, session, rows.with_columns(odd.alias(column)))
+    for words in (('history', 'list'), ('history', 'show', '--metric', rows['metric'][0]), ('status',)):
+        said = command(*words, f'--site={site.folder}')
+        assert said.status in (0, 10, 11, 12, 13, 64), (words, said)
+
+
+def test_a_verdict_that_nobody_knows_is_named(command, site, repository):
+    folder = site.folder / 'state' / 'history'
+    shutil.copytree(repository / 'tests' / 'history', folder, ignore=shutil.ignore_patterns('*.py', '__pycache__'))
+    rows = read(folder).rows
+    (session,) = rows['session'].unique().to_list()
+    write(folder, session, rows.with_columns(pl.lit('GOOD').alias('case_verdict')))
+    assert (
+        "case_verdict is 'GOOD', which this Seatrial does not know"
+        in command('history', 'list', f'--site={site.folder}').out
+    )
