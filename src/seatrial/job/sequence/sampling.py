@@ -1,10 +1,12 @@
 """One launch of a phase as one sample of the record: made, limited in time, and checked by the rules."""
 
 import os
+import socket
 import time
 from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError
+from seatrial.filesystem.mounts import mount_of
 from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
@@ -70,7 +72,7 @@ def take(
         storage_read_bytes=attempt.seen.storage_read_bytes,
         findings=tuple(attempt.findings),
         environment=tuple(f'{name}={value}' for name, value in ENVIRONMENT.items()),
-        directory=os.path.realpath(trial.setup.run.path_of(directory)),
+        directory=attempt.place,
         barrier=processes.barrier,
         inputs=tuple(map(os.path.basename, processes.inputs)),
         links=command.links,
@@ -103,6 +105,8 @@ class _Attempt:
 
     def __init__(self, trial: Trial, stage: str, launch: Launch, directory: str) -> None:
         self.trial, self.stage, self.launch, self.directory = trial, stage, launch, directory
+        # Now, because a file system that has died in the launch cannot be asked.
+        self.place = os.path.realpath(trial.setup.run.path_of(directory))
         name = f'{next(trial.counter):04d}-{stage}-{launch.phase}@{launch.point.label}'
         self.raw = os.path.join(trial.recorder.raw, name)
         self.named = trial.nodes[launch.point.first_node : launch.point.first_node + launch.point.nodes]
@@ -119,11 +123,11 @@ class _Attempt:
         try:
             self._carry_out(seed)
         except EngineError as error:
-            self.findings = [finding(error.rule, error.sentence)]
+            self.findings = [finding(error.rule, self._where(error.sentence))]
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
-            self.findings = [finding('E2', str(error))]
+            self.findings = [finding('E2', self._where(str(error)) + self._read_only())]
 
     def _carry_out(self, seed: int) -> None:
         trial, (phase, point) = self.trial, self.launch
@@ -133,8 +137,8 @@ class _Attempt:
         self.command = command = self._command(seed)
         self.processes = processes_of(command, plan.launcher, point, self.raw, self.named)
         self.evidence.make_ready(command)
-        where, began = setup.run.path_of(self.directory), time.monotonic()
-        finished = carry_out(command, self.processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
+        began, limit_s = time.monotonic(), _limit_s(trial, point)
+        finished = carry_out(command, self.processes, self.raw, self.place, limit_s, trial.signals.stopping)
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
@@ -146,6 +150,21 @@ class _Attempt:
         self.findings += self._after(connections)
         if self.named:
             self.measurement = places.by_node(self.measurement)
+
+    def _where(self, sentence: str) -> str:
+        """The sentence, and behind it the node that it is about, where that is one and the sentence has it not."""
+        point, command, nodes = self.launch.point, self.command, self.trial.plan.case.nodes
+        if point.nodes > 1 or (command.scope == 'mpi' and nodes > 1 and not self.named):
+            return sentence
+        node = self.named[0] if self.named else socket.gethostname()
+        return sentence if f' on {node}' in sentence else f'{sentence} (on {node})'
+
+    def _read_only(self) -> str:
+        """As a clause, whether the file system has become read-only: what is dirty then stays, and writers wait."""
+        mount = mount_of(self.place)
+        if mount is None or 'ro' not in mount.options.split(','):
+            return ''
+        return '; its file system has become read-only, as after an error of its device'
 
     def _command(self, seed: int) -> Command:
         """The engine's own, its links made, and under Darshan in the repetition that is traced."""
