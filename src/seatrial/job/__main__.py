@@ -1,6 +1,7 @@
 """`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
 
 import sys
+import time
 from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.engine.registry import engines_called
@@ -8,7 +9,9 @@ from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import rundir
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
+from seatrial.model.ask import unresponsive
 from seatrial.model.plan import TrialPlan, read_plan
+from seatrial.model.record import Removal
 from seatrial.workload.registry import kind_of
 
 USAGE, UNFINISHED = 64, 13
@@ -63,10 +66,16 @@ def _remove(plan: TrialPlan) -> int:
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
-    removal = rundir.remove(records.start.run_directory, plan.session, (records.start.host, records.start.pid))
+    made = records.start.run_directory
+    silence = unresponsive(made)
+    if silence is not None:
+        # A job that waits for a dead server keeps its nodes until its time limit.
+        removal = Removal(0, 0, (silence,), time.time())
+    else:
+        removal = rundir.remove(made, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)
     for left in removal.left:
-        _say(f'left in {records.start.run_directory}: {left}')
+        _say(f'left in {made}: {left}')
     return 0
 
 

@@ -412,6 +412,15 @@ def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(la
     assert_matches(f'left in .* has no {rundir.MARKER}', str(lab.ran(plan).result.labels))
 
 
+def test_where_the_file_system_does_not_answer_nothing_is_removed_and_the_job_ends(lab, stub_fio, monkeypatch):
+    plan = lab.plan(stub_fio())
+    lab.run(plan)
+    monkeypatch.setattr(command, 'unresponsive', lambda path: f'{path}: the file system does not answer')
+    assert command.main(['remove', lab.write(plan)]) == 0
+    assert len(lab.left()) == 1
+    assert_matches('left in .* does not answer', str(lab.ran(plan).result.labels))
+
+
 # File systems that are full, read-only, or somewhere else: mounts that nobody else sees
 
 
