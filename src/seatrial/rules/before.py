@@ -150,10 +150,10 @@ def room_enough(environment: Environment) -> Optional[str]:
     limits = environment.plan.target.limits
     offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
         ('bytes', environment.needed_bytes, 'free space', environment.free_bytes),
-        ('bytes', environment.needed_bytes, "the user's quota", environment.quota_bytes),
+        ('bytes', environment.needed_bytes, 'the quota of user and group', environment.quota_bytes),
         ('bytes', environment.needed_bytes, 'limits.bytes', limits.bytes),
         ('inodes', environment.needed_inodes, 'free inodes', environment.free_inodes),
-        ('inodes', environment.needed_inodes, "the user's inode quota", environment.quota_inodes),
+        ('inodes', environment.needed_inodes, 'the inode quota of user and group', environment.quota_inodes),
         ('inodes', environment.needed_inodes, 'limits.inodes', limits.inodes),
     )
     for what, needed, name, offered in offers:
