@@ -20,6 +20,8 @@ version: 1
 state: {state}
 file_systems:
   nfs: {{type: nfs, path: /mnt/nfs, mount: /mnt/nfs, limits: {{bytes: 2GiB, inodes: 50000}}, drop_caches: true}}
+  hard: {{type: nfs, path: /mnt/nfs, mount: /mnt/nfs, limits: {{bytes: 2GiB, inodes: 50000}}, recovery_limit: 10s}}
+  soft: {{type: nfs, path: /mnt/soft, mount: /mnt/soft, limits: {{bytes: 2GiB, inodes: 50000}}, recovery_limit: 10s}}
   disk: {{type: posix, path: /mnt/disk, mount: /mnt/disk, limits: {{bytes: 2GiB, inodes: 50000}}}}
 partitions:
   lab:io:
@@ -86,7 +88,7 @@ class Kernels:
         assert down.returncode == 0, down.stderr
 
     def begin(self, checks: str, on: str = 'nfs', nodes: int = 2, **more: str) -> 'Running':
-        """Begin a smoke session of these checks on NFS, or on a disk of the node that is mounted on /mnt/disk."""
+        """Begin a smoke session of these checks on a mount of NFS, or on a disk of the node (/mnt/disk)."""
         self._sites += 1
         site = self.shared / f'site{self._sites}'
         site.mkdir(parents=True)

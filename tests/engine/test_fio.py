@@ -400,6 +400,7 @@ class TestEveryGoodRun:
         ('terminated', 'write', GIB // (64 * KIB), 'E1', "exited with 128: 'fio: terminating on signal 15'"),
         ('killed', 'write', GIB // (64 * KIB), 'E1', 'fio died of signal 9'),
         ('client-killed', 'write', GIB // (64 * KIB), 'E1', 'got signal=9'),
+        ('cannot-open', 'write', 4, 'E1', 'exited with 1; task 1, file data.00000001: Permission denied'),
         ('bad-option', 'write', 4, 'E1', "exited with 1: 'Bad option <refill_bufers=1>"),
     ],
 )
@@ -436,7 +437,7 @@ class TestDoctoredReports:
         def fail(data):
             data['jobs'][1]['error'] = 5
 
-        assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence == 'fio reports error 5 of task 1'
+        assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence.endswith('task 1: Input/output error')
 
     def test_a_job_without_a_runtime_is_too_short_to_measure(self):
         def stop_clock(data):

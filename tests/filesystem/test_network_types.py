@@ -81,3 +81,16 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
     assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
     unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
     assert unnamed == {'beegfs client': f'unknown: 2 clients show themselves in {tmp_path}/*/config'}
+
+
+@pytest.mark.parametrize(
+    ('options', 'said'),
+    [
+        ('rw,vers=4.2,hard,timeo=600,retrans=2', ''),
+        ('rw,vers=4.2,softreval,hard,timeo=600', ''),
+        ('rw,vers=3,soft,proto=tcp,timeo=50,retrans=1', 'filer:/home is mounted soft (timeo=50, retrans=1)'),
+        ('rw,vers=4.2,softerr,timeo=50,retrans=1', 'filer:/home is mounted softerr (timeo=50, retrans=1)'),
+    ],
+)
+def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, said):
+    assert by_type('nfs').gives_up(HOME._replace(options=options)) == said

@@ -39,17 +39,44 @@ def test_capacity_is_what_an_ordinary_user_may_use(tmp_path):
     ],
 )
 def test_a_quota_row_gives_what_is_left(row, left):
-    assert parse_quota(HEAD + row + '\n') == left
+    assert parse_quota(HEAD + row + '\n', 1234, 50) == left
 
 
 @pytest.mark.parametrize('text', ['', 'Disk quotas for user root (uid 0): none\n', HEAD, HEAD + '/dev/sdb1 100 10'])
 def test_no_quota_row_is_unknown(text):
-    assert parse_quota(text) == Capacity(None, None)
+    assert parse_quota(text, 1234, 50) == Capacity(None, None)
 
 
 @given(st.text())
 def test_any_text_is_a_quota_or_unknown(text):
-    assert isinstance(parse_quota(text), Capacity)
+    assert isinstance(parse_quota(text, 1234, 50), Capacity)
+
+
+BOTH = """Disk quotas for user anna (uid 1234):
+     Filesystem   blocks   quota   limit   grace   files   quota   limit   grace
+      /dev/ubda        0       0  200000       0       1       0      40       0
+Disk quotas for group a (b) (gid 50):
+     Filesystem   blocks   quota   limit   grace   files   quota   limit   grace
+      /dev/ubda    29888       0   30000       0       1       0      50       0
+Disk quotas for group nogroup (gid 65534): none
+"""
+
+
+@pytest.mark.parametrize(
+    ('user', 'group', 'left'),
+    [
+        (1234, 50, Capacity(112 * 1024, 39)),
+        (1234, 60, Capacity(200000 * 1024, 39)),
+        (0, 50, Capacity(112 * 1024, 49)),
+        (7, 65534, Capacity(None, None)),
+    ],
+)
+def test_the_tighter_quota_of_user_and_group_is_left(user, group, left):
+    assert parse_quota(BOTH, user, group) == left
+
+
+def test_the_default_quota_of_xfs_is_not_one_of_root():
+    assert parse_quota(BOTH.replace('1234', '0').replace('gid 50', 'gid 0'), 0, 0) == Capacity(None, None)
 
 
 @pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'beegfs', 'glusterfs'])

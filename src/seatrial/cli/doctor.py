@@ -237,6 +237,8 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
+        if mount and (how := driver.gives_up(mount)):
+            rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
     return rows

@@ -15,6 +15,7 @@ but by their node's own wall clock. So a task's window is taken to begin with it
 on all nodes does not change the figure; how unlike they can have been stands in Measurement.clock_s.
 """
 
+import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, ProcessTime, immovable
@@ -202,7 +203,7 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
     """
     error, moved = field(job, 'error', int), field(done, 'io_bytes', int)
     if error:
-        raise EngineError('E1', f'fio reports error {error} of task {rank}')
+        raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
         raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}')
     return Moved(moved, runtime_of(done, rank))

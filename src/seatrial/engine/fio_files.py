@@ -30,7 +30,6 @@ The data are random and other in every file and launch, and made in the timed re
 """
 
 import errno
-import json
 import os
 import re
 from typing import Any, Dict, Optional, Tuple
@@ -40,8 +39,10 @@ from seatrial.engine.fio_process import (
     CLOCK_S,
     FioProcess,
     check_clock,
+    decoded,
     field,
     fio_argv,
+    first_error,
     job_file,
     jobs_of,
     latencies_of,
@@ -196,35 +197,23 @@ def _report(phase: str, outcome: Outcome) -> Any:
     try:
         report = report_of(outcome)
     except EngineError as error:
-        failed = _first_error(_decoded(text))
+        failed = first_error(decoded(text))
         if failed is None:
             raise
-        raise _failure(phase, failed, error.sentence + '; ') from error
-    failed = _first_error(report)
+        raise _failure(phase, failed, error.sentence) from error
+    failed = first_error(report)
     if failed is not None:
-        raise _failure(phase, failed, 'fio exited with 0 after an error; ')
+        raise _failure(phase, failed, 'fio exited with 0 after an error')
     return report
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return json.JSONDecoder().raw_decode(text, max(text.find('{\n'), 0))[0]
-    except ValueError:
-        return None
-
-
-def _first_error(report: Any) -> Optional[Tuple[int, int]]:
-    """Rank and error number of the first task that failed."""
-    jobs = report.get('jobs') if isinstance(report, dict) else None
-    errors = [job.get('error') if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
-    return next(((rank, error) for rank, error in enumerate(errors) if type(error) is int and error), None)
 
 
 def _failure(phase: str, failed: Tuple[int, int], before: str) -> EngineError:
     rank, error = failed
     absent = error == errno.ENOENT and phase != 'create'
     short = ', which fio also says of a file that is too short' if error == errno.EIO and phase == 'read' else ''
-    return EngineError('T17' if absent else 'E1', f'{before}task {rank}: {os.strerror(error)}{short}')
+    said = os.strerror(error)
+    sentence = before if said in before else f'{before}; task {rank}: {said}'
+    return EngineError('T17' if absent else 'E1', sentence + short)
 
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:

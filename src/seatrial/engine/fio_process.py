@@ -73,7 +73,8 @@ def randseed_of(seed: int, raw: str) -> int:
 def report_of(outcome: Outcome) -> Any:
     """fio's JSON. What fio says beside it stands on stderr and before the JSON; its errors begin with 'fio: '.
 
-    A job that is killed leaves exit status 0 and error 0 (seen with 3.33), so an error line is a failure.
+    A job that is killed leaves exit status 0 and error 0, so an error line is a failure. Of a file that a job cannot
+    open fio says nothing: only its JSON has the error (both seen with 3.33).
     Raises EngineError: T9 not one process; E1 fio failed, or its JSON is not whole.
     """
     if len(outcome.processes) != 1:
@@ -82,7 +83,7 @@ def report_of(outcome: Outcome) -> Any:
     start = text.find('{\n')
     said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
     if outcome.exit_status:
-        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said)}')
+        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said) or _in_report(text)}')
     errors = [line for line in said if line.startswith('fio: ')]
     if errors:
         raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
@@ -95,6 +96,21 @@ def report_of(outcome: Outcome) -> Any:
     if text[end:].strip():
         raise EngineError('E1', f"fio wrote '{text[end:].strip().splitlines()[0]}' after its JSON")
     return report
+
+
+def decoded(text: str) -> Any:
+    """The JSON in what fio has left, whatever stands before and after it; None where there is none."""
+    try:
+        return json.JSONDecoder().raw_decode(text, max(text.find('{\n'), 0))[0]
+    except ValueError:
+        return None
+
+
+def first_error(report: Any) -> Optional[Tuple[int, int]]:
+    """Rank and error number of the first task that failed; None if none is seen."""
+    jobs = report.get('jobs') if isinstance(report, dict) else None
+    errors = [job.get('error') if isinstance(job, dict) else 0 for job in jobs] if isinstance(jobs, list) else []
+    return next(((rank, error) for rank, error in enumerate(errors) if type(error) is int and error), None)
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
@@ -177,6 +193,17 @@ def _sections(text: str) -> List[Tuple[str, Dict[str, str]]]:
         head, *lines = section.splitlines()
         found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
     return found
+
+
+def _in_report(text: str) -> str:
+    report = decoded(text)
+    failed = first_error(report)
+    if failed is None:
+        return ''
+    rank, error = failed
+    options = report['jobs'][rank].get('job options')
+    file = options.get('filename') if isinstance(options, dict) else None
+    return f'; task {rank}{f", file {file}" if file else ""}: {os.strerror(error)}'
 
 
 def _quoted(said: List[str]) -> str:

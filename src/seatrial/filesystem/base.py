@@ -143,8 +143,12 @@ class FileSystem:
         """
         return None
 
+    def gives_up(self, mount: Mount) -> str:
+        """How I/O fails here while a server is away, instead of waiting, as a clause; empty where it waits."""
+        return ''
+
     def quota(self, path: str) -> Capacity:
-        """What the user's own quota leaves; None where there is none or it cannot be asked."""
+        """What the quotas of the user leave; None where there is none or it cannot be asked."""
         raise NotImplementedError
 
     def state(self, path: str) -> Dict[str, str]:

@@ -37,6 +37,12 @@ class Nfs(Mounted):
         """One server, whatever it exports."""
         return one.partition(':/')[0] == other.partition(':/')[0]
 
+    def gives_up(self, mount: Mount) -> str:
+        options = mount.options.split(',')
+        how = [each for each in options if each in ('soft', 'softerr')]
+        after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
+        return f'{mount.source} is mounted {how[0]} ({", ".join(after)})' if how else ''
+
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         section = section_of(_mountstats(), mount.point)
         found = read_settings('rpc', '/proc/sys/sunrpc', RPC_SETTINGS)

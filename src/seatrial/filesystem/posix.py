@@ -4,9 +4,10 @@ The drivers of the other types build on Mounted, each with what it knows better.
 """
 
 import os
+import re
 import stat
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capacity, Cold, FileSystem, Meter, no_meter
@@ -18,6 +19,8 @@ from seatrial.model.telemetry import READ, WRITTEN
 
 QUOTA_DEADLINE_S = 10.0
 QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
+UNLIMITED = {('user', 0), ('group', 0)}  # a limit that XFS shows of them is the default of all others (xfs_quota(8))
+_QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):')
 
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
 """Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
@@ -48,14 +51,17 @@ class Mounted(FileSystem):
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
     def quota(self, path: str) -> Capacity:
-        """From quota(1) of the user. Root has none; a missing or unresponsive quota(1) leaves it unknown."""
-        if os.geteuid() == 0:
+        """From quota(1): of the user, and of the group that new files get. Of a directory's project statvfs(3) tells.
+
+        Root may exceed all quotas (quotactl(2), CAP_SYS_RESOURCE), on XFS those of the ids 0 alone. A missing or
+        unresponsive quota(1) leaves them unknown.
+        """
+        user, mount = os.geteuid(), mount_of(os.path.realpath(path))
+        if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        mount = mount_of(os.path.realpath(path))
-        if mount is None:
-            return Capacity(None, None)
-        answer = ask(['quota', '--user', '--no-wrap', '--raw-grace', '-f', mount.point], QUOTA_DEADLINE_S)
-        return parse_quota(answer.stdout if answer else '')
+        asked = ['quota', '--user', '--group', '--verbose', '--no-wrap', '--raw-grace', '-f', mount.point]
+        answer = ask(asked, QUOTA_DEADLINE_S)
+        return parse_quota(answer.stdout if answer else '', user, _group_of_new_files(path))
 
     def state(self, path: str) -> Dict[str, str]:
         """Kernel, mount, read-ahead, block device, write-back settings; what the type adds."""
@@ -164,21 +170,34 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
     return mount, '' if mount else f'{path}: no mount is seen'
 
 
-def parse_quota(text: str) -> Capacity:
-    """What is left by the rows of `quota -u -w -p`: the hard limits, or the soft ones where no hard one is set.
+def parse_quota(text: str, user: int, group: int) -> Capacity:
+    """What the rows of `quota -u -g -v -w -p` leave to both: the hard limits, or the soft ones where no hard is set.
 
-    A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit and an asterisk
-    marks a limit that is exceeded. Anything else is not a row. grace: when it ends, in seconds since 1970; 0 is no
-    grace. Past that a soft limit is a hard one: nothing more is written (quotactl(2), dqb_btime).
+    Without -v it leaves out who has no file yet. A row is: file system, blocks, quota, limit, grace, files, quota,
+    limit, grace; 0 is no limit and an asterisk marks one that is exceeded. Anything else is not a row. grace: when
+    it ends, in seconds since 1970; 0 is no grace. Past that a soft limit is a hard one: nothing more is written
+    (quotactl(2), dqb_btime).
     """
+    wanted, of, now = {('user', user), ('group', group)} - UNLIMITED, ('', -1), time.time()
+    found = []
     for line in text.splitlines():
-        fields = line.split()
+        title, fields = _QUOTA_TITLE.match(line), line.split()
+        of = (title.group(1), int(title.group(2))) if title else of
         numbers = [field.rstrip('*') for field in fields[1:]]
-        if len(numbers) == 8 and all(number.isdigit() for number in numbers):
+        if of in wanted and len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
-            now = time.time()
-            return Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now))
-    return Capacity(None, None)
+            found.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
+    return Capacity(_tightest(each.bytes for each in found), _tightest(each.inodes for each in found))
+
+
+def _tightest(left: Iterable[Optional[int]]) -> Optional[int]:
+    return min((each for each in left if each is not None), default=None)
+
+
+def _group_of_new_files(path: str) -> int:
+    """That of a directory with the set-group-ID bit, else this process's (open(2))."""
+    directory = os.stat(path)
+    return directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
 
 
 def _left(row: List[int], unit: int, now: float) -> Optional[int]:

@@ -67,10 +67,11 @@ def _remove(plan: TrialPlan) -> int:
         return EXITS[runner.INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
-    removal = removed(records.start.run_directory, plan.session, (records.start.host, records.start.pid))
+    made = records.start.run_directory
+    removal = removed(made, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)
     for left in removal.left:
-        _say(f'left in {records.start.run_directory}: {left}')
+        _say(f'left in {made}: {left}')
     return 0
 
 

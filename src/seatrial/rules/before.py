@@ -19,7 +19,7 @@ class Environment(NamedTuple):
     lock_held:    who holds the storage system, as a sentence, or None
     outside:      why the run directory would not lie where the site says, or None
     free_bytes, free_inodes: what an ordinary user may still use; None is unknown or unlimited
-    quota_bytes, quota_inodes: what the user's quota leaves; None is no quota or unknown
+    quota_bytes, quota_inodes: what the quotas of the user leave; None is no quota or unknown
     needed_bytes, needed_inodes: the most that the case has on the target at one time
     same_device:  whether records and target lie on one file system
     raw_inside:   whether the engines' own output files would lie under the target's path
@@ -31,6 +31,7 @@ class Environment(NamedTuple):
     unseen:       why this node's connections to the servers are not seen; empty if they are, None if there are none
     preloaded:    the LD_PRELOAD that every rank inherits, or empty
     open_to:      which other user could replace the run directory, or None
+    gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
     """
 
     plan: TrialPlan
@@ -52,6 +53,7 @@ class Environment(NamedTuple):
     unseen: Optional[str] = None
     preloaded: str = ''
     open_to: Optional[str] = None
+    gives_up: str = ''
 
 
 @rule(
@@ -127,6 +129,18 @@ def nothing_preloaded(environment: Environment) -> Optional[str]:
 
 
 @rule(
+    'P17c',
+    'I/O waits while a server is away',
+    BEFORE,
+    'label',
+    'mount it hard: an error that a program does not look for is lost data',
+    'nfs(5), soft: "can cause silent data corruption in certain cases"',
+)
+def waits_for_its_server(environment: Environment) -> Optional[str]:
+    return environment.gives_up or None
+
+
+@rule(
     'P6',
     'One trial at a time on a storage system',
     BEFORE,
@@ -150,10 +164,10 @@ def room_enough(environment: Environment) -> Optional[str]:
     limits = environment.plan.target.limits
     offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
         ('bytes', environment.needed_bytes, 'free space', environment.free_bytes),
-        ('bytes', environment.needed_bytes, "the user's quota", environment.quota_bytes),
+        ('bytes', environment.needed_bytes, 'the quota of user and group', environment.quota_bytes),
         ('bytes', environment.needed_bytes, 'limits.bytes', limits.bytes),
         ('inodes', environment.needed_inodes, 'free inodes', environment.free_inodes),
-        ('inodes', environment.needed_inodes, "the user's inode quota", environment.quota_inodes),
+        ('inodes', environment.needed_inodes, 'the inode quota of user and group', environment.quota_inodes),
         ('inodes', environment.needed_inodes, 'limits.inodes', limits.inodes),
     )
     for what, needed, name, offered in offers:

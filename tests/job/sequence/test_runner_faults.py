@@ -11,6 +11,7 @@ import random
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,13 +22,14 @@ import pytest
 
 from seatrial.check.staging import write_runner
 from seatrial.engine.fio import Fio
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job.directory import lock, orphans, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
-from seatrial.job.sequence import start, survey
+from seatrial.job.sequence import sampling, start, survey
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
@@ -299,7 +301,7 @@ def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_f
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
     assert_matches(
-        'a launch was given up: it did not end within [0-9]+ s; it was ended; is the file system', said(ran)
+        'a launch was given up: it did not end within [0-9]+ s; it was ended.*; is the file system', said(ran)
     )
     assert working_in(lab.target) == []
     check_aftermath(lab, plan, before)
@@ -310,6 +312,21 @@ def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab,
     last = ran.records.samples[-1]
     assert (last.phase, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
+
+
+def test_a_launch_that_fails_on_one_node_names_it(lab, stub_fio):
+    ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'error-lines'}))))
+    failed = next(each for sample in ran.records.samples for each in sample.findings if each.rule == 'E1')
+    assert f' (on {socket.gethostname()}); ' in failed.sentence
+
+
+def test_of_a_launch_that_was_given_up_on_a_file_system_that_became_read_only_this_is_said(
+    lab, stub_fio, soon, monkeypatch
+):
+    """ext4 with an aborted journal keeps its dirty pages, so a writer waits and sees no error (seen with 6.1)."""
+    monkeypatch.setattr(sampling, 'mount_of', lambda path: Mount('/', 'ext4', '/dev/sdb', 'rw,noatime,ro'))
+    ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
+    assert '; its file system has become read-only' in ran.records.samples[-1].findings[0].sentence
 
 
 def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):
@@ -393,6 +410,15 @@ def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(la
     command.main(['remove', lab.write(plan)])
     assert len(lab.left()) == 1
     assert_matches(f'left in .* has no {rundir.MARKER}', str(lab.ran(plan).result.labels))
+
+
+def test_where_the_file_system_does_not_answer_nothing_is_removed_and_the_job_ends(lab, stub_fio, monkeypatch):
+    plan = lab.plan(stub_fio())
+    lab.run(plan)
+    monkeypatch.setattr(command, 'unresponsive', lambda path: f'{path}: the file system does not answer')
+    assert command.main(['remove', lab.write(plan)]) == 0
+    assert len(lab.left()) == 1
+    assert_matches('left in .* does not answer', str(lab.ran(plan).result.labels))
 
 
 # File systems that are full, read-only, or somewhere else: mounts that nobody else sees

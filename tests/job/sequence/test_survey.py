@@ -4,9 +4,11 @@ import sys
 
 import pytest
 
+from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.survey import survey
 from seatrial.model.plan import EngineChoice
+from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -33,6 +35,19 @@ def test_fio_which_ignores_a_close_that_fails_writes_no_files_where_one_can(chos
     assert chosen(4096, can_fail=True) == ('posixops', (why,))
     assert chosen(4096, can_fail=False) == ('fio', ())
     assert chosen(0, can_fail=True) == ('fio', ())
+
+
+def test_what_a_quota_leaves_is_also_the_most_that_sizes_may_grow_to(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr(Posix, 'quota', lambda *_: Capacity(5 * MIB, 7))
+    assert survey(lab.plan(stub_fio()), None).capacity == Capacity(5 * MIB, 7)
+
+
+def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio, monkeypatch):
+    plan = lab.plan(stub_fio())
+    assert 'P17c' not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+    monkeypatch.setattr(Posix, 'gives_up', lambda *_: 'filer:/home is mounted soft')
+    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P17c']
+    assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'filer:/home is mounted soft')
 
 
 def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):

@@ -2,11 +2,13 @@
 
 import contextlib
 import os
+import socket
 import time
 from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError
 from seatrial.engine.failed_call import NO_ROOM, failed_call
+from seatrial.filesystem.mounts import mount_of
 from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
@@ -49,7 +51,6 @@ def take(
     """
     stalled_s = _stalled_s(trial)
     trial.setup.run.verify()
-    place = os.path.realpath(trial.setup.run.path_of(directory))  # now, because a dead file system cannot be asked
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
@@ -75,7 +76,7 @@ def take(
         storage_read_bytes=attempt.seen.storage_read_bytes,
         findings=tuple(attempt.findings),
         environment=tuple(f'{name}={value}' for name, value in ENVIRONMENT.items()),
-        directory=place,
+        directory=attempt.place,
         barrier=processes.barrier,
         inputs=tuple(map(os.path.basename, processes.inputs)),
         links=command.links,
@@ -108,6 +109,9 @@ class _Attempt:
 
     def __init__(self, trial: Trial, stage: str, launch: Launch, directory: str) -> None:
         self.trial, self.stage, self.launch, self.directory = trial, stage, launch, directory
+        # Now, because a file system that has died in the launch cannot be asked.
+        # Now, because a dead file system cannot be asked.
+        self.place = os.path.realpath(trial.setup.run.path_of(directory))
         name = f'{next(trial.counter):04d}-{stage}-{launch.phase}@{launch.point.label}'
         self.raw = os.path.join(trial.recorder.raw, name)
         self.named = trial.nodes[launch.point.first_node : launch.point.first_node + launch.point.nodes]
@@ -115,7 +119,6 @@ class _Attempt:
         self.command = Command('', (), {}, ())
         self.processes = Processes([], {})
         self.exit_status = 0
-        self.host = ''
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
@@ -129,16 +132,16 @@ class _Attempt:
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
-            self.findings = [finding('E2', str(error))]
+            self.findings = [finding('E2', self._where(str(error)) + self._read_only())]
 
     def _of_engine(self, error: EngineError) -> Finding:
         """What an engine says that failed; a call that the storage failed is no fault of the engine's."""
         failed = failed_call(error.sentence)
         if failed is None:
-            return finding(error.rule, error.sentence)
+            return finding(error.rule, self._where(error.sentence))
         evidence = {
             'errno': failed.errno,
-            'node': failed.node or self.host,
+            'node': failed.node or self._node(),
             'file': failed.file,
             'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
         }
@@ -173,8 +176,8 @@ class _Attempt:
             self.command = command = self._command(seed, where)
             self.processes = processes = processes_of(command, plan.launcher, point, self.raw, self.named)
             self.evidence.make_ready(command)
-            began = time.monotonic()
-            finished = carry_out(command, processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
+            began, limit_s = time.monotonic(), _limit_s(trial, point)
+            finished = carry_out(command, processes, self.raw, where, limit_s, trial.signals.stopping)
         finally:
             os.close(where)
         setup.run.verify()
@@ -182,7 +185,6 @@ class _Attempt:
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.exit_status = finished.outcome.exit_status
-        self.host = finished.outcome.processes[0].host if point.nodes == 1 and finished.outcome.processes else ''
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
         counts = self.stage in ('measured', places.CONFIRM)
@@ -190,6 +192,25 @@ class _Attempt:
         self.findings += self._after(connections)
         if self.named:
             self.measurement = places.by_node(self.measurement)
+
+    def _node(self) -> str:
+        """The node that the launch ran on, where that is one and known."""
+        point, nodes = self.launch.point, self.trial.plan.case.nodes
+        if point.nodes > 1 or (self.command.scope == 'mpi' and nodes > 1 and not self.named):
+            return ''
+        return self.named[0] if self.named else socket.gethostname()
+
+    def _where(self, sentence: str) -> str:
+        """The sentence, and behind it the node that it is about, where the sentence has it not."""
+        node = self._node()
+        return sentence if not node or f' on {node}' in sentence else f'{sentence} (on {node})'
+
+    def _read_only(self) -> str:
+        """As a clause, whether the file system has become read-only: what is dirty then stays, and writers wait."""
+        mount = mount_of(self.place)
+        if mount is None or 'ro' not in mount.options.split(','):
+            return ''
+        return '; its file system has become read-only, as after an error of its device'
 
     def _command(self, seed: int, where: int) -> Command:
         """The engine's own, its links made, and under Darshan in the repetition that is traced."""

@@ -74,11 +74,12 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         unseen=_unseen(plan, driver),
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
+        gives_up=driver.gives_up(mount) if mount else '',
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
-    left = Capacity(_min(capacity.bytes, quota.bytes), capacity.inodes)
+    left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
     return Survey(environment, chosen, skipped, memory, left, mount.said() if mount else '')
 
 
