@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from seatrial.engine.base import Command
+from seatrial.engine.dispatch import PLACE
 from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
@@ -42,3 +43,16 @@ def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path
     assert ended.outcome.exit_status != 0
     assert 'task 1: Killed' in ended.outcome.stderrs[0]
     wait_for('srun has left no job', lambda: not slurm.jobs())
+
+
+def test_a_rank_on_another_node_knows_the_directory_of_the_launch(slurm, tmp_path):
+    (tmp_path / 'data').mkdir()
+    script = ('sh', '-c', f'test "${PLACE}" = "$(stat -c %i .)" && echo the same')
+    command = Command('task', (script, script), {}, ())
+    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
+    where = os.open(tmp_path / 'data', os.O_RDONLY)
+    try:
+        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
+    finally:
+        os.close(where)
+    assert ended.outcome.stdouts == ('the same\n', 'the same\n'), ended.outcome
