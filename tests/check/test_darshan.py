@@ -110,7 +110,7 @@ def read_one():
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
-        ('import sys; sys.exit(3)', 'pip install "seatrial'),
+        ('import sys; sys.exit(3)', 'pip install -e'),
         ('import os; os.abort()', 'PyDarshan died of SIGABRT'),
         ('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', 'PyDarshan died of SIGSEGV'),
         ('import sys; sys.exit("a complaint")', 'cannot read it: a complaint'),

@@ -7,6 +7,7 @@ import pytest
 
 from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
+from seatrial.cli import history as history_module
 from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
 from seatrial.history.rows import Kept, table
@@ -35,6 +36,16 @@ def two(site, past):
 
 def words_of(line):
     return ' '.join(line.split())
+
+
+def test_of_many_sessions_the_newest_are_listed_and_only_they_are_read(history, two, monkeypatch):
+    (two / '20261119T020638-9f3a1c.parquet').write_text('damaged')
+    monkeypatch.setattr(history_module, 'SESSIONS_LISTED', 1)
+    said = history('list').out
+    assert SECOND in said and FIRST not in said and 'skipped' not in said
+    assert said.endswith('2 earlier sessions: seatrial history list --all\n')
+    everything = history('list', '--all').out
+    assert FIRST in everything and 'skipped' in everything and 'earlier' not in everything
 
 
 def test_an_empty_history_says_what_fills_it(history):

@@ -9,6 +9,7 @@ import pytest
 
 from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
+from seatrial.cli import watch
 from seatrial.history.store import write
 from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.scheduler.series import job_name
@@ -114,6 +115,20 @@ def test_an_earlier_session_that_cannot_be_read_is_not_last_night(status, night,
     oldest.write_bytes(b'')
     found = status()
     assert (found.status, said(found.out, 'unread')) == (0, [])
+
+
+def test_of_many_sessions_only_as_many_are_read_as_show_the_last_nights(status, night, monkeypatch):
+    monkeypatch.setattr(watch, 'SESSIONS_READ', 2)
+    monkeypatch.setattr(watch, 'RUNS_SHOWN', 2)
+    read, counts = watch.store.read, []
+    monkeypatch.setattr(watch.store, 'read', lambda *words: (counts.append(words[1]), read(*words))[1])
+    for hours in range(3, 12):
+        night(NOW - hours * HOURS, 'PASS')
+    assert (status().status, counts) == (0, [2])
+    for hours in (1, 2):
+        night(NOW - hours * HOURS, 'PASS', profile='smoke')
+    counts.clear()
+    assert (status().status, counts) == (0, [2, 8])
 
 
 def test_the_last_run_of_another_profile_is_another_one(status, night):

@@ -124,9 +124,22 @@ def test_t12_no_time_at_all_is_too_short_and_not_a_zero(write):
 
 
 @pytest.mark.parametrize('seconds', [0.001, 0.499])
-def test_t19_a_short_region_is_invalid_whatever_the_clock(write, seconds):
+def test_t19_a_short_region_is_invalid(write, seconds):
     assert broken(lasting(write, seconds)) == ['T19']
-    assert broken(lasting(changed(write, clock_s=0.0001), seconds)) == ['T19'], 'no engine is exact on a short region'
+
+
+@pytest.mark.parametrize(('seconds', 'rules'), [(0.04, ['T19']), (0.36, [])])
+def test_t19_of_a_clock_with_finer_steps_a_shorter_region_is_enough(write, seconds, rules):
+    assert broken(lasting(changed(write, clock_s=0.0001), seconds)) == rules
+
+
+def test_t19_clocks_that_are_far_apart_ask_for_no_more_than_half_a_second(write):
+    assert broken(lasting(changed(write, clock_s=0.01), 0.5)) == []
+
+
+def test_t19_in_a_smoke_test_a_short_region_is_a_label(write):
+    smoke = write._replace(plan=write.plan._replace(stopping=write.plan.stopping._replace(fixed=True)))
+    assert broken(lasting(smoke, 0.4)) == ['T19b'] and RULES['T19b'].effect == 'label'
 
 
 def test_t19_half_a_second_is_enough(write):

@@ -22,7 +22,7 @@ from seatrial.model.whole import write_whole
 from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
-MISSING = 'PyDarshan is not installed; pip install "seatrial[darshan]"'
+MISSING = "PyDarshan is not installed; in the clone: pip install -e '.[darshan]'"
 SUMMARY = 'summary.html'
 SHOWN = 200  # characters of what a library said
 

@@ -14,7 +14,7 @@ from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console, marked
 from seatrial.history.provenance import sentence
 from seatrial.history.rows import OF_ONE_SESSION, Kept, table
-from seatrial.history.store import folder_of, read, write
+from seatrial.history.store import files_in, folder_of, read, write
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import in_unit, unit_for
@@ -24,6 +24,7 @@ from seatrial.site.model import Site
 from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
+SESSIONS_LISTED = 100
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 GROUPS = 'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION at a time'
 
@@ -34,11 +35,13 @@ def history() -> None:
 
 
 @history.command('list')
+@click.option('--all', 'everything', is_flag=True, help=f'All sessions; without it the newest {SESSIONS_LISTED}.')
 @site_option
-def list_(site_folder: Path) -> None:
+def list_(everything: bool, site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
-    rows = _rows(load_site(site_folder), screen)
+    site = load_site(site_folder)
+    rows = _rows(site, screen, 0 if everything else SESSIONS_LISTED)
     shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches')
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
@@ -53,6 +56,9 @@ def list_(site_folder: Path) -> None:
             str(own['started'].is_not_null().sum()),
         )
     screen.print(shown if rows.height else 'The history is empty; seatrial run adds to it.')
+    earlier = len(files_in(folder_of(site.state))) - SESSIONS_LISTED
+    if earlier > 0 and not everything:
+        screen.print(f'{counted(earlier, "earlier session")}: seatrial history list --all', soft_wrap=True)
 
 
 @history.command()
@@ -134,9 +140,9 @@ def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) ->
     return write(folder_of(state), result.session, rows)
 
 
-def _rows(site: Site, screen: Console) -> pl.DataFrame:
-    """All rows of the site's history; what is skipped is said."""
-    found = read(folder_of(site.state))
+def _rows(site: Site, screen: Console, newest: int = 0) -> pl.DataFrame:
+    """The rows of the site's history, of all sessions or the newest; what is skipped is said."""
+    found = read(folder_of(site.state), newest)
     for each in found.skipped:
         screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
     return found.rows

@@ -92,9 +92,9 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     interval = t_interval(values, plan.stopping.confidence) if len(values) > 1 else None
     spread = f' +- {100 * interval.half_width / interval.mean:.0f} %' if interval and interval.mean else ''
     shown = f' {quantity(interval.mean, figure.unit, system)}{spread}' if interval else ''
-    return (
-        f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)} of ~{duration(expected_s(plan, records))}'
-    )
+    expected = expected_s(plan, records)
+    left = f' of ~{duration(expected)}' if elapsed <= expected else ''  # what was exceeded was no estimate
+    return f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)}{left}'
 
 
 def expected_s(plan: TrialPlan, records: Records) -> float:

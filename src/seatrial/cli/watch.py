@@ -18,12 +18,14 @@ from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
 
+SESSIONS_READ = 120
+"""Of the history, the newest; four times as many, and so on, while they hold fewer than RUNS_SHOWN of the trial."""
+
 
 def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     """How the scheduled trials of a profile stand now, of one system where the site has several."""
     now = datetime.now().astimezone()
-    found = store.read(store.folder_of(site.state))
-    past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
+    found, past = _past(site, profile, system)
     series = series_of(site, profile)
     plan = scheduled(series)
     calendar = plan.calendar if plan else None
@@ -52,6 +54,17 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     )
 
 
+def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, list[Night]]:
+    """The last nights of the trial, and what was read for them: of thousands of sessions the newest."""
+    folder, newest = store.folder_of(site.state), SESSIONS_READ
+    while True:
+        found = store.read(folder, newest)
+        past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
+        if len(past) >= RUNS_SHOWN or newest >= len(store.files_in(folder)):
+            return found, past
+        newest *= 4
+
+
 def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
     """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
     try:
@@ -70,12 +83,12 @@ def _criteria(site: Site, session: str) -> int | None:
 def _unfinished(site: Site, profile: str, past: list[Night], system: str | None) -> list[Unfinished]:
     ended = {night.session for night in past}
     found = []
-    for file in sorted((Path(site.state) / 'sessions').glob(f'*/{FILE}')):
-        session = file.parent.name
-        if session in ended:
+    folder, first = Path(site.state) / 'sessions', past[0].session if past else ''
+    for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:
+        if session in ended or session < first:
             continue
         try:
-            data = json.loads(file.read_text())
+            data = json.loads((folder / session / FILE).read_text())
             asked = (data['profile'], Path(data['site']), data['only'])
             if asked == (profile, site.folder, []) and system in (None, data.get('system')):
                 found.append(Unfinished(session, began(session), _beats(site, session)))

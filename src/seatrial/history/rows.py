@@ -115,7 +115,7 @@ NEEDED = (
         'file_system',
         'layout',
     ),
-    *('nodes', 'case_verdict', 'metric', 'metric_verdict', 'valid'),
+    *('nodes', 'case_verdict', 'metric', 'metric_verdict'),
 )
 """Columns that have a value in every row of every schema."""
 

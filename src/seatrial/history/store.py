@@ -65,13 +65,19 @@ def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
     return file
 
 
-def read(folder: Path) -> History:
-    """All sessions in the folder; one that is not there is empty. Raises OSError where it may not be read."""
-    tables, skipped = [], []
+def files_in(folder: Path) -> list[Path]:
+    """The files of the sessions, oldest first: names sort by time. Raises OSError where it may not be read."""
     # Not glob(), which skips a folder that may not be read.
-    for file in sorted(folder.iterdir()) if folder.is_dir() else []:
-        if file.suffix != SUFFIX:
-            continue
+    return sorted(file for file in folder.iterdir() if file.suffix == SUFFIX) if folder.is_dir() else []
+
+
+def read(folder: Path, newest: int = 0) -> History:
+    """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
+
+    newest: how many of them, the last ones; 0: all
+    """
+    tables, skipped = [], []
+    for file in files_in(folder)[-newest:]:
         found = _table_in(file)
         if isinstance(found, pl.DataFrame):
             tables.append(found)

@@ -14,6 +14,7 @@ from seatrial.workload.registry import kind_of
 COLD_SHARE = 0.95
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
 CLOCK_MIN_S = 0.5
+CLOCK_STEPS = 500  # of the engine's clock: 0.5 s of fio's milliseconds
 MAKING_SHARE = 0.25
 TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
@@ -395,12 +396,29 @@ def bytes_of_each(launched: Launched) -> Optional[str]:
     DATA_LAUNCH,
     'invalid',
     'give the point more bytes (bytes_per_task in trial.yaml)',
-    'fio counts whole milliseconds: tens of per cent on a short region (seen); no engine is exact below',
+    'fio counts whole milliseconds: tens of per cent on a short region (seen); 500 steps of any clock are enough',
 )
 def long_against_the_clock(launched: Launched) -> Optional[str]:
-    seconds = launched.measurement.seconds
-    if 0 < seconds < CLOCK_MIN_S:
-        return f'the timed region lasted {seconds:.3f} s, less than {CLOCK_MIN_S} s'
+    return None if launched.plan.stopping.fixed else _too_short(launched)
+
+
+@rule(
+    'T19b',
+    'In a smoke test the timed region may be short',
+    DATA_LAUNCH,
+    'label',
+    'a smoke test shows no more than that it works',
+    'T19',
+)
+def long_in_smoke(launched: Launched) -> Optional[str]:
+    return _too_short(launched) if launched.plan.stopping.fixed else None
+
+
+def _too_short(launched: Launched) -> Optional[str]:
+    seconds, clock_s = launched.measurement.seconds, launched.measurement.clock_s
+    least_s = min(CLOCK_MIN_S, CLOCK_STEPS * clock_s) if clock_s else CLOCK_MIN_S
+    if 0 < seconds < least_s:
+        return f'the timed region lasted {seconds:.3f} s, less than {least_s:g} s'
     return None
 
 

@@ -24,7 +24,7 @@ from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
-TOO_SHORT = ('T19', 'T19a', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
+TOO_SHORT = ('T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 
