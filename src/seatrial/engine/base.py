@@ -78,6 +78,7 @@ class Engine:
     mpi:         whether it is started by the site's MPI launcher
     names_hosts: whether it tells of every task which node it ran on
     checks_close: whether a close(2) that fails is an error to it
+    keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     """
 
@@ -89,6 +90,7 @@ class Engine:
     mpi = False
     names_hosts = True
     checks_close = True
+    keeps_files = True
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:

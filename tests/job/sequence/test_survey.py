@@ -8,7 +8,7 @@ from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.survey import survey
 from seatrial.model.plan import EngineChoice
 from seatrial.rules.registry import BEFORE, findings
-from seatrial.workload.sweep import Sweep
+from seatrial.workload.sweep import AXES, Sweep
 from seatrial.workload.tree import metadata_tree
 
 PHASES = ('create', 'stat', 'remove')
@@ -33,6 +33,13 @@ def test_fio_which_ignores_a_close_that_fails_writes_no_files_where_one_can(chos
     assert chosen(4096, can_fail=True) == ('posixops', (why,))
     assert chosen(4096, can_fail=False) == ('fio', ())
     assert chosen(0, can_fail=True) == ('fio', ())
+
+
+def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
+    engines = (EngineChoice('ior', sys.executable), EngineChoice('fio', stub_fio()))
+    seen = survey(lab.plan(stub_fio(), engines=engines, axis=AXES['brick']), None)
+    assert seen.chosen.engine.name == 'fio'
+    assert 'ior: removes the empty files that lie on the brick, and makes others' in seen.skipped
 
 
 def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):

@@ -133,6 +133,7 @@ class _Attempt:
         self.command = command = self._command(seed)
         self.processes = processes_of(command, plan.launcher, point, self.raw, self.named)
         self.evidence.make_ready(command)
+        trial.layouts.place(self.directory, self.launch)
         where, began = setup.run.path_of(self.directory), time.monotonic()
         finished = carry_out(command, self.processes, self.raw, where, _limit_s(trial, point), trial.signals.stopping)
         amount = kind_of(point.kind).amount(point)
