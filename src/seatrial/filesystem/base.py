@@ -170,7 +170,7 @@ class FileSystem:
         raise ValueError(self.no_layout)
 
     def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
-        """The layout that spreads each file over exactly these data targets, in the stripes of another layout."""
+        """The layout that spreads files over exactly these data targets, in the stripes of another layout if any."""
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:

@@ -18,9 +18,10 @@ import os
 import re
 import sys
 import time
+from itertools import cycle
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.filesystem.base import EMPTYING_S, Cold, Meter, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
@@ -51,10 +52,10 @@ _BRICKS = r"""cd "$0/.meta/graphs/active" && exec awk 'FNR == 1 { print "\n=== "
 */subvolumes/*/name *-client-*/options/remote-host *-client-*/options/remote-subvolume *-client-*/private"""
 _PLACE = """
 import os, sys
-for number, file in enumerate(sys.argv[2:]):
+for number, (key, file) in enumerate(zip(sys.argv[1::2], sys.argv[2::2])):
     new = os.path.join(os.path.dirname(file), '.new.%d.%d' % (os.getpid(), number))
     try:
-        os.close(os.open(new + sys.argv[1], os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.close(os.open(new + key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         os.rename(new, file)
     except OSError as error:
         sys.exit(file + ': ' + error.strerror)
@@ -145,7 +146,11 @@ class GlusterFS(Mounted):
 
     def pinned(self, kind: str, number: int) -> Layout:
         """Each file as a whole on one brick."""
-        return Layout(target_name(kind, number), self.name, (f'brick{number}',), places_file=True)
+        return self.striped_over(target_name(kind, number), AS_IT_IS, [number])
+
+    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
+        """No stripes: the files are dealt out to these bricks, each as a whole."""
+        return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         """By the number of the bricks."""
@@ -161,13 +166,15 @@ class GlusterFS(Mounted):
         """By their names, as the module says. They must not be there yet."""
         if layout.is_default or not files:
             return None
-        subvolume, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
-        if subvolume is None:
+        wanted, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
+        if fault is not None:
             return fault
-        answer = ask([sys.executable, '-IS', '-c', _PLACE, subvolume.key, *files], PLACING_S)
+        names = ', '.join(each.name for each in wanted)
+        pairs = [word for each, file in zip(cycle(wanted), files) for word in (each.key, file)]
+        answer = ask([sys.executable, '-IS', '-c', _PLACE, *pairs], PLACING_S)
         if answer is None or answer.exit_status is None:
-            return f'{subvolume.name} does not answer within {PLACING_S:.0f} s; is its server down?'
-        return f'{subvolume.name}: {answer.stderr.strip()}' if answer.exit_status else None
+            return f'{names}: no answer within {PLACING_S:.0f} s; is a server down?'
+        return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
 
     def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
         """By glusterfs.pathinfo of the file, which any user may read."""
@@ -177,14 +184,14 @@ class GlusterFS(Mounted):
         lies_on = _LIES_ON.findall(answer.stdout) if answer else []
         known = _subvolumes(os.path.dirname(file))
         wanted, fault = _asked(layout, known)
-        if wanted is None or not lies_on:
+        if fault is not None or not lies_on:
             why = fault or 'it has no glusterfs.pathinfo'
             return f'{layout.name} was asked for, and where {file} lies is not known: {why}'
-        others = [each for each in known if each != wanted]
-        if all(_is_one_of(host, place, wanted, others) for place, host in lies_on):
+        if any(all(_is_one_of(host, place, each, known) for place, host in lies_on) for each in wanted):
             return None
+        names = ', '.join(each.name for each in wanted)
         found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
-        return f'{layout.name} ({wanted.name}) was asked for, and {file} lies on {found}'
+        return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
 
     def fetched_bytes(self, path: str) -> Optional[int]:
         """What all bricks have sent to the client since its connections were made; made anew, they begin at 0."""
@@ -309,21 +316,21 @@ def _subvolumes(path: str) -> Tuple[Subvolume, ...]:
     return subvolumes_of(_meta(mount, _BRICKS)) if mount else ()
 
 
-def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[Optional[Subvolume], Optional[str]]:
-    """What a layout of this type asks for, or None and why it is not among those that are known."""
-    number = int(layout.asks[0][len('brick') :])
-    if number < len(known):
-        return known[number], None
-    return None, f'the client shows {len(known)} bricks, counted from 0: none is number {number}'
+def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume], Optional[str]]:
+    """What a layout of this type asks for, and why it is not among those that are known, or None."""
+    numbers = [int(number) for number in layout.asks[0][len('brick') :].split('_')]
+    if max(numbers) < len(known):
+        return [known[number] for number in numbers], None
+    return [], f'the client shows {len(known)} bricks, counted from 0: none is number {max(numbers)}'
 
 
-def _is_one_of(host: str, place: str, wanted: Subvolume, others: Sequence[Subvolume]) -> bool:
+def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
     """Whether a brick that tells this directory, and its host's own name, is one of those that are wanted.
 
     The volume may call the host otherwise; that matters only where other bricks have the same directory.
     """
     hosts = [own for own, directory in wanted.bricks if directory == place]
-    if not any(directory == place for each in others for _, directory in each.bricks):
+    if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
         return bool(hosts)
     if host.partition('.')[0] in [own.partition('.')[0] for own in hosts]:
         return True
