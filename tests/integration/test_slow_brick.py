@@ -1,4 +1,4 @@
-"""A GlusterFS of which one brick lies on a slow device: a session names it, and it alone."""
+"""A GlusterFS of which one brick lies on a slow device: isolation and drill-down name it, and it alone."""
 
 import re
 import shlex
@@ -28,7 +28,7 @@ gluster --mode=script volume start bricks
 """
 SLOW = """
 dmsetup suspend brick3
-dmsetup reload brick3 --table '0 327680 delay /dev/ubda 655360 0 /dev/ubda 655360 1000'
+dmsetup reload brick3 --table '0 327680 delay /dev/ubda 655360 0 /dev/ubda 655360 500'
 dmsetup resume brick3
 """
 # In namespaces of its own, so that the mount and its client end with the session.
@@ -59,6 +59,15 @@ class WrittenBricks(Check):
     workload = data_access(files='multiple', operations=('write',))
     sweep = Sweep('brick')
     max_relative_error = 0.5
+
+
+@trial
+class WrittenFiles(Check):
+    """On all bricks, wherever the volume places the files."""
+
+    workload = data_access(files='multiple', operations=('write',))
+    sweep = Sweep('transfer_size', ('1MiB',))
+    max_relative_error = 0.5
 '''
 TRIAL = """
 version: 1
@@ -67,17 +76,19 @@ engines: [{{name: fio, program: {fio}}}]
 file_systems:
   volume: {{type: glusterfs, path: {mount}, mount: {mount}, bricks: 4, limits: {{bytes: 1GiB, inodes: 1000}}}}
 partitions:
-  local:default: {{launcher: local, tasks_per_node: 1}}
+  local:default: {{launcher: local, tasks_per_node: {tasks}}}
 trials:
-  - checks: [WrittenBricks]
-    partitions: [local:default]
-    file_systems: [volume]
-    nodes: [1]
-    bytes_per_task: 16MiB
+  - {{checks: [{check}], partitions: [local:default], file_systems: [volume], nodes: [1], bytes_per_task: 16MiB}}
+"""
+REFERENCES = """
+$seatrial: {WrittenFiles: {paper: {origin: baseline, date: 2026-11-22}}}
+WrittenFiles:
+  $index: [profile, $partition, file_system, layout, num_nodes]
+  paper: {local:default: {volume: {default: {1: {write@1MiB: [100.0, -0.1, null, MiB/s]}}}}}
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope='module')
 def volume(kernels):
     """A volume of four bricks on n3, of which nothing is left."""
     kernels.run('n3', 'sh', '-ec', SERVER, seconds=300)
@@ -89,8 +100,15 @@ def volume(kernels):
         kernels.up()
 
 
-def named(kernels, name):
-    """The exit code of a session on the volume, and the bricks of which it says that they are slow, or may be."""
+@pytest.fixture(scope='module')
+def slow_volume(volume):
+    """The third brick is slow from here on."""
+    volume.run('n3', 'sh', '-ec', SLOW)
+    return volume
+
+
+def session(kernels, name, check, tasks=1):
+    """A session with the check on the volume; it has ended."""
     site, mount, checks = (kernels.place / f'{name}-{what}' for what in ('site', 'mount', 'checks'))
     for folder in (site, mount, checks / 'isolation'):
         folder.mkdir(parents=True)
@@ -99,14 +117,30 @@ def named(kernels, name):
     fio.write_text(FIO.format(fio=shlex.quote(shutil.which('fio') or '')))
     fio.chmod(0o755)
     shutil.copy(REPOSITORY / 'site-config' / 'local' / 'settings.py', site)
-    (site / 'trial.yaml').write_text(TRIAL.format(site=site, mount=mount, fio=fio))
+    (site / 'trial.yaml').write_text(TRIAL.format(site=site, mount=mount, fio=fio, check=check, tasks=tasks))
+    if check in REFERENCES:
+        (site / 'references.yaml').write_text(REFERENCES)
     wrapper = (*MOUNTED, MOUNT, str(mount))
-    ended = Running(kernels, site, *wrapper, checks=checks, profile='paper').ended(seconds=1800)
-    print(ended.said)
-    return ended.status, re.findall(r'brick (brick\d+) \((\S+)\) (?:is|may be) slow', ended.said)
+    return Running(kernels, site, *wrapper, checks=checks, profile='paper').ended(seconds=1800)
 
 
-def test_the_brick_on_the_slow_device_is_named_and_without_it_none(volume):
-    assert named(volume, 'healthy') == (0, [])
-    volume.run('n3', 'sh', '-ec', SLOW)
-    assert named(volume, 'ill') == (10, [('brick0002', 'n3:/srv/3/brick')])
+def named(ended):
+    """The bricks of which a session says that they are slow, or may be."""
+    return re.findall(r'brick (brick\d+) \((\S+)\) (?:is|may be) slow', ended.said)
+
+
+def test_where_all_bricks_are_alike_none_is_named(volume):
+    ended = session(volume, 'alike', 'WrittenBricks')
+    assert (ended.status, named(ended)) == (0, []), ended.said
+
+
+def test_the_brick_on_the_slow_device_is_named(slow_volume):
+    ended = session(slow_volume, 'slow', 'WrittenBricks')
+    assert (ended.status, named(ended)) == (10, [('brick0002', 'n3:/srv/3/brick')]), ended.said
+
+
+def test_the_drill_down_of_a_figure_that_is_too_low_names_it(slow_volume):
+    ended = session(slow_volume, 'low', 'WrittenFiles', tasks=2)
+    said = set(re.findall(r'drill-down: (.*)', ended.said))
+    assert ended.status == 10 and len(said) == 1, ended.said
+    assert re.fullmatch(r'brick0002 of n3 is \d+ % slower', said.pop()), ended.said
