@@ -2,14 +2,16 @@
 
     python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64 [--quick]
 
-prints the two tables of docs/isolation.md. A night is a whole sweep: writes and reads, all nodes together and in
-groups, and the second measurement of what is suspected then, with the groups that the runner would make. The rules
-are the real ones (seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
+prints the two tables of docs/isolation.md; with --targets, whom a sweep over OSTs or bricks names. A night is a whole
+sweep: writes and reads, all nodes together and in groups, and the second measurement of what is suspected then, with
+the groups that the runner would make; each target is measured by itself. The rules are the real ones
+(seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
 --quick shows only that it works.
 """
 
 import argparse
 import random
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from harness import run
 from seatrial.job.sequence.confirm import LARGEST_GROUP, regrouped
 from seatrial.model.plan import StoppingRule
 from seatrial.model.point import Allocation
-from seatrial.rules.outliers import MIN_EFFECT, again, split, suspects
+from seatrial.rules.outliers import CONTROLS, MIN_EFFECT, again, split, suspects
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep, expand, group_size
 
@@ -81,15 +83,20 @@ def drawn(rng: np.random.Generator, speeds: np.ndarray, scatter: Scatter) -> np.
     return np.maximum(np.where(disturbed, 0.7 * figures, figures), 0.01)
 
 
-def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 1.0, ill: int = 1) -> Night:
-    """A night; with `slow` below 1 the first `ill` nodes are that much slower."""
+def night(
+    rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 1.0, ill: int = 1, targets: bool = False
+) -> Night:
+    """A night; with `slow` below 1 the first `ill` nodes are that much slower.
+
+    targets: each is measured by itself alone, and again beside CONTROLS others at least
+    """
     names = [f'n{number}' for number in range(nodes)]
     speeds = 1 + scatter.nodes * rng.standard_normal(nodes)
     speeds[:ill] *= slow
     suspected: dict[str, set[str]] = {phase: set() for phase in PHASES}
     first: list[tuple[str, dict[str, list[float]]]] = []
     for phase in PHASES:
-        for _ in ('together', 'in groups'):
+        for _ in ('alone',) if targets else ('together', 'in groups'):
             figures = dict(zip(names, drawn(rng, speeds, scatter).tolist(), strict=True))
             first.append((phase, figures))
             suspected[phase] |= {each.name for each in suspects(figures)}
@@ -100,7 +107,13 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
     everyone = set().union(*suspected.values())
     if not everyone:
         return Night(everyone, set(), groups)
-    placed = regrouped(sorted(everyone), names, random.Random(int(rng.integers(1 << 30))))
+    order = random.Random(int(rng.integers(1 << 30)))
+    if targets:
+        others = sorted({*names} - everyone)
+        controls = order.sample(others, min(len(others), max(CONTROLS, len(everyone))))
+        placed = [[*sorted(everyone), *controls]]
+    else:
+        placed = regrouped(sorted(everyone), names, order)
     places = [names.index(name) for group in placed for name in group]
     named, cleared = set(), set(everyone)
     for phase in PHASES:
@@ -114,12 +127,15 @@ def night(rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 
     return Night(everyone, named, groups or bool(everyone - named - cleared))
 
 
-def nights(seed: int, count: int, nodes: int, scatter: Scatter) -> Nights:
+def nights(seed: int, count: int, nodes: int, scatter: Scatter, targets: bool = False) -> Nights:
     """Healthy nights, as many with a slow node of each kind, and with a slow half."""
     rng = np.random.default_rng([seed, nodes, SCATTERS.index(scatter)])
-    healthy = [night(rng, nodes, scatter) for _ in range(count)]
-    found = tuple(sum('n0' in night(rng, nodes, scatter, slow).named for _ in range(count)) / count for slow in SLOW)
-    halves = [night(rng, nodes, scatter, GROUP, nodes // 2) for _ in range(count)]
+    healthy = [night(rng, nodes, scatter, targets=targets) for _ in range(count)]
+    found = tuple(
+        sum('n0' in night(rng, nodes, scatter, slow, targets=targets).named for _ in range(count)) / count
+        for slow in SLOW
+    )
+    halves = [night(rng, nodes, scatter, GROUP, nodes // 2, targets) for _ in range(count)]
     return Nights(
         sum(len(each.suspected) for each in healthy) / count,
         sum(len(each.named) for each in healthy) / count,
@@ -156,33 +172,44 @@ def main() -> int:
     parser.add_argument('--seed', type=int, default=2026)
     parser.add_argument('--nodes', type=int, nargs='*', default=SIZES)
     parser.add_argument('--quick', action='store_true', help='two nights of few nodes, to see that it works')
+    parser.add_argument('--targets', action='store_true', help='sweeps over targets, each measured by itself')
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.nights, chosen.nodes = 2, (4, 31)
+    if not chosen.targets:
+        print_cost(chosen.nodes)
+    print_detection(chosen.nights, chosen.seed, chosen.nodes, chosen.targets)
+    return 0
+
+
+def print_cost(sizes: Sequence[int]) -> None:
     print(f'Cost: {TARGET_S:g} s a launch and {BESIDE_S:g} s beside it; groups of at most {LARGEST_GROUP} again.\n')
     print('| nodes | groups | launches | again, for a suspect | hours | node hours | jobs if each node had its own |')
     print('|---|---|---|---|---|---|---|')
-    for nodes in chosen.nodes:
+    for nodes in sizes:
         one = cost(nodes)
         print(
             f'| {nodes} | {one.groups} of {one.size} | {one.launches} | {one.again} '
             f'| {one.hours:.2f} | {one.node_hours:,.0f} | {nodes} |'
         )
+
+
+def print_detection(count: int, seed: int, sizes: Sequence[int], targets: bool) -> None:
     kinds = ' | '.join(f'{100 * (1 - slow):.0f} % slower' for slow in SLOW)
-    print(f'\nDetection: {chosen.nights} nights a cell, seed {chosen.seed}.\n')
+    print(f'\nDetection: {count} nights a cell, seed {seed}.\n')
     half = f'half of them {100 * (1 - GROUP):.0f} % slower'
-    print(f'| nodes | scatter | suspects a night | false names a night | undecided nights | {kinds} | {half} |')
+    what = 'targets' if targets else 'nodes'
+    print(f'| {what} | scatter | suspects a night | false names a night | undecided nights | {kinds} | {half} |')
     print(f'|---|---|---|---|---|{"---|" * len(SLOW)}---|')
-    for nodes in chosen.nodes:
+    for nodes in sizes:
         for scatter in SCATTERS:
-            seen = nights(chosen.seed, chosen.nights, nodes, scatter)
+            seen = nights(seed, count, nodes, scatter, targets)
             found = ' | '.join(f'{100 * share:.0f} %' for share in seen.found)
             print(
                 f'| {nodes} | {scatter.name} | {seen.suspected:.3f} | {seen.named:.3f} '
                 f'| {100 * seen.undecided:.1f} % | {found} | {100 * seen.halves:.0f} % |',
                 flush=True,
             )
-    return 0
 
 
 if __name__ == '__main__':

@@ -100,12 +100,14 @@ class Kernels:
 
 
 class Running:
-    """A session while it runs."""
+    """A session while it runs. wrapper: the words of a command that starts the one that follows them."""
 
-    def __init__(self, lab: Kernels, site: Path) -> None:
+    def __init__(
+        self, lab: Kernels, site: Path, *wrapper: str, checks: Path = REPOSITORY / 'checks', profile: str = 'smoke'
+    ) -> None:
         self.site = site
         program = str(Path(sys.executable).with_name('seatrial'))
-        words = [program, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}', '--profile=smoke']
+        words = [*wrapper, program, 'run', f'--site={site}', f'--checks={checks}', f'--profile={profile}']
         argv = [str(LAB), 'run', f'--dir={lab.place / "lab"}', 'ctl', '--', *words]
         self.process = subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ, cwd='/'

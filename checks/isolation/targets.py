@@ -17,6 +17,14 @@ class OstBandwidth(Check):
 
 
 @trial
+class BrickBandwidth(Check):
+    """Each brick by itself: every task writes and reads a file of its own, all of them on one brick."""
+
+    workload = data_access(files='multiple')
+    sweep = Sweep('brick')
+
+
+@trial
 class MdtRates(Check):
     """Each MDT by itself: all tasks create, stat and remove empty files in one directory on it."""
 

@@ -28,7 +28,7 @@ file_systems:
 partitions:
   lab:io: {launcher: local, tasks_per_node: 4}
 trials:
-  - {checks: [layouts, OstBandwidth, MdtRates], partitions: [lab:io], file_systems: [disk, scratch], nodes: [1]}
+  - {checks: [layouts, isolation], partitions: [lab:io], file_systems: [disk, scratch], nodes: [1]}
 """
 THERE = Inventory((0, 1, 2, 3), (0, 1), {})
 TARGETS = ('OstBandwidth', 'MdtRates')
@@ -50,6 +50,13 @@ def on_cephfs(tmp_path_factory, repository):
     """The session where scratch is of that type, which says nothing of its targets."""
     text = TRIAL.replace('type: lustre', 'type: cephfs').replace(', osts: 4, mdts: 2', '')
     return session_of(text, tmp_path_factory.mktemp('ceph'), repository)
+
+
+@pytest.fixture(scope='module')
+def on_glusterfs(tmp_path_factory, repository):
+    """The session where scratch is of that type, with four bricks."""
+    text = TRIAL.replace('type: lustre', 'type: glusterfs').replace('osts: 4, mdts: 2', 'bricks: 4')
+    return session_of(text, tmp_path_factory.mktemp('gluster'), repository)
 
 
 def session_of(trial, folder, repository):
@@ -180,3 +187,13 @@ def test_on_cephfs_what_only_lustre_has_is_not_applicable(on_cephfs, checks):
         'OstBandwidth': pinned,
         'MdtRates': pinned,
     }
+
+
+def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterfs, checks, repository):
+    bricks, on_bricks = load(repository / 'checks')['BrickBandwidth'], on('BrickBandwidth')
+    plan = plan_of(on_glusterfs, bricks, on_bricks)
+    assert [point.label for point in plan.points] == [f'brick{n:04d}' for n in range(4)]
+    assert {each.layout.type for each in plan.points} == {'glusterfs'} and plan.target.bricks == 4
+    why = 'no layout: a volume places each file by the hash of its name, for all users alike'
+    assert {not_applicable(on_glusterfs, each)[on(name)] for name, each in checks.items()} == {why}
+    assert not_applicable(session, bricks)[on_bricks] == 'no bricks: the targets of Lustre are OSTs and MDTs'

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import glusterfs
-from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of
+from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of, subvolumes_of
 from seatrial.filesystem.registry import by_type
+from seatrial.model.layout import Layout
 from seatrial.model.state import Change, changes
 
 GLUSTER = by_type('glusterfs')
@@ -35,6 +36,38 @@ def test_a_brick_that_is_down_is_not_connected():
     assert [each.connected for each in connections_of(DOWN)] == [True, True, False, True]
     assert state_of(DOWN)['bricks'] == '3 of 4 connected'
     assert state_of(DOWN)['brick lab-d0036c-client-2'] == '10.77.0.1:/run/bricks/3, not connected'
+
+
+def test_the_bricks_stand_in_the_order_of_the_distribution_with_what_reaches_each():
+    found = subvolumes_of(parse_files(TEXTS['bricks-distributed']))
+    assert [each.key for each in found] == [f'@lab-dht:lab-client-{n}' for n in range(4)]
+    assert [each.name for each in found] == [f'n2:/srv/{n}/b' for n in range(1, 5)]
+    assert {each.connected for each in found} == {(True,)}
+
+
+def test_replicas_are_one_target():
+    text = TEXTS['bricks-replicated'].replace('connected = 1', 'connected = 0', 1)
+    first, second = subvolumes_of(parse_files(text))
+    assert first.bricks == (('n2', '/srv/1/r'), ('n2', '/srv/2/r')) and first.connected == (False, True)
+    assert (second.key, second.name) == ('@rep-dht:rep-replicate-1', 'n2:/srv/3/r + n2:/srv/4/r')
+
+
+def test_a_client_that_shows_no_distribution_has_no_targets(tmp_path):
+    assert subvolumes_of(DEFAULT) == () and GLUSTER.targets(str(tmp_path)) == ()
+
+
+HOSTS = [(('node1', '/b'),), (('node2.site', '/b'),), (('node1', '/c'),)]
+
+
+@pytest.mark.parametrize(
+    ('host', 'place', 'number'),
+    [('node1', '/b', 0), ('node2', '/b', 1), ('10.0.0.1', '/c', 2), ('other', '/b', None)],
+)
+def test_the_brick_of_a_file_is_known_by_its_directory_and_then_by_its_host(monkeypatch, host, place, number):
+    known = [glusterfs.Subvolume('', bricks, (True,)) for bricks in HOSTS]
+    monkeypatch.setattr(glusterfs, '_addresses', lambda host: set())
+    holds = [at for at, each in enumerate(known) if glusterfs._is_one_of(host, place, each, known)]
+    assert holds == ([] if number is None else [number])
 
 
 def test_the_state_has_version_command_and_translators():
@@ -193,3 +226,37 @@ def test_an_ordinary_user_may_read_counters_and_state_but_empty_nothing(gluster_
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, check=True)
     counted, bricks, why_not = done.stdout.splitlines()
     assert (counted, bricks) == ('True', '4 of 4 connected') and 'only root may' in why_not
+
+
+@needs_glusterfs
+def test_files_lie_on_the_brick_of_choice_and_the_client_shows_it(gluster_mount):
+    """Twice in short order, because the kernel remembers names for a second."""
+    directory = gluster_mount / 'chosen'
+    directory.mkdir()
+    files = [directory / f'data.{number}' for number in range(6)]
+    rows = GLUSTER.targets(str(directory))
+    assert [row.active for row in rows] == [True] * 4
+    for row in (*rows, *rows):
+        layout = GLUSTER.pinned('brick', row.number)
+        assert GLUSTER.place_files(list(map(str, files)), layout) is None
+        for file in files:
+            file.write_bytes(b'x')
+        assert sorted(directory.iterdir()) == files
+        brick = Path(row.name.partition(':')[2]).name
+        on_it = gluster_mount.parent / 'bricks' / brick / 'chosen'
+        assert [(on_it / file.name).read_bytes() for file in files] == [b'x'] * 6
+        assert {GLUSTER.layout_differs(str(file), layout) for file in files} == {None}
+        other = GLUSTER.pinned('brick', (row.number + 1) % 4)
+        said = GLUSTER.layout_differs(str(files[0]), other) or ''
+        assert said.startswith(f'{other.name} (10.77.0.1:') and f'/bricks/{brick}' in said.partition('lies on')[2]
+        for file in files:
+            file.unlink()
+    both = GLUSTER.striped_over('both', Layout(), [1, 3])
+    assert GLUSTER.place_files(list(map(str, files)), both) is None
+    for file in files:
+        file.write_bytes(b'x')
+    on_it = [[each.stat().st_size for each in gluster_mount.parent.glob(f'bricks/{n}/chosen/data.*')] for n in '24']
+    assert [sum(sizes) for sizes in on_it] == [3, 3]
+    assert {GLUSTER.layout_differs(str(file), both) for file in files} == {None}
+    fault = GLUSTER.layout_fault(GLUSTER.pinned('brick', 4), str(directory))
+    assert fault == 'the client shows 4 bricks, counted from 0: none is number 4'

@@ -35,11 +35,11 @@ def judged(plan, *args, **more):
     return judge_case(plan, night(plan, *args, **more))
 
 
-def ost_plan(count, workload=BOTH, **changes):
-    """A sweep over so many OSTs, with two tasks on each."""
-    site = Site(tuple(striped(f'ost{n:04d}', osts=(n,)) for n in range(count)))
-    points = tuple(expand(Sweep('ost'), workload, Allocation(1, 2), site))
-    return plan_of(workload, **{'axis': AXES['ost'], 'points': points, **changes})
+def ost_plan(count, workload=BOTH, axis='ost', **changes):
+    """A sweep over so many OSTs or other targets, with two tasks on each."""
+    site = Site(tuple(striped(f'{axis}{n:04d}', osts=(n,)) for n in range(count)))
+    points = tuple(expand(Sweep(axis), workload, Allocation(1, 2), site))
+    return plan_of(workload, **{'axis': AXES[axis], 'points': points, **changes})
 
 
 def by_verdict(result):
@@ -218,9 +218,9 @@ def test_the_builder_launches_what_the_plan_asks_for():
 # Targets
 
 
-def of_targets(slow=(), again=True, closed=None, servers=None, count=6):
-    """A night over so many OSTs, of which some have 70 % of the usual bandwidth."""
-    plan, rng = ost_plan(count), random.Random(5)
+def of_targets(slow=(), again=True, closed=None, count=6, axis='ost', **start):
+    """A night over so many targets, of which some have 70 % of the usual bandwidth. start: of the start record."""
+    plan, rng = ost_plan(count, axis=axis), random.Random(5)
 
     def series(label):
         usual = 100.0 * MIB * (0.7 if label in slow else 1.0)
@@ -229,7 +229,7 @@ def of_targets(slow=(), again=True, closed=None, servers=None, count=6):
     figures = {name: series(name.partition('@')[2]) for name in planned_metrics(plan)}
     if closed:
         figures = {name: own for name, own in figures.items() if not name.endswith(closed)}
-    records = records_of(plan, figures, servers=servers or {})
+    records = records_of(plan, figures, **start)
     more = [
         sample_of(plan, point, phase, n, moved(point, figure, phase), CONFIRM)
         for point in plan.points
@@ -257,6 +257,19 @@ def test_one_slow_target_does_not_name_its_server():
     result = of_targets(slow=('ost0002',), servers=servers)
     assert result.isolation.servers == ()
     assert by_verdict(result)['ost0002'] == SLOW
+
+
+def test_a_target_is_named_as_its_file_system_calls_it_too():
+    """Administrators of GlusterFS know its bricks by host and directory."""
+    targets = tuple(TargetRow('brick', n, f'node{n}:/data', True) for n in range(6))
+    result = of_targets(slow=('brick0002',), axis='brick', targets=targets)
+    assert result.reasons[0].startswith('brick brick0002 (node2:/data) is slow: ')
+
+
+def test_a_host_of_which_all_bricks_are_slow_is_named_with_them():
+    servers = {f'brick{n:04d}': f'node{n // 2}' for n in range(6)}
+    result = of_targets(slow=('brick0002', 'brick0003'), axis='brick', servers=servers)
+    assert result.isolation.servers == ('both bricks of node1 are 30 % slower',)
 
 
 def test_without_a_mapping_the_targets_alone_are_named():

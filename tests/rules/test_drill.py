@@ -29,10 +29,10 @@ def on_servers(count, each):
     return {name: f'10.0.0.{n // each + 1}@o2ib' for n, name in enumerate(names(count))}
 
 
-def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None):
+def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None, whole=0):
     """The search over targets of which some have a speed below 1, to its end or for so many rounds."""
     rng = random.Random(seed)
-    now, launches, asked = begin(targets, servers), 0, []
+    now, launches, asked = begin(targets, servers, whole), 0, []
     while (now_groups := groups(now)) and (rounds is None or now.rounds < rounds):
         asked.append(now_groups)
         figures = {}
@@ -51,6 +51,16 @@ def found(targets, servers, speeds, **how):
 
 
 # What it finds
+
+
+@pytest.mark.parametrize(('whole', 'largest'), [(0, 6), (1, 1), (4, 4), (9, 3), (12, 6)])
+def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest):
+    targets = names(12)
+    now, _, asked = search(targets, {}, {'ost0009': 0.6}, whole=whole)
+    sizes = [len(group.targets) for each in asked for group in each]
+    assert max(sizes) == largest and not any(whole % size for size in sizes)
+    (one,) = slow_components(now, targets)
+    assert one.targets == ('ost0009',)
 
 
 def test_one_slow_target_is_found_among_servers():

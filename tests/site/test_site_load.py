@@ -140,6 +140,7 @@ ONE_PROBLEM = [
     ('{stripe_count: -1, stripe_size: 1MiB}', 'all', "layouts.wide: 'all' stands where a mapping is expected"),
     ('stripe_count: -1', 'stripecount: -1', "layouts.wide.stripecount: there is no such key; did you mean 'stripe_"),
     ('stripe_count: -1, stripe_size: 1MiB', 'components: []', 'layouts.wide.components: an empty list stands'),
+    ('limits:', 'bricks: 2\n    limits:', 'bricks: on lustre files cannot be put on bricks of choice; take it out'),
     ('type: lustre', 'type: lustre\n    osts: 0', 'osts: 0 does not tell the targets; write how many there are'),
     ('type: lustre', 'type: lustre\n    osts: [1, 1]', 'osts: 1 stands twice in the list; keep one'),
     ('type: lustre', 'type: lustre\n    mdts: [0, -1]', 'mdts: -1 is not the number of a target'),

@@ -209,6 +209,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'fast_tier_bytes': 0,
         'osts': 32,
         'mdts': None,
+        'bricks': None,
         'telemetry': (),
         'no_layout': '',
         'tried': '',

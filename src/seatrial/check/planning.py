@@ -109,7 +109,7 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
     """The targets of the site that a sweep over targets or layouts must know of."""
     entry = session.site.file_system(case.file_system)
     driver = by_type(entry.type)
-    if declared.axis.equals in ('OST', 'MDT'):
+    if declared.axis.equals in driver.pins:
         numbers = entry.numbers(declared.axis.equals) or ()
         return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
     osts = entry.numbers('OST')
@@ -135,7 +135,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if not equals and not own_layouts:
         return ''
     driver = by_type(entry.type)
-    if driver.no_layout or (equals and driver.no_pinning):
+    if equals not in driver.pins if equals else driver.no_layout:
         return driver.no_layout or driver.no_pinning
     foreign = [each for each in own_layouts if driver.adopted(each) is None and plain_stripes(each) is None]
     if foreign:

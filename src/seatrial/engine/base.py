@@ -81,6 +81,7 @@ class Engine:
     checks_close: whether a close(2) that fails is an error to it
     makes:       regular expressions of the names of all that it makes in the data directory and below; what has
                  another name is never removed
+    keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     """
 
@@ -93,6 +94,7 @@ class Engine:
     names_hosts = True
     checks_close = True
     makes: Tuple[str, ...] = FILE_NAMES
+    keeps_files = True
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:

@@ -164,6 +164,7 @@ class Ior(Engine):
     how_to_get = 'from spack-env/ (ior@4.0.0)'
     mpi = True
     names_hosts = False
+    keeps_files = False  # without -E it removes what is there (IOR.c, TestIoSys)
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:

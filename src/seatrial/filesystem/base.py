@@ -81,7 +81,8 @@ class FileSystem:
                      untried
     sources:         what the driver was written from
     no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
-    no_pinning:      where layouts can be set, why none puts files on one target of choice; empty where one does
+    pins:            the kinds of targets (model.layout.TARGETS) on which files can be put by choice; no_pinning: why
+                     on no others, where layouts can be set
     """
 
     name = ''
@@ -93,6 +94,7 @@ class FileSystem:
     tried_on = ''
     sources = ''
     no_layout = 'no layout: this type has none that a user could set'
+    pins: Tuple[str, ...] = ()
     no_pinning = ''
 
     def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
@@ -168,11 +170,11 @@ class FileSystem:
         return layout if layout.type in ('', self.name) else None
 
     def pinned(self, kind: str, number: int) -> Layout:
-        """The layout that puts files on one target alone; kind: 'OST' or 'MDT'. Its name is that of the target."""
+        """The layout that puts files on one target alone; kind: one of `pins`. Its name is that of the target."""
         raise ValueError(self.no_layout)
 
     def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
-        """The layout that spreads each file over exactly these data targets, in the stripes of another layout."""
+        """The layout that spreads files over exactly these data targets, in the stripes of another layout if any."""
         raise ValueError(self.no_layout)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -201,6 +203,10 @@ class FileSystem:
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
         """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""
         return self.layout_fault(layout, file)
+
+    def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
+        """Make these files, empty, where a directory hands no layout down to them. What went wrong, or None."""
+        return None
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """What this version and this user can do of what Seatrial makes use of. Never raises."""

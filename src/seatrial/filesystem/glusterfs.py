@@ -7,21 +7,32 @@ client keep what they cache with the inode, and drop it when the kernel forgets 
 makes the kernel forget all that nobody holds open. So it empties both, and no remount is needed; posix_fadvise drops
 the kernel's pages alone, and io-cache answers the next read. Measured with 64 MiB, io-cache on and all timeouts at
 600 s: after posix_fadvise the bricks sent 608 B, after drop_caches all of it.
+
+A brick of choice (10.3, and dht_filter_loc_subvol_key of dht-helper.c): a file that any user creates as
+NAME@DISTRIBUTION:SUBVOLUME is NAME on that subvolume. Where its hash points to another one, a link is left there,
+which costs a lookup when it is opened. The kernel remembers the long name for a while, and would take it for a file
+that is there. So each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
 """
 
+import os
 import re
+import sys
 import time
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from itertools import cycle
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.filesystem.base import EMPTYING_S, Cold, Meter, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Meter, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look
 from seatrial.filesystem.settings import unknown
 from seatrial.model.ask import ask
+from seatrial.model.layout import Layout, target_name
+from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
 
 ANSWER_S = 10.0
 FORGOTTEN_S = 10.0  # at most, for the client to work off what the kernel tells it to forget
+PLACING_S = 60.0  # above the 42 s of network.ping-timeout, after which the client gives up a brick
 POLL_S = 0.05
 
 SHOWN = ('cluster/', 'performance/', 'features/')
@@ -36,6 +47,21 @@ _OPTIONS = '$(grep -lE "^(%s)" */type | sed "s,type$,options/*,") */options/remo
 _STATE = _PRINT % f'../../version ../../cmdline */type */private {_OPTIONS}'
 _CONNECTIONS = _PRINT % '*/private'
 _INODES = _PRINT % '*-dht/meminfo'
+# One process for all files, because every launch asks for them.
+_BRICKS = r"""cd "$0/.meta/graphs/active" && exec awk 'FNR == 1 { print "\n=== " FILENAME } { print }' \
+*/subvolumes/*/name *-client-*/options/remote-host *-client-*/options/remote-subvolume *-client-*/private"""
+_PLACE = """
+import os, sys
+for number, (key, file) in enumerate(zip(sys.argv[1::2], sys.argv[2::2])):
+    new = os.path.join(os.path.dirname(file), '.new.%d.%d' % (os.getpid(), number))
+    try:
+        os.close(os.open(new + key, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.rename(new, file)
+    except OSError as error:
+        sys.exit(file + ': ' + error.strerror)
+"""
+_WHERE = "import os, sys; print(os.getxattr(sys.argv[1], 'glusterfs.pathinfo').decode(errors='replace'))"
+_LIES_ON = re.compile(r'<POSIX\((/.*?)\):(.*?):/')
 # One process that ends at once: it is asked every second. glusterd names the translators to the bricks so.
 _TRAFFIC = 'exec cat "$0"/.meta/graphs/active/*-client-*/private'
 _MOVED = re.compile(r'^total_bytes_(read|written) = (\d+)$', flags=re.MULTILINE)
@@ -49,6 +75,23 @@ class Connection(NamedTuple):
     received: int
 
 
+class Subvolume(NamedTuple):
+    """What the distribution puts a file on: a brick, or a set of them that holds it together.
+
+    key:    what a name ends in that is to be created on it
+    bricks: the host and directory of each; connected: of each, whether the client reaches it
+    """
+
+    key: str
+    bricks: Tuple[Tuple[str, str], ...]
+    connected: Tuple[bool, ...]
+
+    @property
+    def name(self) -> str:
+        """As `gluster volume info` has its bricks: 'node2:/data/brick1'."""
+        return ' + '.join(':'.join(brick) for brick in self.bricks)
+
+
 class GlusterFS(Mounted):
     """The FUSE client; the layout of a volume is its distribution over bricks, which only its administrator sets."""
 
@@ -56,11 +99,12 @@ class GlusterFS(Mounted):
     kernel_types = ('fuse.glusterfs', 'glusterfs')
     recovery_limit_s = 300.0
     recovery_source = 'above the 42 s of network.ping-timeout'
-    can = ('cold reads', 'traffic', 'proof of cold reads')
-    tried_on = '2026-11-21'
+    can = ('targets', 'cold reads', 'traffic', 'proof of cold reads')
+    tried_on = '2026-11-22'
     sources = 'the client 10.3 and its sources'
     tried = 'GlusterFS 10.3, Linux 6.18, one node, distributed over four bricks (ci/lab-gluster)'
     no_layout = 'no layout: a volume places each file by the hash of its name, for all users alike'
+    pins = ('brick',)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         files = _meta(mount, _STATE)
@@ -82,6 +126,72 @@ class GlusterFS(Mounted):
         fault = super().empty_client_cache(path, deadline_s)
         mount = look(path)[0] if fault is None else None
         return fault if mount is None else _wait_until_forgotten(mount)
+
+    def targets(self, path: str) -> Tuple[TargetRow, ...]:
+        """The bricks, in the order in which the distribution has them; how full each is, the client does not show."""
+        rows = []
+        for number, each in enumerate(_subvolumes(path)):
+            away = [':'.join(brick) for brick, there in zip(each.bricks, each.connected) if not there]
+            fault = f'{", ".join(away)} not connected' if away else ''
+            rows.append(TargetRow('brick', number, each.name, any(each.connected), fault=fault))
+        return tuple(rows)
+
+    def servers(self, path: str) -> Dict[str, str]:
+        """The hosts of the bricks; of a set of bricks none."""
+        return {
+            target_name('brick', number): each.bricks[0][0]
+            for number, each in enumerate(_subvolumes(path))
+            if len(each.bricks) == 1
+        }
+
+    def pinned(self, kind: str, number: int) -> Layout:
+        """Each file as a whole on one brick."""
+        return self.striped_over(target_name(kind, number), AS_IT_IS, [number])
+
+    def striped_over(self, name: str, like: Layout, numbers: Sequence[int]) -> Layout:
+        """No stripes: the files are dealt out to these bricks, each as a whole."""
+        return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        """By the number of the bricks."""
+        if layout.type != self.name:
+            return super().layout_fault(layout, path)
+        return _asked(layout, _subvolumes(path))[1]
+
+    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
+        """As place_files."""
+        return self.place_files([file], layout)
+
+    def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
+        """By their names, as the module says. They must not be there yet."""
+        if layout.is_default or not files:
+            return None
+        wanted, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
+        if fault is not None:
+            return fault
+        names = ', '.join(each.name for each in wanted)
+        pairs = [word for each, file in zip(cycle(wanted), files) for word in (each.key, file)]
+        answer = ask([sys.executable, '-IS', '-c', _PLACE, *pairs], PLACING_S)
+        if answer is None or answer.exit_status is None:
+            return f'{names}: no answer within {PLACING_S:.0f} s; is a server down?'
+        return f'{names}: {answer.stderr.strip()}' if answer.exit_status else None
+
+    def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
+        """By glusterfs.pathinfo of the file, which any user may read."""
+        if layout.is_default:
+            return None
+        answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
+        lies_on = _LIES_ON.findall(answer.stdout) if answer else []
+        known = _subvolumes(os.path.dirname(file))
+        wanted, fault = _asked(layout, known)
+        if fault is not None or not lies_on:
+            why = fault or 'it has no glusterfs.pathinfo'
+            return f'{layout.name} was asked for, and where {file} lies is not known: {why}'
+        if any(all(_is_one_of(host, place, each, known) for place, host in lies_on) for each in wanted):
+            return None
+        names = ', '.join(each.name for each in wanted)
+        found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
+        return f'{layout.name} ({names}) was asked for, and {file} lies on {found}'
 
     def fetched_bytes(self, path: str) -> Optional[int]:
         """What all bricks have sent to the client since its connections were made; made anew, they begin at 0."""
@@ -137,6 +247,34 @@ def connections_of(files: Dict[str, str]) -> List[Connection]:
     return found
 
 
+def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
+    """What the volume distributes files over, in its order; none where these files show no distribution."""
+    below: Dict[str, Dict[int, str]] = {}
+    for name, text in files.items():
+        match = re.match(r'(.+)/subvolumes/(\d+)/name\Z', name)
+        if match:
+            below.setdefault(match.group(1), {})[int(match.group(2))] = text.strip()
+    whole = [name for name in below if name.endswith('-dht')]
+    if len(whole) != 1:
+        return ()
+    reached = {each.name for each in connections_of(files) if each.connected}
+
+    def clients(name: str) -> List[str]:
+        children = [child for _, child in sorted(below.get(name, {}).items())]
+        return [one for child in children for one in clients(child)] or [name]
+
+    def brick(client: str) -> Tuple[str, str]:
+        host, place = (files.get(f'{client}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume'))
+        return host, place
+
+    return tuple(
+        Subvolume(
+            f'@{whole[0]}:{name}', tuple(map(brick, clients(name))), tuple(each in reached for each in clients(name))
+        )
+        for _, name in sorted(below[whole[0]].items())
+    )
+
+
 def traffic_of(text: str) -> Dict[str, int]:
     """The bytes in what the protocol/client translators show of themselves, summed; empty where none shows any."""
     moved: Dict[str, int] = {}
@@ -171,6 +309,38 @@ def _meta(mount: Mount, script: str) -> Dict[str, str]:
     """What the script prints of the client's files; empty if it shows none, or not in time."""
     answer = ask(['sh', '-c', script, mount.point], ANSWER_S)
     return {} if answer is None or answer.exit_status is None else parse_files(answer.stdout)
+
+
+def _subvolumes(path: str) -> Tuple[Subvolume, ...]:
+    mount, _ = look(path)
+    return subvolumes_of(_meta(mount, _BRICKS)) if mount else ()
+
+
+def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume], Optional[str]]:
+    """What a layout of this type asks for, and why it is not among those that are known, or None."""
+    numbers = [int(number) for number in layout.asks[0][len('brick') :].split('_')]
+    if max(numbers) < len(known):
+        return [known[number] for number in numbers], None
+    return [], f'the client shows {len(known)} bricks, counted from 0: none is number {max(numbers)}'
+
+
+def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
+    """Whether a brick that tells this directory, and its host's own name, is one of those that are wanted.
+
+    The volume may call the host otherwise; that matters only where other bricks have the same directory.
+    """
+    hosts = [own for own, directory in wanted.bricks if directory == place]
+    if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
+        return bool(hosts)
+    if host.partition('.')[0] in [own.partition('.')[0] for own in hosts]:
+        return True
+    addresses = _addresses(host)
+    return any(addresses & _addresses(own) for own in hosts)
+
+
+def _addresses(host: str) -> Set[str]:
+    answer = ask(['getent', 'ahosts', host], ANSWER_S)
+    return {line.split()[0] for line in answer.stdout.splitlines()} if answer else set()
 
 
 def _wait_until_forgotten(mount: Mount) -> Optional[str]:

@@ -1,8 +1,9 @@
-"""Which places of an isolation sweep (nodes, OSTs, MDTs) are slow, from the record of the two measurements."""
+"""Which places of an isolation sweep (nodes, OSTs, MDTs, bricks) are slow, from the records of two measurements."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seatrial.model.layout import target_name
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
@@ -47,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Place:
-    """A node, OST or MDT.
+    """A node, OST, MDT or brick.
 
     scores: of the first measurement, by the labels of the columns; again: of the second, by metric
     effect: the share by which it was slower at most in the first measurement; negative where it was faster
@@ -68,7 +69,7 @@ class Place:
 class Isolation:
     """What an isolation sweep says. places: the slow ones first, then those suspected, each the slowest first.
 
-    kind:     'node', 'OST' or 'MDT'
+    kind:     'node', 'OST', 'MDT' or 'brick'
     sentences: one a place that is not usual: its verdict, figures and effect in both measurements; `servers` first
     undecided: why it cannot be said which places are slow, as sentences: they split into groups, or were not compared
     unjudged: why no place is named, or empty
@@ -120,7 +121,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         sentences=(
             *((SLOW, words) for words in servers),
             *(
-                (p.verdict, _sentence(plan.axis.equals, p, columns, by_metric, _hindrance(records)))
+                (p.verdict, _sentence(_named(plan, p, records), p, columns, by_metric, _hindrance(records)))
                 for p in places
                 if p.verdict != USUAL
             ),
@@ -267,8 +268,15 @@ _UNSURE = 'which may be scatter; run it again'
 _NO_TIME = 'there was no time to measure it again; give the trial a larger budget in trial.yaml'
 
 
+def _named(plan: TrialPlan, place: Place, records: Records) -> str:
+    """'OST ost0003', and where the file system calls it otherwise, that too: 'brick brick0001 (node2:/data/b1)'."""
+    rows = records.start.targets if records.start else ()
+    own = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
+    return f'{plan.axis.equals} {place.name}{"".join(own)}'
+
+
 def _sentence(
-    kind: str,
+    named: str,
     place: Place,
     columns: Sequence[Column],
     by_metric: Mapping[str, Sequence[str]],
@@ -288,12 +296,12 @@ def _sentence(
     said = f'{column.metric} {_beside(worst, column.unit)}{how}'
     later = place.again.get(column.metric)
     if later is None:
-        return f'{kind} {place.name} may be slow: {said}; {hindrance}'
+        return f'{named} may be slow: {said}; {hindrance}'
     repeated = f'measured again beside others {_beside(later, column.unit)}'
     return {
-        SLOW: f'{kind} {place.name} is slow: {said}; {repeated}',
-        CLEARED: f'{kind} {place.name} was slow only once: {said}; {repeated}',
-        SUSPECTED: f'{kind} {place.name} may be slow: {said}; {repeated}, {_UNSURE}',
+        SLOW: f'{named} is slow: {said}; {repeated}',
+        CLEARED: f'{named} was slow only once: {said}; {repeated}',
+        SUSPECTED: f'{named} may be slow: {said}; {repeated}, {_UNSURE}',
     }[place.verdict]
 
 

@@ -2,6 +2,9 @@
 
 from typing import NamedTuple, Tuple
 
+TARGETS = ('OST', 'MDT', 'brick')
+"""The kinds of targets. A brick is where GlusterFS keeps a file whole, with its replicas if it has any."""
+
 
 class Layout(NamedTuple):
     """By default it asks for nothing beyond what the file system gives by itself.
@@ -31,5 +34,10 @@ class Layout(NamedTuple):
 
 
 def target_name(kind: str, number: int) -> str:
-    """A target as points and records call it, of kind 'OST' or 'MDT': 'ost0003'."""
+    """A target as points and records call it: 'ost0003'."""
     return f'{kind.lower()}{number:04d}'
+
+
+def target_kind(name: str) -> str:
+    """The kind of the target with this name."""
+    return next(kind for kind in TARGETS if name.startswith(kind.lower()))

@@ -49,8 +49,8 @@ class Target(NamedTuple):
     drop_caches:       whether the site allows a job to empty the caches of its nodes
     compresses, deduplicates: whether the back end does; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
-    osts, mdts:        how many targets the site has; None is undeclared
-    listed:            of 'OST' and 'MDT', those that the site lists by their numbers: it leaves the others out
+    osts, mdts, bricks: how many targets the site has; None is undeclared
+    listed:            of these kinds, those that the site lists by their numbers: it leaves the others out
     no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
                        empty where layouts can be set, and where nobody has tried it
     telemetry:         the site's command that asks the servers for their counters; empty where there is none
@@ -76,6 +76,7 @@ class Target(NamedTuple):
     deduplicates: Optional[bool] = None
     telemetry: Tuple[str, ...] = ()
     listed: Tuple[str, ...] = ()
+    bricks: Optional[int] = None
 
 
 class Launcher(NamedTuple):

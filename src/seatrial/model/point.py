@@ -17,7 +17,7 @@ class Axis(NamedTuple):
     label:  of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
     unit:   of the value at a point: 'B', or empty for a number
     each:   how its points differ where they have names of their own: 'in each layout'
-    equals: what is compared with its equals to find a slow one: 'OST', 'MDT' or 'node'; empty for any other sweep
+    equals: what is compared with its equals to find a slow one: 'OST', 'MDT', 'brick' or 'node'; empty for any other
     """
 
     name: str

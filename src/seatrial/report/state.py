@@ -80,9 +80,10 @@ def _filled(row: TargetRow) -> TargetFill:
 
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
     said = []
-    for kind, wanted in (('OST', case.plan.target.osts), ('MDT', case.plan.target.mdts)):
+    of = case.plan.target
+    for kind, wanted in (('OST', of.osts), ('MDT', of.mdts), ('brick', of.bricks)):
         there = sum(row.kind == kind for row in targets)
-        listed = kind in case.plan.target.listed  # those to be tested, of perhaps more
+        listed = kind in of.listed  # those to be tested, of perhaps more
         if targets and wanted is not None and wanted != there and not listed:
             said.append(f'the site has {wanted} {kind}s, and {there} are seen')
     return '; '.join(said)

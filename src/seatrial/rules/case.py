@@ -2,7 +2,7 @@
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.layout import target_name
+from seatrial.model.layout import target_kind, target_name
 from seatrial.model.plan import TrialPlan, digest, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
@@ -222,7 +222,7 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
     'Every target on which new files can lie was tested, unless trial.yaml leaves it out',
     CASE,
     'incomplete',
-    'correct osts or mdts in trial.yaml, or list there those that are to be tested',
+    'correct osts, mdts or bricks in trial.yaml, or list there those that are to be tested',
     'a target that nobody counted may be the slow one',
 )
 def every_target(seen: CaseSeen) -> Optional[str]:
@@ -305,19 +305,18 @@ seen_elsewhere(
 
 
 def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
-    """Why a slow OST may hide behind what its server keeps in memory (P16), or None. Of other sweeps nothing is said.
+    """Why a slow OST or brick may hide behind what its server keeps in memory (P16), or None; of other sweeps None.
 
     The declared server caches are taken to be shared evenly by the servers that are seen.
     """
     target = plan.target
     samples = [sample for each in measured(plan, records).values() for sample in each]
-    if plan.axis.equals != 'OST' or not kind_of(plan.kind).moves_data or not samples:
+    if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
         return None
     if target.server_cache_bytes is None or target.fast_tier_bytes is None:
         return UNDECLARED
-    servers = (
-        {server for name, server in records.start.servers.items() if name.startswith('ost')} if records.start else ()
-    )
+    known = records.start.servers if records.start else {}
+    servers = {server for name, server in known.items() if target_kind(name) == plan.axis.equals}
     kept = target.server_cache_bytes // max(1, len(servers)) + target.fast_tier_bytes
     given = min(sample.point.bytes_moved for sample in samples)
     if given >= kept:

@@ -53,6 +53,7 @@ class Search(NamedTuple):
     lost:     suspects of which no part was slow again
     unfollowed: groups that were slow, and more than are divided in one round
     alike:    whether the first groups are surely less than the smallest effect apart
+    whole:    how many files a launch has, where each lies on one target: a group takes them evenly; 0: it has stripes
     """
 
     servers: Mapping[str, str]
@@ -63,6 +64,7 @@ class Search(NamedTuple):
     rounds: int = 0
     unfollowed: int = 0
     alike: bool = False
+    whole: int = 0
 
 
 def breach(
@@ -82,10 +84,10 @@ def breach(
     return min(below, key=lambda each: each.high / each.bound) if below else None
 
 
-def begin(targets: Sequence[str], servers: Mapping[str, str]) -> Search:
-    """Before the first round; targets: those that take new files."""
+def begin(targets: Sequence[str], servers: Mapping[str, str], whole: int = 0) -> Search:
+    """Before the first round; targets: those that take new files; whole: as in Search."""
     ordered = sorted(targets, key=lambda name: (servers.get(name, ''), name))
-    return Search(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else ())
+    return Search(servers, ((tuple(ordered), 0.0),) if len(ordered) > 1 else (), whole=whole)
 
 
 def groups(search: Search) -> Tuple[Group, ...]:
@@ -93,7 +95,7 @@ def groups(search: Search) -> Tuple[Group, ...]:
     parts = [part for suspect, _ in search.suspects for part in _parts(suspect, search.servers)]
     if not parts:
         return ()
-    size = min(map(len, parts))
+    size = next(each for each in range(min(map(len, parts)), 0, -1) if search.whole % each == 0)
     covered = list(dict.fromkeys(chunk for part in parts for chunk in _chunks(part, size)))
     control = search.cleared[:size]
     found = [Group(_label(place), part, False) for place, part in enumerate(covered)]
@@ -136,6 +138,7 @@ def learned(search: Search, measured: Sequence[Group], figures: Mapping[str, Seq
         search.rounds + 1,
         search.unfollowed + len(slowest[MAX_SUSPECTS:]),
         search.alike if search.rounds else alike(usable),
+        search.whole,
     )
 
 

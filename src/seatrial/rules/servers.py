@@ -3,6 +3,8 @@
 import statistics
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
+from seatrial.model.layout import target_kind
+
 MIN_TARGETS = 2
 """Targets of a server that must all be slow before it is named in their place; one alone says nothing of it."""
 
@@ -29,7 +31,7 @@ class Component(NamedTuple):
         of = f' of {self.server}' if self.server else ''
         if self.is_server:
             every = 'both' if len(self.targets) == MIN_TARGETS else f'all {len(self.targets)}'
-            return f'{every} {self.targets[0][:3].upper()}s{of} are {100 * self.effect:.0f} % slower'
+            return f'{every} {target_kind(self.targets[0])}s{of} are {100 * self.effect:.0f} % slower'
         return f'{self.targets[0]}{of} is {100 * self.effect:.0f} % slower'
 
 

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.registry import by_type
+from seatrial.model.layout import TARGETS
 from seatrial.model.shown import choice, show
 from seatrial.site import strict_yaml
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
@@ -216,9 +217,9 @@ def _file_system(entry: FileSystem, state: str) -> Iterator[_Found]:
         elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
             remedy = 'write fewer, or correct osts'
             yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'
-    for kind in ('OST', 'MDT'):
-        if entry.numbers(kind) is not None and (driver.no_layout or driver.no_pinning):
-            yield [f'{kind.lower()}s'], f'on {entry.type} no file can be put on a target of choice; take it out'
+    for kind in TARGETS:
+        if entry.numbers(kind) is not None and kind not in driver.pins:
+            yield [f'{kind.lower()}s'], f'on {entry.type} files cannot be put on {kind}s of choice; take it out'
 
 
 def _trial(trial: Trial, file: TrialFile) -> Iterator[_Found]:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.launcher import LAUNCHERS
-from seatrial.model.layout import Layout
+from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.shown import choice, show
@@ -332,12 +332,13 @@ class FileSystem(Entry):
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     osts: Targets | None = None
     mdts: Targets | None = None
+    bricks: Targets | None = None
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
-        """Of the targets of a kind ('OST', 'MDT') that the site declares; None where it declares none."""
-        declared = {'OST': self.osts, 'MDT': self.mdts}[kind]
+        """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
+        declared = getattr(self, f'{kind.lower()}s')
         return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
@@ -549,7 +550,8 @@ class Site:
             fast_tier_bytes=entry.fast_tier_bytes,
             osts=_how_many(entry.numbers('OST')),
             mdts=_how_many(entry.numbers('MDT')),
-            listed=tuple(kind for kind in ('OST', 'MDT') if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
+            bricks=_how_many(entry.numbers('brick')),
+            listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
             telemetry=entry.telemetry,

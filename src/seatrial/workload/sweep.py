@@ -25,6 +25,7 @@ AXES: Dict[str, Axis] = {
         Axis('layout', 'layouts', each='in each layout'),
         Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
         Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
+        Axis('brick', 'bricks', each='on each brick by itself', equals='brick'),
         Axis('node', 'groups of nodes', each='on all nodes at once and on groups of them alone', equals='node'),
     )
 }
@@ -32,7 +33,7 @@ AXES: Dict[str, Axis] = {
 
 _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
-_TARGETS = ('ost', 'mdt', 'node')
+_TARGETS = tuple(name for name, axis in AXES.items() if axis.equals)
 # What a tree may differ in; of the others every point of a sweep has the same, or the sweep says it.
 _OF_TREES = Point._fields[Point._fields.index('files') :]
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
@@ -52,7 +53,7 @@ class Sweep(_Sweep):
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
             whole numbers; of 'layout' layouts; of 'tree' pairs of a label and the parameters in which the tree
-            differs; of 'ost', 'mdt' and 'node' none: they are those that the site has
+            differs; of 'ost', 'mdt', 'brick' and 'node' none: they are those that the site has
     """
 
     __slots__ = ()
@@ -206,7 +207,7 @@ def group_size(nodes: int) -> int:
 
 
 def _values(sweep: Sweep, site: Site) -> Sequence[Value]:
-    if sweep.axis in ('ost', 'mdt'):
+    if sweep.axis in _TARGETS:
         return site.pinned
     return sweep.values if site.fitting is None else [value for value in sweep.values if value in site.fitting]
 

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from builders import FLAT, FLAT_TREE, SIZE, plan_of, records_of
+from seatrial.filesystem.glusterfs import GlusterFS
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import asked, striped
 from seatrial.job.sequence.drill import LAUNCH_S, begun, carry_out
@@ -147,6 +148,30 @@ def test_groups_are_pinned_in_the_stripes_of_the_case():
     assert {point.layout.canonical for point in asked} == {'S4M.o0', 'S4M.o1'}
     assert {point.label for point in asked} == {'drill1a', 'drill1b'}
     assert len(asked) == 8 and drill.rounds[0][0].figures == (100.0,) * 4
+
+
+class Bricks(GlusterFS):
+    """Four, of two hosts."""
+
+    def targets(self, path):
+        return tuple(row(n, kind='brick') for n in range(4))
+
+    def servers(self, path):
+        return {f'brick{n:04d}': f'node{n // 2}' for n in range(4)}
+
+
+def test_bricks_are_searched_in_groups_that_the_files_of_a_launch_fill():
+    found = start(Bricks())
+    tasks, asked = found.point.tasks, []
+    assert (found.numbers['brick0003'], found.whole, tasks) == (3, 2, 2)
+
+    def measure(point, repetition):
+        asked.append(point.layout.asks)
+        return 60.0 if '3' in point.layout.asks[0] else 100.0
+
+    drill = carry_out(found, measure, lambda: 1e6, random.Random(1))
+    assert set(asked) == {('brick0_1',), ('brick2_3',), ('brick0',), ('brick2',), ('brick3',)}
+    assert drill.sentence == 'brick0003 of node1 is 40 % slower'
 
 
 def test_groups_are_measured_in_random_order_and_as_often_as_each_other():

@@ -27,7 +27,7 @@ class Recording(FileSystem):
 
     def __init__(self, refuses=None, differs=None):
         self.given, self.refuses, self.differs, self.read_back = [], refuses, differs, []
-        self.grants, self.made = itertools.repeat(''), []
+        self.grants, self.made, self.placed = itertools.repeat(''), [], []
 
     def set_layout(self, directory, layout):
         self.given.append((layout.name, os.stat(directory).st_ino))
@@ -39,6 +39,10 @@ class Recording(FileSystem):
 
     def granted(self, file, layout):
         return next(self.grants)
+
+    def place_files(self, files, layout):
+        self.placed.append(([os.path.basename(file) for file in files], layout.name))
+        return self.refuses
 
     def make_file(self, file, layout, inside):
         self.made.append((os.path.relpath(file, inside), layout.name))
@@ -122,6 +126,26 @@ def test_what_is_as_asked_is_no_finding(lab, run):
     assert layouts.findings('data', Launch('write', POINT)) == []
     (lab.target / run.path_of('data') / 'f').write_text('x')
     assert layouts.findings('data', Launch('write', POINT)) == []
+
+
+BOTH_TASKS = POINT._replace(tasks=2, tasks_per_node=2)
+
+
+def test_before_a_write_the_files_that_it_is_to_make_are_placed(lab, run):
+    driver = Recording()
+    layouts = layouts_of(lab, run, driver, WIDE)
+    for launch in (Launch('write', BOTH_TASKS), Launch('read', BOTH_TASKS), Launch('create', TREE)):
+        layouts.place('data', launch)
+    layouts.place('data', Launch('write', POINT._replace(layout=AS_IT_IS)))
+    assert driver.placed == [(['data.00000000', 'data.00000001'], 'wide')]
+
+
+@pytest.mark.parametrize(('axis', 'rule'), [('brick', 'P5b'), ('layout', 'P5a')])
+def test_files_that_cannot_be_placed_are_a_finding(lab, run, axis, rule):
+    plan = lab.plan('fio', target={'layout': WIDE}, axis=AXES[axis])
+    with pytest.raises(EngineError, match='the server is down') as raised:
+        Layouts(plan, Recording(refuses='the server is down'), run).place('data', Launch('write', POINT))
+    assert raised.value.rule == rule
 
 
 def written(run, number):

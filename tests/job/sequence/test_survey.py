@@ -10,7 +10,7 @@ from seatrial.job.sequence.survey import survey
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
-from seatrial.workload.sweep import Sweep
+from seatrial.workload.sweep import AXES, Sweep
 from seatrial.workload.tree import metadata_tree
 
 PHASES = ('create', 'stat', 'remove')
@@ -48,6 +48,13 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio
     monkeypatch.setattr(Posix, 'gives_up', lambda *_: 'filer:/home is mounted soft')
     (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P17c']
     assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'filer:/home is mounted soft')
+
+
+def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
+    engines = (EngineChoice('ior', sys.executable), EngineChoice('fio', stub_fio()))
+    seen = survey(lab.plan(stub_fio(), engines=engines, axis=AXES['brick']), None)
+    assert seen.chosen.engine.name == 'fio'
+    assert 'ior: removes the empty files that lie on the brick, and makes others' in seen.skipped
 
 
 def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeypatch):

@@ -93,6 +93,8 @@ class Lustre(Mounted):
     )
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
+    pins = ('OST', 'MDT')
+    no_pinning = 'no bricks: the targets of Lustre are OSTs and MDTs'
 
     def same_source(self, one: str, other: str) -> bool:
         """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""

@@ -26,6 +26,7 @@ class Begun(NamedTuple):
     """What a drill-down starts from. numbers: of each target that takes new files, by its name.
 
     point: the slow one, with the share of each task that a launch has
+    whole: how many files it has, where each lies on one target; else 0
     mixed: whether some of them are flash and others are not, so that the slow ones may be well
     """
 
@@ -36,6 +37,7 @@ class Begun(NamedTuple):
     numbers: Dict[str, int]
     servers: Dict[str, str]
     mixed: bool = False
+    whole: int = 0
 
 
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
@@ -65,12 +67,12 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     usable = [
         row
         for row in driver.targets(plan.target.path)
-        if row.kind == 'OST'
+        if row.kind in ('OST', 'brick')
         and row.active
         and row.takes_objects is not False
         and (reach is None or row.number in reach)
     ]
-    numbers = {target_name('OST', row.number): row.number for row in usable if not row.fault}
+    numbers = {target_name(row.kind, row.number): row.number for row in usable if not row.fault}
     if len(numbers) < 2:
         return None
     free = min((row.bytes_free for row in usable if row.bytes_free is not None), default=None)
@@ -82,7 +84,9 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
         return None
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
-    return Begun(plan, driver, worst, kind.resized(point, moved), numbers, driver.servers(plan.target.path), mixed)
+    whole = len(kind.files(point)) if usable[0].kind == 'brick' else 0
+    servers = driver.servers(plan.target.path)
+    return Begun(plan, driver, worst, kind.resized(point, moved), numbers, servers, mixed, whole)
 
 
 def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
@@ -91,7 +95,7 @@ def carry_out(begun: Begun, measure: Measure, left_s: Callable[[], float], rng: 
     about = metric(begun.breach.metric, begun.breach.point), begun.breach.bound
     if begun.mixed:
         return Drill(*about, (), MIXED)
-    search = begin(targets, begun.servers)
+    search = begin(targets, begun.servers, begun.whole)
     rounds: List[Sequence[DrillGroup]] = []
     out_of_time = False
     while True:

@@ -57,11 +57,20 @@ class Layouts:
             self._run.renew(directory)
         fault = self._driver.set_layout(self._run.path_of(directory), wanted)
         if fault is not None:
-            if self._plan.axis.equals:
-                raise EngineError('P5b', f'{point.label} cannot be tested: {fault}')
-            raise EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
+            raise self._refused(point, wanted, fault)
         self._given[directory] = wanted
         self._try(directory, point, wanted)
+
+    def place(self, directory: str, launch: Launch) -> None:
+        """Make the files that the launch is to write, where directories hand no layout down. EngineError, as give."""
+        point, kind = launch.point, kind_of(launch.point.kind)
+        wanted = self.wanted(point)
+        if not wanted.places_file or not kind.moves_data or not kind.makes(launch.phase):
+            return
+        where = self._run.path_of(directory)
+        fault = self._driver.place_files([os.path.join(where, file.name) for file in kind.files(point)], wanted)
+        if fault is not None:
+            raise self._refused(point, wanted, fault)
 
     def findings(self, directory: str, launch: Launch) -> List[Finding]:
         """What differs on files that the launch has made (P5a), and fewer targets than all (P5c)."""
@@ -76,6 +85,11 @@ class Layouts:
                 return [finding('P5a', f'not the layout that was asked for: {differs}')]
         granted = self._granted.get(wanted.canonical)
         return [finding('P5c', f'{wanted.canonical}: {granted}')] if granted else []
+
+    def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
+        if self._plan.axis.equals:
+            return EngineError('P5b', f'{point.label} cannot be tested: {fault}')
+        return EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
 
     def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
         """Of what was written some files; of what was created in great numbers one, so that no other gets cached."""

@@ -176,6 +176,7 @@ class _Attempt:
             self.command = command = self._command(seed, where)
             self.processes = processes = processes_of(command, plan.launcher, point, self.raw, self.named)
             self.evidence.make_ready(command)
+            trial.layouts.place(self.directory, self.launch)
             began, limit_s = time.monotonic(), _limit_s(trial, point)
             finished = carry_out(command, processes, self.raw, where, limit_s, trial.signals.stopping)
         finally:

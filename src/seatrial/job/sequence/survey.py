@@ -138,6 +138,9 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
         if plan.axis.equals == 'node' and not choice.engine.names_hosts:
             skipped.append(f'{choice.engine.name}: does not say which task ran on which node')
             continue
+        if plan.axis.equals == 'brick' and not choice.engine.keeps_files:
+            skipped.append(f'{choice.engine.name}: removes the empty files that lie on the brick, and makes others')
+            continue
         if _loses_errors(plan, choice.engine):
             skipped.append(f'{choice.engine.name}: ignores what close(2) says, and a write may fail only then')
             continue
