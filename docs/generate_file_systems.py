@@ -12,10 +12,21 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 |---|---|---|---|---|
 """
 
+OTHERS = """
+## Of no type of their own
+
+Looked for among Debian's packages and the modules of its user-mode kernel, 2026-11-22:
+
+- MooseFS 3.0: tried on one node with two chunk servers. As `posix` a smoke test passes. Reads are labelled
+  unknown and metadata cached, for its FUSE client shows no counters, and what it caches itself is not known.
+- OpenAFS: Debian has its servers, the kernel has a client (kafs); not tried. GFS2: the kernel has it; not tried.
+- HDFS: Debian has no package of it; its FUSE clients were not tried.
+"""
+
 
 def page() -> str:
     """The whole page."""
-    return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS)
+    return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + OTHERS
 
 
 def _cells(driver: FileSystem) -> list[str]:

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+from fuse_lab import GLUSTER, open_to_all
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -24,7 +24,6 @@ LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
 SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
-LAB_CANNOT = 71  # what a lab ends with where this machine has no /dev/fuse, or no namespaces
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
@@ -110,26 +109,14 @@ def repository() -> Path:
 @pytest.fixture(scope='session')
 def lab_gluster() -> Iterator[Callable[..., str]]:
     """Runs ci/lab-gluster on a lab that is up; what it prints. Skipped where this machine cannot have one."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount GlusterFS')
-    place = tempfile.mkdtemp(prefix='seatrial-gluster-')  # not in pytest's, which is closed to other users
-    os.chmod(place, 0o755)
-    directory = f'{place}/lab'
+    with open_to_all() as directory, GLUSTER.made(directory):
 
-    def run(verb: str, *words: str) -> str:
-        argv = [str(REPOSITORY / 'ci' / 'lab-gluster'), verb, '--dir', directory, *words]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=180)
-        if done.returncode == LAB_CANNOT:
-            pytest.skip(done.stderr.strip())
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        def run(verb: str, *words: str) -> str:
+            done = GLUSTER.run(verb, directory, *words)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
 
-    try:
-        run('up')
         yield run
-    finally:
-        run('down', '--force')
-        os.rmdir(place)
 
 
 @pytest.fixture

@@ -19,17 +19,24 @@ TRIAL = """
 version: 1
 state: {state}
 file_systems:
-  nfs: {{type: nfs, path: /mnt/nfs, mount: /mnt/nfs, limits: {{bytes: 2GiB, inodes: 50000}}, drop_caches: true}}
-  hard: {{type: nfs, path: /mnt/nfs, mount: /mnt/nfs, limits: {{bytes: 2GiB, inodes: 50000}}, recovery_limit: 10s}}
-  soft: {{type: nfs, path: /mnt/soft, mount: /mnt/soft, limits: {{bytes: 2GiB, inodes: 50000}}, recovery_limit: 10s}}
-  disk: {{type: posix, path: /mnt/disk, mount: /mnt/disk, limits: {{bytes: 2GiB, inodes: 50000}}}}
-partitions:
+{file_systems}partitions:
   lab:io:
     launcher: {{kind: srun, arguments: [--mpi=pmi2]}}
     tasks_per_node: 1
 trials:
 {trials}
 """
+ENTRY = '  {0}: {{type: {1}, path: {2}, mount: {2}, limits: {{bytes: 2GiB, inodes: 50000}}, {3}}}\n'
+FILE_SYSTEMS = (
+    ('nfs', 'nfs', '/mnt/nfs', 'drop_caches: true'),
+    ('hard', 'nfs', '/mnt/nfs', 'recovery_limit: 10s'),
+    ('soft', 'nfs', '/mnt/soft', 'recovery_limit: 10s'),
+    ('disk', 'posix', '/mnt/disk', 'drop_caches: false'),
+    ('ceph', 'cephfs', '/mnt/ceph', 'drop_caches: true'),
+    ('fuse', 'cephfs', '/mnt/fuse', 'drop_caches: true'),
+    ('kept', 'cephfs', '/mnt/fuse', 'drop_caches: false'),
+    ('ocfs2', 'ocfs2', '/mnt/ocfs2', 'drop_caches: true'),
+)
 ONE = '  - {{checks: [{checks}], partitions: [lab:io], file_systems: [{on}], nodes: [{nodes}], {more}}}\n'
 
 
@@ -67,7 +74,7 @@ class Kernels:
 
     def up(self) -> None:
         """Make it, or start again what has died and let go on what was stopped."""
-        done = self.lab('up', f'--share={self.shared}')
+        done = self.lab('up', f'--share={self.shared}', '--memory=1G')  # ceph-fuse takes up to 0.2 GiB of it
         if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
@@ -88,14 +95,15 @@ class Kernels:
         assert down.returncode == 0, down.stderr
 
     def begin(self, checks: str, on: str = 'nfs', nodes: int = 2, **more: str) -> 'Running':
-        """Begin a smoke session of these checks on a mount of NFS, or on a disk of the node (/mnt/disk)."""
+        """Begin a smoke session of these checks on one of FILE_SYSTEMS."""
         self._sites += 1
         site = self.shared / f'site{self._sites}'
         site.mkdir(parents=True)
         shutil.copy(REPOSITORY / 'site-config' / 'lab' / 'settings.py', site)
         extra = ', '.join(f'{key}: {value}' for key, value in {'budget': '1s', **more}.items())
         trials = ONE.format(checks=checks, on=on, nodes=nodes, more=extra)
-        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', trials=trials))
+        entries = ''.join(ENTRY.format(*each) for each in FILE_SYSTEMS)
+        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', file_systems=entries, trials=trials))
         return Running(self, site)
 
 

@@ -38,14 +38,13 @@ def blocks() -> list[tuple[str, str, str]]:
 
 
 def patched(text: str, diff: str) -> str:
-    """An added line takes the place of the one taken out; an import stands among the others in alphabetical order."""
+    """Added lines take the place of the one taken out; an import stands among the others in alphabetical order."""
     lines = diff.splitlines()
-    out = [line[1:] for line in lines if line[0] == '-']
+    (old,) = [line[1:] for line in lines if line[0] == '-']
     into = [line[1:] for line in lines if line[0] == '+']
     imported = [line for line in into if line.startswith('from ')]
-    for old, new in zip(out, [line for line in into if line not in imported], strict=True):
-        assert text.count(old) == 1
-        text = text.replace(old, new)
+    assert text.count(old) == 1
+    text = text.replace(old, '\n'.join(line for line in into if line not in imported))
     there = re.findall(r'^from seatrial.*\n', text, re.MULTILINE)
     assert ''.join(there) in text
     return text.replace(''.join(there), ''.join(sorted([*there, *(f'{line}\n' for line in imported)])))

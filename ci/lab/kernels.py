@@ -64,9 +64,9 @@ def prepare(lab: Lab, settings: Settings) -> None:
 
 def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
     """What the kernel that is this node is told."""
-    disk = lab.state / f'{name}.disk'
-    if not disk.exists():
-        with disk.open('wb') as stream:
+    disk, common = lab.state / f'{name}.disk', lab.state / 'common.disk'
+    for file in (disk, common):
+        with file.open('ab') as stream:
             stream.truncate(DISK_BYTES)
     told = {
         'lab': lab.directory,
@@ -78,6 +78,7 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
         'checkout': CHECKOUT,
         'share': settings.share,
         'ubd0': disk,
+        'ubd1cd': common,  # of all nodes: without a lock, and with no look for a copy-on-write header
         'eth0': f'tuntap,{name}',  # the newer vec0 has been seen to stop after minutes of NFS
         'uml_dir': lab.state / 'uml',
         'umid': name,

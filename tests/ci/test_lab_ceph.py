@@ -8,37 +8,20 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-ceph'
-CANNOT = 71
+from fuse_lab import CANNOT, CEPH
+
 needs_ceph = pytest.mark.needs('ceph-osd', 'ceph-fuse')
 
 
-def run(verb: str, directory: Path, *words: str) -> 'subprocess.CompletedProcess[str]':
-    argv = [str(SCRIPT), verb, '--dir', str(directory), *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=240)
-
-
-def up(directory: Path, *words: str) -> Path:
-    """The mount point of a lab that is up; skips where this machine cannot have one."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount CephFS')
-    answer = run('up', directory, *words)
-    if answer.returncode == CANNOT:
-        pytest.skip(answer.stderr.strip())
-    assert answer.returncode == 0, answer.stderr
-    return Path(answer.stdout.splitlines()[-1])
+run, up = CEPH.run, CEPH.up
 
 
 @pytest.fixture(scope='module')
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A lab that is up."""
     place = tmp_path_factory.mktemp('ceph') / 'lab'
-    try:
-        up(place)
+    with CEPH.made(place):
         yield place
-    finally:
-        answer = run('down', place, '--force')
-        assert answer.returncode == 0, answer.stderr
 
 
 def pid_of(part: str, directory: Path) -> int:
@@ -114,6 +97,14 @@ def test_without_a_lab_status_env_and_down_say_so(tmp_path):
     answer = run('down', tmp_path / 'none')
     assert answer.returncode == 0 and 'no lab' in answer.stderr
     assert not (tmp_path / 'none').exists()
+
+
+@needs_ceph
+@pytest.mark.skipif(os.geteuid() != 0, reason='anybody else is told that only root may')
+def test_nodes_that_are_not_up_cannot_have_it(tmp_path):
+    answer = run('up', tmp_path / 'lab', '--kernels', str(tmp_path / 'none'))
+    assert answer.returncode in (1, CANNOT) and len(answer.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='anybody else is told that only root may')

@@ -13,45 +13,28 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
-CANNOT = 71
+from fuse_lab import CANNOT, GLUSTER
+
 needs_glusterfs = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 Run = Callable[..., 'subprocess.CompletedProcess[str]']
 
 
-def run(verb: str, directory: Path, *words: str, **more: object) -> 'subprocess.CompletedProcess[str]':
-    argv = [str(SCRIPT), verb, '--dir', str(directory), *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=180, **more)  # type: ignore[call-overload]
-
-
-def up(directory: Path) -> Path:
-    """The mount point of a lab that is up; skips where this machine cannot have one."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount GlusterFS')
-    answer = run('up', directory)
-    if answer.returncode == CANNOT:
-        pytest.skip(answer.stderr.strip())
-    assert answer.returncode == 0, answer.stderr
-    return Path(answer.stdout.splitlines()[-1])
+run, up = GLUSTER.run, GLUSTER.up
 
 
 @pytest.fixture(scope='module')
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A lab that is up, in a place whose name has a space."""
     place = tmp_path_factory.mktemp('gluster') / 'the lab'
-    try:
-        up(place)
+    with GLUSTER.made(place):
         yield place
-    finally:
-        answer = run('down', place, '--force')
-        assert answer.returncode == 0, answer.stderr
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script as a module, for what this machine does not lack; it takes itself for root's."""
-    monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    loader = importlib.machinery.SourceFileLoader('lab_gluster', str(SCRIPT))
+    monkeypatch.syspath_prepend(str(GLUSTER.script.parent))
+    loader = importlib.machinery.SourceFileLoader('lab_gluster', str(GLUSTER.script))
     monkeypatch.setattr('sys.dont_write_bytecode', True)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader('lab_gluster', loader))
     monkeypatch.setitem(__import__('sys').modules, 'lab_gluster', module)
@@ -234,8 +217,8 @@ def test_an_ordinary_user_is_told_in_one_line():
     if os.geteuid() == 0:  # nobody may enter the checkout or pytest's folder
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
-            script = shutil.copy(SCRIPT, folder)
-            shutil.copytree(SCRIPT.parent / 'lab', Path(folder) / 'lab')
+            script = shutil.copy(GLUSTER.script, folder)
+            shutil.copytree(GLUSTER.script.parent / 'lab', Path(folder) / 'lab')
             argv = ['python3', script, 'up', '--dir', '/nonexistent/lab']
             answer = subprocess.run(argv, capture_output=True, text=True, user=65534, group=65534, extra_groups=[])
     else:

@@ -1,15 +1,11 @@
 """What the tests of drivers share: a real GlusterFS, a real CephFS, and a node whose caches this user may empty."""
 
-import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-CEPH_SCRIPT = Path(__file__).resolve().parents[2] / 'ci' / 'lab-ceph'
-CANNOT = 71
+from fuse_lab import CEPH, open_to_all
 
 
 @pytest.fixture
@@ -26,20 +22,8 @@ def set_option(lab_gluster: Callable[..., str]) -> Callable[[str, str], None]:
 @pytest.fixture(scope='session')
 def ceph_mount() -> Iterator[Path]:
     """The mount point of ci/lab-ceph. Skipped where this machine cannot have one."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount CephFS')
-    place = tempfile.mkdtemp(prefix='seatrial-ceph-')
-    os.chmod(place, 0o755)
-    try:
-        argv = [str(CEPH_SCRIPT), 'up', '--dir', f'{place}/lab']
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
-        if done.returncode == CANNOT:
-            pytest.skip(done.stderr.strip())
-        assert done.returncode == 0, done.stderr
-        yield Path(done.stdout.splitlines()[-1])
-    finally:
-        subprocess.run([str(CEPH_SCRIPT), 'down', '--force', '--dir', f'{place}/lab'], check=True, timeout=180)
-        os.rmdir(place)
+    with open_to_all() as directory, CEPH.made(directory) as mount:
+        yield mount
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fuse_lab import fetched_by_reading
 from seatrial.filesystem import ceph
 from seatrial.filesystem.base import Capacity, LayoutError
 from seatrial.filesystem.ceph import asked, difference, kernel_traffic, left, state_of, traffic_of
@@ -146,23 +147,15 @@ def test_dropping_pages_or_all_of_the_kernels_caches_is_not_enough_and_emptying_
     file.write_bytes(os.urandom(SIZE))
     with file.open() as stream:
         os.fsync(stream.fileno())
-    assert fetched_by_reading(file) < SMALL
+    assert fetched_by_reading(CEPH, file) < SMALL
     CEPH.forget(str(file))
-    assert fetched_by_reading(file) < SMALL and not CEPH.forgets(str(file))
+    assert fetched_by_reading(CEPH, file) < SMALL and not CEPH.forgets(str(file))
     assert ceph.caches.empty(str(file), 60.0) is None
-    assert fetched_by_reading(file) < SMALL
+    assert fetched_by_reading(CEPH, file) < SMALL
     before = CEPH.state(str(ceph_mount))
     assert CEPH.empty_client_cache(str(ceph_mount)) is None
     assert changes(before, CEPH.state(str(ceph_mount))) == []
-    assert fetched_by_reading(file) >= SIZE
-
-
-def fetched_by_reading(file: Path) -> int:
-    before = CEPH.fetched_bytes(str(file.parent))
-    assert len(file.read_bytes()) == SIZE
-    after = CEPH.fetched_bytes(str(file.parent))
-    assert before is not None and after is not None
-    return after - before
+    assert fetched_by_reading(CEPH, file) >= SIZE
 
 
 @needs_ceph

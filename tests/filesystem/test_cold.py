@@ -21,7 +21,7 @@ def mounted(monkeypatch):
 
     def mount(type_: str, options: str = 'rw') -> None:
         seen = Mount('/mnt', type_, 'source', options)
-        for module in ('posix', 'nfs', 'glusterfs'):
+        for module in ('posix', 'nfs', 'glusterfs', 'ocfs2'):
             monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (seen, ''))
         monkeypatch.setattr(caches, 'why_not', lambda: '')
 
@@ -58,6 +58,11 @@ def test_nfs_keeps_a_cache_on_disk_only_where_it_is_mounted_with_one(mounted):
     assert 'fsc' in by_type('nfs').cold('/mnt').kept
     mounted('nfs4', 'rw,vers=4.2')
     assert by_type('nfs').cold('/mnt').kept == ''
+
+
+def test_ocfs2_keeps_nothing_outside_of_the_kernel(mounted):
+    mounted('ocfs2')
+    assert by_type('ocfs2').cold('/mnt').possible and by_type('ocfs2').cold('/mnt').kept == ''
 
 
 def test_gpfs_is_never_promised_and_beegfs_with_a_reservation(mounted):

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fuse_lab import fetched_by_reading
 from seatrial.filesystem import glusterfs
 from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of, subvolumes_of
 from seatrial.filesystem.registry import by_type
@@ -169,21 +170,13 @@ def test_after_emptying_a_read_comes_from_the_bricks_even_past_the_clients_own_c
     file = gluster_mount / 'data'
     file.write_bytes(os.urandom(SIZE))
     GLUSTER.forget(str(file))
-    fetched_by_reading(file)  # by now the client has it too
-    assert fetched_by_reading(file) < SMALL
+    fetched_by_reading(GLUSTER, file)  # by now the client has it too
+    assert fetched_by_reading(GLUSTER, file) < SMALL
     GLUSTER.forget(str(file))
-    assert fetched_by_reading(file) < SIZE // 2
+    assert fetched_by_reading(GLUSTER, file) < SIZE // 2
     assert GLUSTER.cold(str(gluster_mount)).possible and GLUSTER.cold(str(gluster_mount)).kept == ''
     assert GLUSTER.empty_client_cache(str(gluster_mount)) is None
-    assert fetched_by_reading(file) >= SIZE
-
-
-def fetched_by_reading(file: Path) -> int:
-    before = GLUSTER.fetched_bytes(str(file.parent))
-    assert len(file.read_bytes()) == SIZE
-    after = GLUSTER.fetched_bytes(str(file.parent))
-    assert before is not None and after is not None
-    return after - before
+    assert fetched_by_reading(GLUSTER, file) >= SIZE
 
 
 @needs_glusterfs

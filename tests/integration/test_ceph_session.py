@@ -1,7 +1,6 @@
 """One smoke session on a real CephFS: data in layouts, metadata and semantics, each with the state of the cache."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -9,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fuse_lab import CEPH
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.rules.case import measured
 
-LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-ceph'
-CANNOT = 71  # of the lab: this machine has no /dev/fuse, or no namespaces
 TRIAL = """
 version: 1
 state: {state}
@@ -52,16 +50,9 @@ pytestmark = [pytest.mark.needs('ceph-osd', 'ceph-fuse'), pytest.mark.long]  # t
 @pytest.fixture(scope='module')
 def session(tmp_path_factory, request):
     """The folder of a smoke session that may empty caches, with the streams of the command."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount CephFS')
-    lab = tmp_path_factory.mktemp('ceph') / 'lab'
-    answer = subprocess.run([LAB, 'up', '--dir', lab], capture_output=True, text=True, timeout=300)
-    if answer.returncode == CANNOT:
-        pytest.skip(answer.stderr.strip())
-    assert answer.returncode == 0, answer.stderr
-    mount, site = Path(answer.stdout.splitlines()[-1]), tmp_path_factory.mktemp('site')
+    place, site = tmp_path_factory.mktemp('ceph') / 'lab', tmp_path_factory.mktemp('site')
     repository = request.config.rootpath
-    try:
+    with CEPH.made(place) as mount:
         (mount / 'trials').mkdir()
         shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
         (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', mount=mount, checks=', '.join(LAYOUTS)))
@@ -71,8 +62,6 @@ def session(tmp_path_factory, request):
         (folder,) = (site / 'state' / 'sessions').iterdir()
         yield folder, done
         assert not list((mount / 'trials').iterdir())
-    finally:
-        subprocess.run([LAB, 'down', '--dir', lab, '--force'], check=True, timeout=180)
 
 
 def samples_of(folder, check):

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from fuse_lab import GLUSTER
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.rules.case import measured
 
-LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-gluster'
-CANNOT = 71  # of the lab: this machine has no /dev/fuse, or no namespaces
 TRIAL = """
 version: 1
 state: {state}
@@ -54,28 +53,17 @@ pytestmark = [pytest.mark.needs('glusterd', 'nsenter')]
 @pytest.fixture(scope='module')
 def session(tmp_path_factory, request):
     """The folder of a smoke session of all metadata checks on three file systems, with the streams of the command."""
-    if os.geteuid() != 0:
-        pytest.skip('only root may mount GlusterFS')
-    lab = tmp_path_factory.mktemp('gluster') / 'lab'
-    answer = subprocess.run([LAB, 'up', '--dir', lab], capture_output=True, text=True, timeout=120)
-    if answer.returncode == CANNOT:
-        pytest.skip(answer.stderr.strip())
-    assert answer.returncode == 0, answer.stderr
     memory = Path('/dev/shm') / f'seatrial-test-{os.getpid()}'
     site = tmp_path_factory.mktemp('site')
-    try:
-        paths = {
-            'disk': site / 'trials',
-            'memory': memory,
-            'gluster': Path(answer.stdout.splitlines()[-1]) / 'trials',
-        }
-        for path in paths.values():
-            path.mkdir()
-        yield measure(site, paths, request.config.rootpath)
-        assert [path for path in paths.values() if any(path.iterdir())] == []
-    finally:
-        shutil.rmtree(memory, ignore_errors=True)
-        subprocess.run([LAB, 'down', '--dir', lab, '--force'], check=True, timeout=120)
+    with GLUSTER.made(tmp_path_factory.mktemp('gluster') / 'lab') as mount:
+        paths = {'disk': site / 'trials', 'memory': memory, 'gluster': mount / 'trials'}
+        try:
+            for path in paths.values():
+                path.mkdir()
+            yield measure(site, paths, request.config.rootpath)
+            assert [path for path in paths.values() if any(path.iterdir())] == []
+        finally:
+            shutil.rmtree(memory, ignore_errors=True)
 
 
 def measure(site, paths, repository):

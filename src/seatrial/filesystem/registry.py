@@ -10,9 +10,19 @@ from seatrial.filesystem.gpfs import Gpfs
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import Nfs
+from seatrial.filesystem.ocfs2 import Ocfs2
 from seatrial.filesystem.posix import Posix
 
-DRIVERS: Tuple[FileSystem, ...] = (Posix(), Lustre(), Gpfs(), BeeGfs(), Nfs(), GlusterFS(), CephFs())
+DRIVERS: Tuple[FileSystem, ...] = (
+    Posix(),
+    Lustre(),
+    Gpfs(),
+    BeeGfs(),
+    Nfs(),
+    GlusterFS(),
+    CephFs(),
+    Ocfs2(),
+)
 
 TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)
 

@@ -1,0 +1,46 @@
+"""OCFS2: a disk that several nodes have at once, with the kernel's lock manager between them (Linux: fs/ocfs2).
+
+Its pages, names and attributes are in the kernel's caches alone, under a lock; who wants to write has the others drop
+theirs. So another node reads cold what this one wrote, and drop_caches makes its own reads cold. Proof is the disk's
+own counter on the node that reads: 16 MiB that another node wrote fetched 16.8 MB, and nothing the second time.
+"""
+
+from typing import Dict, Optional
+
+from seatrial.filesystem.base import Cold
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Mounted, kernel_cold, look
+from seatrial.filesystem.settings import read_settings
+from seatrial.model.telemetry import READ
+
+CLUSTER_SETTINGS = ('active_cluster_plugin', 'max_locking_protocol')
+ANSWER_S = 1.0  # sysfs asks nobody
+
+
+class Ocfs2(Mounted):
+    """A mount of type ocfs2, whether or not other nodes have it too."""
+
+    name = 'ocfs2'
+    kernel_types = ('ocfs2',)
+    recovery_limit_s = 300.0
+    recovery_source = 'above the 120 s that users set for O2CB_HEARTBEAT_THRESHOLD (o2cb.sysconfig(5))'
+    can = ('cold reads', 'traffic', 'proof of cold reads')
+    tried = 'OCFS2 of Linux 6.1, two nodes with one disk, each a kernel of its own (ci/lab-kernels)'
+    tried_on = '2026-11-22'
+    sources = 'o2cb(7), o2cb.sysconfig(5), fs/ocfs2 of the kernel'
+    no_layout = 'no layout: it has one disk'
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        return read_settings('ocfs2', '/sys/fs/ocfs2', CLUSTER_SETTINGS)
+
+    def cold(self, path: str) -> Cold:
+        mount, why_not = look(path)
+        return kernel_cold() if mount else Cold('', why_not)
+
+    def reads_are_counted(self, path: str) -> bool:
+        """Not of a process, which srun may have started, but of the disk: fetched_bytes()."""
+        return False
+
+    def fetched_bytes(self, path: str) -> Optional[int]:
+        """What this node has read of the disk, for whatever process."""
+        return self.meter(path).look(ANSWER_S).get(READ)

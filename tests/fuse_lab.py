@@ -1,0 +1,70 @@
+"""ci/lab-gluster and ci/lab-ceph, as the tests use them."""
+
+import contextlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from seatrial.filesystem.base import FileSystem
+
+CI = Path(__file__).resolve().parent.parent / 'ci'
+CANNOT = 71  # their exit code: this machine has no /dev/fuse, or no namespaces
+
+
+class FuseLab(NamedTuple):
+    """One of them, for labs in directories of the tests."""
+
+    script: Path
+    what: str
+
+    def run(self, verb: str, directory: Path, *words: str, **more: object) -> 'subprocess.CompletedProcess[str]':
+        argv = [str(self.script), verb, '--dir', str(directory), *words]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=300, **more)  # type: ignore[call-overload]
+
+    def up(self, directory: Path, *words: str) -> Path:
+        """The mount point of a lab that is up; skips where this machine cannot have one."""
+        if os.geteuid() != 0:
+            pytest.skip(f'only root may mount {self.what}')
+        answer = self.run('up', directory, *words)
+        if answer.returncode == CANNOT:
+            pytest.skip(answer.stderr.strip())
+        assert answer.returncode == 0, answer.stderr
+        return Path(answer.stdout.splitlines()[-1])
+
+    @contextlib.contextmanager
+    def made(self, directory: Path, *words: str) -> Iterator[Path]:
+        """The mount point, and afterwards nothing is left."""
+        try:
+            yield self.up(directory, *words)
+        finally:
+            answer = self.run('down', directory, '--force')
+            assert answer.returncode == 0, answer.stderr
+
+
+GLUSTER = FuseLab(CI / 'lab-gluster', 'GlusterFS')
+CEPH = FuseLab(CI / 'lab-ceph', 'CephFS')
+
+
+@contextlib.contextmanager
+def open_to_all() -> Iterator[Path]:
+    """A directory that is not there yet, where other users reach it; pytest's own are closed to them."""
+    place = Path(tempfile.mkdtemp(prefix='seatrial-lab-'))
+    place.chmod(0o755)
+    try:
+        yield place / 'lab'
+    finally:
+        place.rmdir()
+
+
+def fetched_by_reading(driver: FileSystem, file: Path) -> int:
+    """Bytes that come from the servers while a file is read to its end."""
+    before = driver.fetched_bytes(str(file.parent))
+    assert len(file.read_bytes()) == file.stat().st_size
+    after = driver.fetched_bytes(str(file.parent))
+    assert before is not None and after is not None
+    return after - before

@@ -1,0 +1,157 @@
+"""CephFS and OCFS2 between kernels of their own: what is cold, and the kernel's client of CephFS."""
+
+import itertools
+import json
+import sys
+
+import pytest
+
+from fuse_lab import CEPH
+
+pytestmark = [pytest.mark.needs('linux.uml', 'slurmctld', 'fio'), pytest.mark.long]
+CLIENTS = ('n2', 'n3')
+CHECKS = ('MultipleFilesTransferSizes', 'SmallFiles', 'PosixSemantics')
+MIB = 1 << 20
+MOUNT_CEPH = """
+mkdir -p /mnt/ceph /mnt/fuse /run/ceph
+mount -i -t ceph 10.77.1.254:/ /mnt/ceph -o name=admin
+modprobe fuse
+ceph-fuse -c {conf} --admin-socket=/run/ceph/client.asok /mnt/fuse
+"""
+SET = """
+from seatrial.filesystem.registry import by_type
+ceph = by_type('cephfs')
+layout = ceph.layout('wide', {'stripe_count': 2, 'stripe_unit': '64KiB', 'object_size': '1MiB'})
+assert ceph.set_layout('/mnt/ceph/wide', layout) is None
+"""
+SEEN = """
+from seatrial.filesystem.registry import by_type
+ceph = by_type('cephfs')
+same, other = (ceph.layout('wide', {'stripe_count': 2, 'object_size': size}) for size in ('1MiB', '2MiB'))
+assert ceph.layout_differs('/mnt/ceph/wide/file', same) is None
+assert 'object_size=1048576' in ceph.layout_differs('/mnt/ceph/wide/file', other)
+print(ceph.quota('/mnt/ceph/wide').bytes, ceph.state('/mnt/ceph/wide')['default layout'])
+"""
+EMPTY = """
+from seatrial.filesystem.registry import by_type
+assert by_type('{type}').empty_client_cache('{mount}') is None
+"""
+FETCH = """
+from seatrial.filesystem.registry import by_type
+before = by_type('ocfs2').fetched_bytes('/mnt/ocfs2')
+open('/mnt/ocfs2/cold', 'rb').read()
+print(by_type('ocfs2').fetched_bytes('/mnt/ocfs2') - before)
+"""
+
+
+@pytest.fixture(scope='module')
+def osds(kernels):
+    """Of a CephFS that n2 and n3 have mounted, by the kernel's client and by ceph-fuse: bytes read from its OSDs."""
+    place = kernels.place / 'ceph'
+
+    def read():
+        said = [CEPH.run('ceph', place, 'tell', f'osd.{number}', 'perf', 'dump', 'osd').stdout for number in range(3)]
+        return sum(json.loads(each)['osd']['op_r_out_bytes'] for each in said)
+
+    with CEPH.made(place, '--kernels', str(kernels.place / 'lab')):
+        try:
+            for node in CLIENTS:
+                kernels.run(node, 'sh', '-ec', MOUNT_CEPH.format(conf=place / 'state' / 'ceph.conf'))
+            yield read
+        finally:
+            for node in CLIENTS:
+                kernels.run(node, 'umount', '/mnt/ceph', '/mnt/fuse')
+
+
+@pytest.fixture(scope='module')
+def ocfs2(kernels, repository):
+    """OCFS2 on the disk that n2 and n3 share."""
+    for node in CLIENTS:
+        kernels.run(node, str(repository / 'ci' / 'lab' / 'ocfs2'))
+    yield
+    for node in CLIENTS:
+        kernels.run(node, 'umount', '/mnt/ocfs2')
+
+
+def passed(kernels, on):
+    """A smoke session on two clients of which every case has passed, and the guarantees that do not hold there."""
+    smoke = kernels.begin(', '.join(CHECKS), on=on, files_per_task='50', bytes_per_task='128MiB').ended(1200)
+    assert smoke.status == 0, smoke.said
+    assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(CHECKS, 'PASS')
+    (sample,) = smoke.samples('PosixSemantics')
+    return smoke, {fact['name'] for fact in sample['measurement']['facts'] if fact['holds'] is False}
+
+
+def states(smoke, check, *phases):
+    return {each['cache'] for each in smoke.samples(check) if each['phase'] in phases}
+
+
+@pytest.mark.needs('ceph-osd', 'ceph-fuse')
+class TestCephFs:
+    @pytest.mark.parametrize('mount', ['/mnt/ceph', '/mnt/fuse'], ids=['kernel', 'ceph-fuse'])
+    def test_a_read_is_cold_after_another_node_wrote_then_cached_then_cold_once_emptied(self, kernels, osds, mount):
+        kernels.run('n2', 'dd', 'if=/dev/zero', f'of={mount}/cold', 'bs=1M', 'count=16', 'conv=fsync')
+        counts = [osds()]
+        for empty in ('', '', EMPTY.format(type='cephfs', mount=mount)):
+            kernels.run('n3', sys.executable, '-c', empty)
+            kernels.run('n3', 'dd', f'if={mount}/cold', 'of=/dev/null', 'bs=1M')
+            counts.append(osds())
+        first, second, emptied = (after - before for before, after in itertools.pairwise(counts))
+        assert 16 * MIB <= first < 17 * MIB and 16 * MIB <= emptied < 17 * MIB
+        assert second < MIB / 16  # the metadata server reads there too
+
+    def test_the_kernels_client_sets_a_layout_and_a_quota_and_another_node_reads_them_back(self, kernels, osds):
+        kernels.run('n2', 'mkdir', '/mnt/ceph/wide')
+        kernels.run('n2', sys.executable, '-c', SET)
+        kernels.run('n2', 'setfattr', '-n', 'ceph.quota.max_bytes', '-v', str(8 * MIB), '/mnt/ceph/wide')
+        kernels.run('n3', 'dd', 'if=/dev/zero', 'of=/mnt/ceph/wide/file', 'bs=1M', 'count=1', 'conv=fsync')
+        left, *layout = kernels.run('n3', sys.executable, '-c', SEEN).split()
+        assert 'stripe_unit=65536' in layout and 'stripe_count=2' in layout
+        assert 7 * MIB <= int(left) <= 8 * MIB
+
+    def test_a_session_by_ceph_fuse_passes_and_its_counters_prove_that_reads_are_cold(self, kernels, osds):
+        smoke, broken = passed(kernels, 'fuse')
+        assert broken - {'append_at_once'} == {'sparse_files'}
+        reads = [each for each in smoke.samples(CHECKS[0]) if each['phase'] == 'read']
+        fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]
+        assert fetched and all(cache == 'cold' and 1 <= share < 1.2 for cache, share in fetched)
+        assert states(smoke, 'SmallFiles', 'stat', 'read') == {'cold'}
+
+    def test_what_one_client_of_ceph_fuse_reads_after_it_wrote_is_called_cached(self, kernels, osds):
+        """Valid or not: out of memory it can be too short for the clock (T19)."""
+        smoke = kernels.begin(CHECKS[0], on='kept', nodes=1, bytes_per_task='128MiB').ended()
+        assert states(smoke, CHECKS[0], 'read') == {'cached'}
+
+    def test_a_session_by_the_kernels_client_passes_and_calls_no_data_cold_that_it_cannot_count(self, kernels, osds):
+        """This kernel has no debugfs, and so no counters."""
+        smoke, broken = passed(kernels, 'ceph')
+        assert broken == {'sparse_files'}
+        assert states(smoke, CHECKS[0], 'read') == {'unknown'}
+        assert states(smoke, 'SmallFiles', 'stat') == {'cold'}
+
+
+@pytest.mark.needs('mkfs.ocfs2')
+class TestOcfs2:
+    def test_a_read_is_cold_after_another_node_wrote_then_cached_then_cold_once_emptied(self, kernels, ocfs2):
+        kernels.run('n2', 'dd', 'if=/dev/zero', 'of=/mnt/ocfs2/cold', 'bs=1M', 'count=16', 'conv=fsync')
+        empty = EMPTY.format(type='ocfs2', mount='/mnt/ocfs2')
+        fetched = [int(kernels.run('n3', sys.executable, '-c', more + FETCH)) for more in ('', '', empty)]
+        assert [round(each / MIB) for each in fetched] == [16, 0, 16] and fetched[1] == 0
+
+    def test_a_session_passes_and_the_disks_counters_prove_that_reads_are_cold(self, kernels, ocfs2):
+        smoke, broken = passed(kernels, 'ocfs2')
+        assert broken - {'append_at_once'} == {'fcntl_lock'}  # o2cb carries flock(2) between nodes, and not fcntl(2)
+        assert states(smoke, CHECKS[0], 'read') == {'cold'}
+        assert states(smoke, 'SmallFiles', 'stat', 'read') == {'cold'}
+
+    def test_a_node_that_loses_power_is_waited_for_and_what_it_had_synced_is_there(self, kernels, ocfs2, repository):
+        """By default a node is dead when its heartbeat has been away for 60 s (o2cb.sysconfig(5))."""
+        kernels.run('n3', 'sh', '-c', 'echo kept >/mnt/ocfs2/kept; sync /mnt/ocfs2/kept')
+        kernels.signal('KILL', 'n3')
+        try:
+            said = kernels.run('n2', 'sh', '-c', 'cat /mnt/ocfs2/kept; echo more >>/mnt/ocfs2/kept', seconds=300)
+        finally:
+            kernels.up()
+            kernels.run('n3', str(repository / 'ci' / 'lab' / 'ocfs2'))
+        assert said == 'kept\n'
+        assert kernels.run('n3', 'cat', '/mnt/ocfs2/kept') == 'kept\nmore\n'
