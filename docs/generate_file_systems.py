@@ -12,7 +12,27 @@ under `type` in [trial.yaml](site-config.md). All know capacity, quota and the s
 |---|---|---|---|---|
 """
 
-OTHERS = """
+TAIL = """
+## Quotas
+
+| whose | how it is known before the run | beyond it |
+|---|---|---|
+| user, and the group that new files get | `quota` (package `quota`), on NFS with `rpc.rquotad` there | EDQUOT |
+| project of the directory | free space of the directory, in which ext4 and XFS count it | EDQUOT, on XFS ENOSPC |
+
+So it is on ext4 and XFS of Linux 6.1, and on NFS 3 and 4.2 over ext4 (`tests/integration/test_kernels.py`). Root may
+exceed them on ext4; on XFS that of a group holds root too. Lustre and CephFS are asked in their own ways. While the
+server of any NFS mount of the node is away `quota` hangs: then they count as unknown.
+
+## NFS
+
+- **hard** (the default): I/O waits for a server that is away. A launch that does not end is ended at its limit, which
+  lies above `recovery_limit`. The session then ends without the server; `seatrial clean` removes what is left.
+- **soft**: I/O fails after `timeo` and `retrans` with EIO, which fio reports of its fsync. A program that does not
+  look for it has lost data. `seatrial doctor` and every case say so (rule P17c).
+- `rpc.rquotad` of package `quota` 4.06 ends on a server without IPv6, and says nothing; take the lines `udp6` and
+  `tcp6` out of `/etc/netconfig` there.
+
 ## Of no type of their own
 
 Looked for among Debian's packages and the modules of its user-mode kernel, 2026-11-22:
@@ -26,7 +46,7 @@ Looked for among Debian's packages and the modules of its user-mode kernel, 2026
 
 def page() -> str:
     """The whole page."""
-    return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + OTHERS
+    return HEAD + ''.join(f'| {" | ".join(_cells(driver))} |\n' for driver in DRIVERS) + TAIL
 
 
 def _cells(driver: FileSystem) -> list[str]:

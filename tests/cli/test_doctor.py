@@ -223,6 +223,12 @@ def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
     assert re.search(r'^ +no layout: it has none that a user could set', said, re.MULTILINE)
 
 
+def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, monkeypatch):
+    Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
+    monkeypatch.setattr(Posix, 'gives_up', lambda self, mount: 'filer:/home is mounted soft')
+    assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
+
+
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):
     Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
     lacking = (Capability('the counters', False, 'only root may'), Capability('PFL', True, ''))

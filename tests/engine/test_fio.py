@@ -439,6 +439,15 @@ class TestDoctoredReports:
 
         assert refusal('mfwa-write', changed('mfwa-write', fail)).sentence.endswith('task 1: Input/output error')
 
+    def test_of_a_job_that_moved_too_little_a_transfer_that_was_cut_short_is_said(self):
+        def cut(data):
+            data['jobs'][1]['write'].update(io_bytes=0, short_ios=1)
+
+        assert (
+            'bytes instead of 262144; a transfer was cut short'
+            in refusal('mfwa-write', changed('mfwa-write', cut)).sentence
+        )
+
     def test_a_job_without_a_runtime_is_too_short_to_measure(self):
         def stop_clock(data):
             data['jobs'][1]['write']['runtime'] = 0

@@ -1,5 +1,7 @@
 """NFS between kernels of their own: what is cold, what expires, what is promised, and what a dead server does."""
 
+import json
+import re
 import sys
 import time
 
@@ -13,6 +15,7 @@ from slurm_lab import wait_for
 
 pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio')
 MIB = 1 << 20
+USABLE = 0, 12  # exit codes of sessions that have given figures
 FETCH = """
 from seatrial.filesystem.registry import by_type
 before = by_type('nfs').fetched_bytes('{mount}')
@@ -111,12 +114,16 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     assert holds['read_before_close'] is False
 
 
-def begun(kernels, **more):
+def begun(kernels, check='MultipleFilesTransferSizes', size='256MiB', **more):
     """A session on one or two clients, once it measures."""
-    running = kernels.begin('MultipleFilesTransferSizes', bytes_per_task='256MiB', **more)
+    running = kernels.begin(check, bytes_per_task=size, **more)
     wait_for('it measures', running.launches)
     time.sleep(1)
     return running
+
+
+PANIC = 'setsid sh -c "sleep 1; echo c >/proc/sysrq-trigger" >/dev/null 2>&1 &'
+SOFT = 'mkdir -p /mnt/soft && mount -t nfs -o vers=4.2,soft,timeo=50,retrans=1 n1:/ /mnt/soft'
 
 
 def written(kernels):
@@ -165,6 +172,33 @@ class TestFailures:
         assert ended.status == 0, ended.said
 
     @pytest.mark.long
+    def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):
+        """Nothing waits for the server after it: a job that is ended at its own limit has not said what it left."""
+        running = begun(kernels, on='hard', nodes=1, size='64MiB')
+        kernels.signal('KILL', 'n1')
+        try:
+            ended = running.ended(seconds=1200)
+        finally:
+            kernels.up()
+        assert ended.status not in USABLE
+        assert re.search('did not end within .*on n2|has not answered for', ended.said), ended.said
+        assert re.search('left in .*the file system does not answer', ended.said), ended.said
+
+    @pytest.mark.long
+    def test_a_soft_mount_gives_up_and_both_the_error_and_the_risk_are_said(self, kernels):
+        kernels.run('n2', 'sh', '-ec', SOFT)
+        running = begun(kernels, on='soft', nodes=1, size='64MiB')
+        kernels.signal('KILL', 'n1')
+        try:
+            ended = running.ended()
+        finally:
+            kernels.up()
+            kernels.run('n2', 'umount', '-l', '/mnt/soft')
+        assert ended.status not in USABLE
+        assert re.search('Input/output error.*on n2', ended.said), ended.said
+        assert 'P17c: n1:/ is mounted soft (timeo=50, retrans=1)' in ended.said
+
+    @pytest.mark.long
     def test_an_export_that_was_replaced_is_a_stale_file_handle_and_gives_no_figure(self, kernels):
         running = begun(kernels, nodes=1)
         try:
@@ -177,10 +211,13 @@ class TestFailures:
         assert ended.status in (11, 13) and 'tale file handle' in ended.said, ended.said
 
     @pytest.mark.long
-    @pytest.mark.parametrize('signal', ['STOP', 'KILL'])
-    def test_a_client_that_dies_is_named(self, kernels, signal):
+    @pytest.mark.parametrize('death', ['STOP', 'KILL', 'panic'])
+    def test_a_client_that_dies_is_named(self, kernels, death):
         running = begun(kernels)
-        kernels.signal(signal, 'n3')
+        if death == 'panic':
+            kernels.run('n3', 'sh', '-c', PANIC)
+        else:
+            kernels.signal(death, 'n3')
         try:
             ended = running.ended()
         finally:
@@ -189,35 +226,189 @@ class TestFailures:
 
 
 DISK = """
-insmod $(find /usr/lib/uml/modules -name dm-mod.ko)
-size=$(blockdev --getsz /dev/ubda)
-dmsetup create disk --table "0 $size linear /dev/ubda 0" && dmsetup mknodes
-mkfs.ext4 -q -m 0 /dev/mapper/disk 3G && mkdir -p /mnt/disk && mount -o errors=remount-ro /dev/mapper/disk /mnt/disk
+for module in dm-mod dm-bufio dm-dust dm-flakey; do insmod $(find /usr/lib/uml/modules -name $module.ko); done
+dmsetup create disk --table "0 $(blockdev --getsz /dev/ubda) {target}" && dmsetup mknodes
+{make} /dev/mapper/disk && mkdir -p /mnt/disk && mount {options} /dev/mapper/disk /mnt/disk
 """
-ERRORS = {
-    'read-only file system': 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
-    'No space left on device': """
+EXT4 = {'make': 'mkfs.ext4 -q -m 0', 'options': '-o errors=remount-ro'}
+XFS = {'make': 'mkfs.xfs -q', 'options': ''}
+BECOMES = """
+dmsetup suspend --noflush --nolockfs disk
+dmsetup load disk --table "0 $(blockdev --getsz /dev/ubda) {target}" && dmsetup resume disk
+"""
+BAD_BLOCKS = """
+first=$(filefrag -v $(find /mnt/disk/seatrial-* -type f -size +1M) | awk '$1 == "0:" {print $4 + 0}')
+for block in 0 100 200; do dmsetup message disk 0 addbadblock $((first + block)); done
+dmsetup message disk 0 enable
+"""
+FILLED = """
 end=$(($(date +%s) + 20))
 while [ $(date +%s) -lt $end ]; do
     for size in 64M 1M; do
         while number=$((number + 1)) && fallocate -l $size /mnt/disk/filled$number; do :; done
     done
 done 2>/dev/null
-""",
+"""
+READ, WRITE = 'SingleFileWholeAccess', 'MultipleFilesTransferSizes'
+FAULTS = {
+    'bad blocks': (READ, EXT4, BAD_BLOCKS, "file data: Input/output error.*'.*on n2"),
+    'failing writes': (
+        WRITE,
+        XFS,
+        BECOMES.format(target='flakey /dev/ubda 0 0 3600 1 error_writes'),
+        'file data.00000000: Input/output error.*on n2',
+    ),
+    'aborted journal': (
+        WRITE,
+        EXT4,
+        BECOMES.format(target='error'),
+        'did not end within.*on n2.*its file system has become read-only'
+        '|file data.00000000: (Read-only file system|Input/output error).*on n2',
+    ),
+    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', 'read-only file system'),
+    'full': (WRITE, EXT4, FILLED, 'No space left on device'),
 }
 
 
+def new_disk(kernels, node):
+    """The node begins anew, with an empty disk."""
+    kernels.signal('KILL', node)
+    (kernels.place / 'lab' / 'state' / f'{node}.disk').unlink()
+    kernels.up()
+
+
 @pytest.mark.long
+@pytest.mark.needs('dmsetup', 'mkfs.xfs')
 class TestErrorsOfTheDevice:
-    @pytest.mark.parametrize('error', ERRORS)
-    def test_what_the_kernel_says_is_said_and_no_figure_is_given(self, kernels, error):
-        kernels.run('n2', 'sh', '-ec', DISK)
+    @pytest.mark.parametrize('fault', FAULTS)
+    def test_what_the_kernel_says_is_said_and_no_figure_is_given(self, kernels, fault):
+        """On an aborted journal ext4 keeps what is dirty: a writer that waits for it to be less gets no error."""
+        check, made, goes_wrong, said = FAULTS[fault]
+        target = 'dust /dev/ubda 0 4096' if goes_wrong == BAD_BLOCKS else 'linear /dev/ubda 0'
+        kernels.run('n2', 'sh', '-ec', DISK.format(target=target, **made))
         try:
-            running = begun(kernels, on='disk', nodes=1)
-            kernels.lab('run', 'n2', '--', 'sh', '-c', ERRORS[error])
+            running = begun(kernels, check, on='disk', nodes=1)
+            kernels.lab('run', 'n2', '--', 'sh', '-c', goes_wrong)
             ended = running.ended()
         finally:
-            kernels.signal('KILL', 'n2')
-            (kernels.place / 'lab' / 'state' / 'n2.disk').unlink()
-            kernels.up()
-        assert ended.status in (11, 13) and error in ended.said
+            new_disk(kernels, 'n2')
+        assert ended.status not in USABLE and re.search(said, ended.said), ended.said
+
+
+LIMITED = """
+for module in quota_tree quota_v2; do insmod $(find /usr/lib/uml/modules -name $module.ko) || :; done 2>/dev/null
+mkdir -p {place} && mount -o {options}usrquota,grpquota,prjquota {device} {place}
+setquota -u 65534 0 200000 0 100 {place}
+setquota -g 50 0 30000 0 50 {place}
+for name in user group project; do mkdir {place}/$name; chmod 1777 {place}/$name; done
+chgrp 50 {place}/group && chmod g+s {place}/group
+"""
+EXT4_WITH_QUOTAS = 'mkfs.ext4 -q -F -O quota,project -E quotatype=usrquota:grpquota:prjquota'
+EXT4_PROJECT = 'chattr -p 7 +P {place}/project && setquota -P 7 0 50000 0 20 {place}'
+XFS_PROJECT = """
+xfs_quota -x -c "project -s -p {place}/project 7" -c "limit -p bhard=50000k ihard=20 7" {place} >/dev/null
+"""
+SERVED = """
+insmod $(find /usr/lib/uml/modules -name loop.ko) || :
+truncate -s 1G /srv/export/limited.img
+{make} /srv/export/limited.img
+{limited}
+exportfs -i -o rw,no_root_squash,insecure,fsid=7 10.77.1.0/24:{place}
+sed -i '/^udp6/d; /^tcp6/d' /etc/netconfig  # without IPv6 rpc.rquotad ends, and says nothing
+rpc.rquotad
+"""
+NOT_SERVED = """
+pkill -x rpc.rquotad
+exportfs -u 10.77.1.0/24:{place}
+umount {place} && rm -r {place} /srv/export/limited.img
+"""
+LEFT = """
+import errno, json, os
+from seatrial.filesystem.registry import by_type
+driver, found = by_type('{driver}'), {{}}
+os.setgroups([50, 65534]), os.setgid(65534), os.setuid(65534)
+def left(place):
+    offers = driver.quota(place), driver.capacity(place)
+    return [min(each) for each in zip(*offers)]
+for name in {names}:
+    place = os.path.join('{place}', name)
+    before = left(place)
+    with open(place + '/8 MiB', 'wb') as stream:
+        stream.write(bytes(8 << 20)), stream.flush(), os.fsync(stream.fileno())
+    after = left(place)
+    try:
+        with open(place + '/more', 'wb') as stream:
+            stream.write(bytes(after[0] + (1 << 20))), stream.flush(), os.fsync(stream.fileno())
+    except OSError as error:
+        found[name] = before, after, errno.errorcode[error.errno]
+    os.unlink(place + '/more')
+print(json.dumps(found))
+"""
+
+
+GROUP = """
+mkfs.xfs -q /dev/ubda && mkdir -p /mnt/disk && mount -o grpquota /dev/ubda /mnt/disk
+chgrp 50 /mnt/disk && chmod 2755 /mnt/disk
+"""
+
+
+def seen_quotas(kernels, node, driver, place, names):
+    """By directory, the bytes and inodes left before and after 8 MiB are written, and the error beyond them."""
+    script = LEFT.format(driver=driver, place=place, names=names)
+    return json.loads(kernels.run(node, sys.executable, '-c', script))
+
+
+@pytest.mark.needs('setquota', 'mkfs.xfs')
+class TestQuotas:
+    """Of user 65534 200,000 KiB, of group 50 30,000, of project 7 50,000, and 100, 50 and 20 inodes."""
+
+    @pytest.mark.parametrize('type', ['ext4', 'xfs'])
+    def test_those_of_user_group_and_project_are_known_before_they_are_exceeded(self, kernels, type):
+        make, project = (EXT4_WITH_QUOTAS, EXT4_PROJECT) if type == 'ext4' else ('mkfs.xfs -q -f', XFS_PROJECT)
+        at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
+        kernels.run('n3', 'sh', '-ec', f'{make} /dev/ubda\n{LIMITED.format(**at)}\n{project.format(**at)}')
+        try:
+            found = seen_quotas(kernels, 'n3', 'posix', '/mnt/limited', ('user', 'group', 'project'))
+        finally:
+            kernels.run('n3', 'umount', '/mnt/limited')
+        assert set(found) == {'user', 'group', 'project'}
+        for name, limit, inodes in (('user', 200_000, 100), ('group', 30_000, 50), ('project', 50_000, 20)):
+            before, after, error = found[name]
+            assert limit * 1024 - 16 * MIB < before[0] <= limit * 1024
+            assert inodes - 4 < before[1] <= inodes
+            assert (before[0] - after[0], before[1] - after[1]) == (8 * MIB, 1)
+            assert error == ('ENOSPC' if (name, type) == ('project', 'xfs') else 'EDQUOT')
+
+    @pytest.mark.parametrize(('version', 'export'), [('3', '/srv/export/limited'), ('4.2', '/limited')])
+    def test_those_of_an_nfs_server_are_known_by_rquotad(self, kernels, version, export):
+        at = {'place': '/srv/export/limited', 'device': '/srv/export/limited.img', 'options': 'loop,'}
+        kernels.run('n1', 'sh', '-ec', SERVED.format(make=EXT4_WITH_QUOTAS, limited=LIMITED.format(**at), **at))
+        try:
+            mount = f'mkdir -p /mnt/limited && mount -t nfs -o vers={version} n1:{export} /mnt/limited'
+            kernels.run('n3', 'sh', '-c', mount)
+            found = seen_quotas(kernels, 'n3', 'nfs', '/mnt/limited', ('user', 'group'))
+        finally:
+            kernels.lab('run', 'n3', '--', 'umount', '/mnt/limited')
+            kernels.lab('run', 'n1', '--', 'sh', '-c', NOT_SERVED.format(**at))
+        for name, limit in (('user', 200_000), ('group', 30_000)):
+            before, after, error = found[name]
+            assert limit * 1024 - MIB < before[0] <= limit * 1024
+            assert (before[0] - after[0], before[1] - after[1], error) == (8 * MIB, 1, 'EDQUOT')
+
+    @pytest.mark.long
+    def test_a_case_that_needs_more_is_not_begun_and_one_that_gets_less_says_so(self, kernels):
+        """On XFS, where a group's quota holds root too."""
+        limit = 'setquota -g 50 0 {KiB} 0 0 /mnt/disk'
+        kernels.run('n2', 'sh', '-ec', GROUP + limit.format(KiB=150_000))
+        try:
+            refused = kernels.begin(WRITE, on='disk', nodes=1, bytes_per_task='256MiB').ended()
+            kernels.run('n2', 'sh', '-c', limit.format(KiB=2_000_000))
+            running = begun(kernels, WRITE, on='disk', nodes=1)
+            kernels.run('n2', 'sh', '-c', limit.format(KiB=1_000))
+            ended = running.ended()
+        finally:
+            new_disk(kernels, 'n2')
+        assert refused.status == 13
+        assert re.search('P9: the case needs .* more than the quota of user and group: 146 MiB', refused.said)
+        assert ended.status not in USABLE
+        assert re.search('(Disk quota exceeded|a transfer was cut short).*on n2', ended.said), ended.said

@@ -205,7 +205,9 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
-        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}')
+        # 3.33 was seen to exit with 0 after a write that a quota had cut short.
+        cut = '; a transfer was cut short; is the file system or a quota full?' if done.get('short_ios') else ''
+        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
     return Moved(moved, runtime_of(done, rank))
 
 

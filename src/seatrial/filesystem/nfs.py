@@ -28,7 +28,7 @@ class Nfs(Mounted):
     recovery_limit_s = 300.0
     recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'
     can = ('cold reads', 'traffic', 'proof of cold reads')
-    tried = 'NFS 4.2, Linux 6.1, one server and two clients, each a kernel of its own (ci/lab-kernels)'
+    tried = 'NFS 4.2 and 3, Linux 6.1, one server and two clients, each a kernel of its own (ci/lab-kernels)'
     tried_on = '2026-11-22'
     sources = "nfs(5), proc(5), the kernel's documentation"
     no_layout = 'no layout: the server decides where a file lies'

@@ -59,9 +59,12 @@ class Mounted(FileSystem):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        asked = ['quota', '--user', '--group', '--verbose', '--no-wrap', '--raw-grace', '-f', mount.point]
-        answer = ask(asked, QUOTA_DEADLINE_S)
-        return parse_quota(answer.stdout if answer else '', user, _group_of_new_files(path))
+        group, said = _group_of_new_files(path), ''
+        for kind, whose in (('--user', user), ('--group', group)):
+            rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
+            answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
+            said += answer.stdout if answer else ''
+        return parse_quota(said, user, group)
 
     def state(self, path: str) -> Dict[str, str]:
         """Kernel, mount, read-ahead, block device, write-back settings; what the type adds."""
@@ -139,8 +142,8 @@ class Posix(Mounted):
     name = 'posix'
     recovery_source = 'a local file system has no failover'
     can = ('cold reads', 'traffic')
-    tried = 'ext4, xfs and tmpfs, Linux 6.18, one node'
-    tried_on = '2026-11-21'
+    tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
+    tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
     no_layout = 'no layout: it has none that a user could set'
 
@@ -171,7 +174,7 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
 
 
 def parse_quota(text: str, user: int, group: int) -> Capacity:
-    """What the rows of `quota -u -g -v -w -p` leave to both: the hard limits, or the soft ones where no hard is set.
+    """What the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
 
     Without -v it leaves out who has no file yet. A row is: file system, blocks, quota, limit, grace, files, quota,
     limit, grace; 0 is no limit and an asterisk marks one that is exceeded. Anything else is not a row. grace: when
