@@ -178,8 +178,8 @@ class GlusterFS(Mounted):
 
     def layout_differs(self, file: str, layout: Layout) -> Optional[str]:
         """By glusterfs.pathinfo of the file, which any user may read."""
-        if layout.is_default:
-            return None
+        if layout.type != self.name:
+            return super().layout_differs(file, layout)
         answer = ask([sys.executable, '-IS', '-c', _WHERE, file], ANSWER_S)
         lies_on = _LIES_ON.findall(answer.stdout) if answer else []
         known = _subvolumes(os.path.dirname(file))
