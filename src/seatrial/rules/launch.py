@@ -95,7 +95,7 @@ seen_elsewhere(
     LAUNCH,
     'fail',
     'see the kernel log of that node and the logs of the servers at that time',
-    'write(2), fsync(2); EIO, EREMOTEIO, ESTALE, EUCLEAN, EBADMSG, ENOTCONN, ESHUTDOWN',
+    'write(2), fsync(2); EIO, EREMOTEIO, ESTALE, EUCLEAN, EBADMSG, ENOTCONN, ESHUTDOWN, EROFS',
 )
 
 seen_elsewhere(
