@@ -11,8 +11,8 @@ import re
 from typing import NamedTuple, Optional
 
 STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS')
-"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged. A file system
-that has become read-only could be written before: the run directory was made on it."""
+"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged. A
+file system that has become read-only could be written before: the run directory was made on it."""
 
 NO_ROOM = ('ENOSPC', 'EDQUOT')
 
