@@ -1,5 +1,6 @@
 /* Preloaded: of files whose path has FAILING_FILE in it, FAILING_CALL (write, read, fsync, close) fails with
-   FAILING_ERRNO. */
+   FAILING_ERRNO; or pretends: "unsynced" that it has synced, "holes" that it has written every other block, "zeros" and
+   "alike" that it has written what it was given. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,32 +10,50 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static int fails(const char *call, int descriptor)
+static int is(const char *call, int descriptor)
 {
     char link[64], path[4096];
-    const char *asked = getenv("FAILING_CALL"), *where = getenv("FAILING_FILE"), *error = getenv("FAILING_ERRNO");
-    if (!asked || !where || !error || strcmp(asked, call))
+    const char *asked = getenv("FAILING_CALL"), *where = getenv("FAILING_FILE");
+    if (!asked || !where || strcmp(asked, call))
         return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0)
         return 0;
     path[length] = 0;
-    if (!strstr(path, where))
+    return strstr(path, where) != NULL;
+}
+
+static int fails(const char *call, int descriptor)
+{
+    if (!is(call, descriptor))
         return 0;
-    errno = atoi(error);
+    errno = atoi(getenv("FAILING_ERRNO"));
     return 1;
+}
+
+static ssize_t put(ssize_t (*next)(int, const void *, size_t, off_t), int d, const void *b, size_t n, off_t o)
+{
+    if (fails("write", d))
+        return -1;
+    if (is("holes", d) && o / n % 2 == 0)
+        return n;
+    if (is("zeros", d))
+        memset((void *)b, 0, n);
+    if (is("alike", d))
+        memset((void *)b, 'x', n);
+    return next(d, b, n, o);
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 ssize_t write(int d, const void *b, size_t n) { return fails("write", d) ? -1 : NEXT(write)(d, b, n); }
-ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return fails("write", d) ? -1 : NEXT(pwrite)(d, b, n, o); }
-ssize_t pwrite64(int d, const void *b, size_t n, off64_t o) { return fails("write", d) ? -1 : NEXT(pwrite64)(d, b, n, o); }
+ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return put(NEXT(pwrite), d, b, n, o); }
+ssize_t pwrite64(int d, const void *b, size_t n, off64_t o) { return put(NEXT(pwrite64), d, b, n, o); }
 ssize_t read(int d, void *b, size_t n) { return fails("read", d) ? -1 : NEXT(read)(d, b, n); }
 ssize_t pread(int d, void *b, size_t n, off_t o) { return fails("read", d) ? -1 : NEXT(pread)(d, b, n, o); }
 ssize_t pread64(int d, void *b, size_t n, off64_t o) { return fails("read", d) ? -1 : NEXT(pread64)(d, b, n, o); }
-int fsync(int d) { return fails("fsync", d) ? -1 : NEXT(fsync)(d); }
+int fsync(int d) { return fails("fsync", d) ? -1 : is("unsynced", d) ? 0 : NEXT(fsync)(d); }
 int close(int d)
 {
     int failing = fails("close", d), error = errno, done = NEXT(close)(d);
