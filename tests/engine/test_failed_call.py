@@ -28,6 +28,7 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ('task 1 on n2: close: Input/output error', ('EIO', 'F1', 'n2', '')),
         ('task 1 on n2: create: Remote I/O error: calls.1/f.1.0', ('EREMOTEIO', 'F1', 'n2', 'calls.1/f.1.0')),
         ('fio exited with 1; task 0: No space left on device', ('ENOSPC', 'P9a', '', '')),
+        ('fio exited with 1; task 0, file data.0: Input/output error', ('EIO', 'F1', '', 'data.0')),
     ],
 )
 def test_a_call_that_the_storage_failed_is_known_by_its_error(sentence, found):

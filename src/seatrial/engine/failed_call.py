@@ -48,8 +48,12 @@ def failed_call(sentence: str) -> Optional[FailedCall]:
 
 _NAMES = {os.strerror(getattr(errno, name)): name for name in STORAGE_FAILED + NO_ROOM}
 _SAID = re.compile('|'.join(map(re.escape, _NAMES)))
-_FORM = re.compile(r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?: ')
+_FORM = re.compile(
+    r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?(?:, file [^:]+)?: '
+)
 _NODE = re.compile(r'\btask \d+ on ([^\s:]+): ')
 _FILE = re.compile(
-    r"on file (.+?): |dd: [a-z ]+ '(.+?)': |\w+\(\"(.+?)\"|(?:" + '|'.join(map(re.escape, _NAMES)) + r'): ([^;]+)\Z'
+    r"(?:on|, ) ?file (.+?): |dd: [a-z ]+ '(.+?)': |\w+\(\"(.+?)\"|(?:"
+    + '|'.join(map(re.escape, _NAMES))
+    + r'): ([^;]+)\Z'
 )

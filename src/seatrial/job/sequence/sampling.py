@@ -181,12 +181,12 @@ class _Attempt:
             finished = carry_out(command, processes, self.raw, where, limit_s, trial.signals.stopping)
         finally:
             os.close(where)
-        setup.run.verify()
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.exit_status = finished.outcome.exit_status
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
+        setup.run.verify()  # behind what the engine says: storage that fails fails this too
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
         counts = self.stage in ('measured', places.CONFIRM)
         self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT]
