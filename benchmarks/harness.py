@@ -47,7 +47,7 @@ QUICK = Scale(points=2, repetitions=2, command_s=0.01)
 FIO = """#!/bin/sh
 [ "$1" = --version ] && {{ echo fio-3.33; exit; }}
 sleep {seconds}
-truncate -s {size} data.00000000
+cp {data} data.00000000 && sync data.00000000
 awk -F= -f {echo} "$4" {report} > "${{3#--output=}}"
 """
 # Seatrial reads in the report which options fio has had: those of the job file take the places of @global and @job.
@@ -180,17 +180,18 @@ def make_site(folder: Path, system: System, scale: Scale, checks: int = 1) -> 't
 
 
 def _fio(folder: Path, command_s: float) -> str:
-    """A program that passes for fio: it sleeps, makes its file, and prints a genuine report with these figures."""
+    """A program that passes for fio: it sleeps, writes and syncs a file, and reports these figures."""
     _, _, printed = TRANSCRIPT.read_text().partition('=== json\n')
     report, _ = json.JSONDecoder().raw_decode(printed)
     job = report['jobs'][0]
     job['write'].update(io_bytes=SIZE, runtime=int(1000 * command_s), bw_bytes=int(SIZE / command_s))
     job['job options'] = '@job'
     report.update({'jobs': [job], 'global options': '@global'})
-    canned, echo, program = folder / 'canned.json', folder / 'echo.awk', folder / 'fio'
+    canned, echo, data, program = (folder / name for name in ('canned.json', 'echo.awk', 'data', 'fio'))
+    data.write_bytes(os.urandom(SIZE))
     canned.write_text(json.dumps(report, indent=2) + '\n')
     echo.write_text(ECHO)
-    program.write_text(FIO.format(seconds=command_s, size=SIZE, echo=echo, report=canned))
+    program.write_text(FIO.format(seconds=command_s, data=data, echo=echo, report=canned))
     program.chmod(0o755)
     return str(program)
 

@@ -21,6 +21,7 @@ TESTS = (
     'pyproject.toml',
     'docs/generate_file_systems.py',
     'tests/conftest.py',
+    'tests/fuse_lab.py',
     'tests/transcript.py',
     'tests/transcripts/dd',
     'tests/engine/test_registry.py',

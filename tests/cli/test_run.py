@@ -105,8 +105,8 @@ def test_results_that_cannot_be_written_are_said_after_the_verdict_which_stands(
     (folder,) = site.sessions()
     fault = f'\nthe results were not written: {folder}/results.json: No space left on device\n'
     before, _, after = said.out.partition(fault)
-    (verdict,) = (each for each, code in EXIT_CODES.items() if code == said.status)
-    assert f'{verdict.value}  1 {verdict.value}\n' in before
+    verdicts = [each.value for each, code in EXIT_CODES.items() if code == said.status]
+    assert any(f'{verdict}  1 ' in before for verdict in verdicts)
     assert after.startswith(f'  report:  {folder}/report/index.html\n')
 
 
