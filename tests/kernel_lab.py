@@ -18,6 +18,7 @@ NODES = ('n1', 'n2', 'n3')
 TRIAL = """
 version: 1
 state: {state}
+engines: [fio, posixops]
 file_systems:
 {file_systems}partitions:
   lab:io:
