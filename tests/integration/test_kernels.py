@@ -251,24 +251,23 @@ done 2>/dev/null
 """
 READ, WRITE = 'SingleFileWholeAccess', 'MultipleFilesTransferSizes'
 FAULTS = {
-    'bad blocks': (READ, EXT4, BAD_BLOCKS, (10,), "file data: Input/output error.*'.*on n2"),
+    'bad blocks': (READ, EXT4, BAD_BLOCKS, (10,), 'F1: .*EIO of data on n2'),
     'failing writes': (
         WRITE,
         XFS,
         BECOMES.format(target='flakey /dev/ubda 0 0 3600 1 error_writes'),
         (10,),
-        'file data.00000000: Input/output error.*on n2',
+        'F1: .*EIO of data.00000000 on n2',
     ),
     'aborted journal': (
         WRITE,
         EXT4,
         BECOMES.format(target='error'),
         (10, 11),
-        'did not end within.*on n2.*its file system has become read-only'
-        '|file data.00000000: (Read-only file system|Input/output error).*on n2',
+        'did not end within.*on n2.*its file system has become read-only|F1: .*(EROFS|EIO) of data.00000000 on n2',
     ),
-    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', (10,), 'ead-only file system'),
-    'full': (WRITE, EXT4, FILLED, (13,), 'No space left on device'),
+    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', (10, 13), 'ead-only file system'),
+    'full': (WRITE, EXT4, FILLED, (13,), 'P9a: .*ENOSPC of data.00000000 on n2'),
 }
 
 
