@@ -20,7 +20,7 @@ version: 1
 state: state
 engines: [{{name: fio, program: {fio}}}, {{name: posixops, program: {python}}}]
 file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 10000}}, records_on_target: true}}
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 2GiB, inodes: 10000}}, records_on_target: true}}
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
@@ -109,5 +109,5 @@ def test_what_was_not_written_after_an_honest_warm_up_is_seen_in_the_files(sessi
 def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, tmp_path):
     if mount_of(str(tmp_path)).type == 'tmpfs':
         pytest.skip('in memory there is nothing to sync')
-    status, case, found = session(FIO, 'unsynced', '', 'measured-write', '256MiB')
+    status, case, found = session(FIO, 'unsynced', '', 'measured-write', '512MiB')
     assert (status, case['verdict'], {each.rule for each in found}) == (11, 'INVALID', {'T23'}), case['reasons']

@@ -171,6 +171,8 @@ def touch_region(common, options, data):
             for start in range(place, place + length, CHUNK):
                 stream.seek(start)
                 stream.write(data(min(CHUNK, place + length - start)))
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def alike(size):

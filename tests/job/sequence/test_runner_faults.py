@@ -25,7 +25,7 @@ from seatrial.engine.fio import Fio
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
-from seatrial.job.directory import lock, orphans, rundir
+from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
@@ -405,7 +405,7 @@ def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(la
     marker = os.path.join(rundir.path_of(str(lab.target), plan.session, plan.case.name), rundir.MARKER)
     plan = plan._replace(engines=(EngineChoice('fio', stub_fio(('0003', {'unlink': marker}))),))
     ran = lab.run(plan)
-    assert (ran.end.reason, len(ran.records.samples)) == ('refused', 3)
+    assert (ran.end.reason, len(ran.records.samples)) == ('refused', 2)
     assert_matches(f'has no {rundir.MARKER}', said(ran))
     command.main(['remove', lab.write(plan)])
     assert len(lab.left()) == 1
@@ -415,7 +415,7 @@ def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(la
 def test_where_the_file_system_does_not_answer_nothing_is_removed_and_the_job_ends(lab, stub_fio, monkeypatch):
     plan = lab.plan(stub_fio())
     lab.run(plan)
-    monkeypatch.setattr(command, 'unresponsive', lambda path: f'{path}: the file system does not answer')
+    monkeypatch.setattr(removal, 'unresponsive', lambda path: f'{path}: the file system does not answer')
     assert command.main(['remove', lab.write(plan)]) == 0
     assert len(lab.left()) == 1
     assert_matches('left in .* does not answer', str(lab.ran(plan).result.labels))
