@@ -1,11 +1,13 @@
 """Which blocks are looked at: some of every part of every file, as they lie there."""
 
+import errno
 import os
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES, contents
+from seatrial.judge.verdict import Verdict
 from seatrial.rules.contents import BLOCK
 
 
@@ -47,3 +49,12 @@ def test_a_hole_of_half_a_file_is_always_seen(tmp_path):
         stream.truncate(1 << 21)
     blocks = contents(str(tmp_path), {'data': 1 << 21}).blocks
     assert sum(not any(block.data) for block in blocks) == BLOCKS_PER_FILE // 2
+
+
+def test_an_error_of_the_storage_fails_the_case_and_is_not_hidden_by_the_cache(lab, stub_fio, monkeypatch):
+    def readv(descriptor, buffers):
+        raise OSError(errno.EIO, 'Input/output error')
+
+    monkeypatch.setattr(os, 'readv', readv)
+    result = lab.run(lab.plan(stub_fio())).result
+    assert result.verdict is Verdict.FAIL and result.reasons[0].startswith('F1: ')

@@ -1,6 +1,7 @@
 """What lies in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
 
 import contextlib
+import errno
 import mmap
 import os
 import random
@@ -19,7 +20,7 @@ def contents(directory: str, sizes: Dict[str, int]) -> Contents:
 
     The blocks of a file are one at a random place of each of equal parts, so that none of these is left out, and are
     read past the cache where the file system can. Before that the files are synced twice: by what the first takes
-    longer, the writer's own sync was none.
+    longer, the writer's own sync was none. OSError where the storage gives an error.
     """
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
@@ -59,6 +60,8 @@ def _read(descriptor: int, offset: int, page: mmap.mmap) -> bytes:
     try:
         fcntl(descriptor, F_SETFL, flags | os.O_DIRECT)
         return page[: os.readv(descriptor, [page])]
-    except OSError:  # tmpfs, say, and types whose transfers must be larger
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # of tmpfs, and where transfers must be larger
+            raise
         fcntl(descriptor, F_SETFL, flags & ~os.O_DIRECT)
         return page[: os.readv(descriptor, [page])]

@@ -15,7 +15,7 @@ from seatrial.model.record import Finding
 from seatrial.rules.contents import Written
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
 from seatrial.rules.places import short
-from seatrial.rules.registry import WRITTEN, findings
+from seatrial.rules.registry import WRITTEN, finding, findings
 from seatrial.workload.access import writer_of
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
@@ -104,7 +104,12 @@ class Evidence:
 
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
-        lies = contents(self._path, files)
+        try:
+            lies = contents(self._path, files)
+        except OSError as error:
+            return [
+                finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
+            ]
         repeats = setup.engine.repeats(self._point)
         return findings(WRITTEN, Written(setup.plan, lies, measurement.seconds, repeats))
 

@@ -110,7 +110,6 @@ class _Attempt:
     def __init__(self, trial: Trial, stage: str, launch: Launch, directory: str) -> None:
         self.trial, self.stage, self.launch, self.directory = trial, stage, launch, directory
         # Now, because a file system that has died in the launch cannot be asked.
-        # Now, because a dead file system cannot be asked.
         self.place = os.path.realpath(trial.setup.run.path_of(directory))
         name = f'{next(trial.counter):04d}-{stage}-{launch.phase}@{launch.point.label}'
         self.raw = os.path.join(trial.recorder.raw, name)
