@@ -146,6 +146,20 @@ def test_a_smoke_test_can_have_no_reference(changed):
         with_references(session, CHECKS)
 
 
+def test_a_reference_for_a_quantile_is_given_the_repetitions_that_it_needs(changed):
+    def stopping(session):
+        session = with_references(session, CHECKS)
+        case = next(each.case for each in session.references if each.profile == 'nightly')
+        (reference, *_) = criteria_of(session, CHECKS[case.check], case).references
+        return reference.statistic, plan_of(session, CHECKS[case.check], case).stopping
+
+    old = 'nightly: {origin: baseline, date: 2026-11-14, engine: ior}'
+    statistic, rule = stopping(changed('references.yaml', old, f'{old[:-1]}, statistic: p10}}'))
+    assert (statistic, rule.minimum + rule.extra, rule.maximum) == ('p10', 29, 29)
+    statistic, rule = stopping(changed('references.yaml', old, f'{old[:-1]}, statistic: minimum}}'))
+    assert (statistic, rule.minimum, rule.maximum) == ('minimum', 4, 20)
+
+
 def test_a_site_without_the_file_has_no_references():
     session = session_of(ROOT / 'site-config' / 'local')
     assert with_references(session, CHECKS).references == ()

@@ -1,11 +1,13 @@
 """References: the interval decides, the point stands beside it, and both agree with what ReFrame would say."""
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from reframe.utility.sanity import reference_bounds
+from scipy import stats
 
-from seatrial.judge.references import EQUAL, Reference, judge_reference
+from seatrial.judge.references import EQUAL, LEVEL, Reference, judge_reference
 from seatrial.judge.statistics import verdict_interval
 from seatrial.model.units import MIB, in_base
 
@@ -161,6 +163,136 @@ def test_of_a_series_that_drifts_every_sample_has_to_lie_where_its_interval_does
     drifting = [103.0, 102.0, 101.0, 99.0, 98.0, 97.0]
     assert judge_reference(reference, drifting, 'fio', drifting=True).interval == interval
     assert judge_reference(reference, drifting, 'fio').interval == ('inside' if promised < 99 else interval)
+
+
+def test_correlated_repetitions_decide_less(around):
+    assert judge_reference(CONTRACT, around(91.0), 'fio').interval == 'inside'
+    assert judge_reference(CONTRACT, around(91.0), 'fio', correlation=0.5).interval == 'undecided'
+
+
+# Other statistics than the mean
+
+RANK = ['inside', 'undecided', 'outside']
+
+
+def of(statistic, low=-0.1, high=None):
+    return Reference('m', 100.0, low, high, 'B/s', 'contract', '2026-11-20', statistic=statistic)
+
+
+ONE_SLOW = [100.0] * 28 + [50.0]
+
+
+@pytest.mark.parametrize(
+    ('statistic', 'values', 'interval'),
+    [
+        ('mean', ONE_SLOW, 'inside'),
+        ('median', ONE_SLOW, 'inside'),
+        ('p10', ONE_SLOW, 'undecided'),
+        ('minimum', ONE_SLOW, 'outside'),
+        ('p10', [100.0] * 29, 'inside'),
+        ('p10', [100.0] * 28, 'undecided'),
+        ('p10', [100.0] * 22 + [50.0] * 7, 'outside'),
+        ('median', [100.0] * 12 + [50.0] * 17, 'undecided'),
+        ('median', [100.0] * 9 + [50.0] * 20, 'outside'),
+        ('minimum', [100.0] * 6, 'inside'),
+        ('minimum', [100.0] * 5, 'undecided'),
+    ],
+)
+def test_a_reference_may_be_for_another_statistic_than_the_mean(statistic, values, interval):
+    assert judge_reference(of(statistic), values, '').interval == interval
+
+
+@pytest.mark.parametrize(
+    ('statistic', 'interval'), [('mean', 'inside'), ('p90', 'undecided'), ('maximum', 'outside')]
+)
+def test_of_latencies_the_long_ones_count(statistic, interval):
+    assert judge_reference(of(statistic, None, 0.1), [100.0] * 28 + [150.0], '').interval == interval
+
+
+def test_a_single_launch_has_no_interval_but_the_number_of_launches():
+    words = judge_reference(of('minimum'), [100.0] * 5 + [50.0], '').words
+    assert words == 'wanted at least 90 B/s (contract of 2026-11-20): the minimum 50 is outside (6 launches)'
+
+
+@pytest.mark.parametrize(
+    ('reference', 'slow', 'ends'),
+    [(of('p10'), 50.0, 'which ends at 50'), (of('p90', None, 0.1), 150.0, 'which begins at 150')],
+)
+def test_the_interval_of_a_quantile_that_has_one_end_says_which(reference, slow, ends):
+    words = judge_reference(reference, [100.0] * 17 + [slow] * 6, '').words
+    assert words.endswith(f'is outside, and so is its 90 % interval, {ends}')
+
+
+def test_too_few_samples_for_a_quantile_say_how_many_it_takes():
+    words = judge_reference(of('p10'), [100.0] * 20, '').words
+    assert words.endswith('the p10 100 is inside, but 20 samples cannot show it: a p10 needs 29')
+
+
+@pytest.mark.parametrize(('value', 'interval'), [(95.0, 'inside'), (90.5, 'undecided'), (80.0, 'outside')])
+def test_a_single_launch_is_only_as_exact_as_its_clocks(value, interval):
+    result = judge_reference(of('minimum'), [100.0] * 5 + [value], '', clock_error=0.01)
+    assert result.interval == interval
+
+
+values_of_a_point = st.lists(st.floats(50.0, 150.0), min_size=1, max_size=40)
+statistics_of_it = st.sampled_from(['mean', 'median', 'p10', 'minimum'])
+
+
+@given(values_of_a_point, statistics_of_it, st.floats(0.1, 1.0), st.floats(0.0, 0.7), st.sampled_from([0.05, 1e-4]))
+def test_a_system_that_is_slower_throughout_never_looks_better(values, statistic, factor, correlation, level):
+    def judged(found):
+        return judge_reference(of(statistic), found, '', correlation=correlation, level=level)
+
+    before, after = judged(values), judged([factor * each for each in values])
+    assert RANK.index(after.interval) >= RANK.index(before.interval)
+    if before.chance is not None and after.chance is not None:
+        assert after.chance <= before.chance + 1e-12
+
+
+@given(values_of_a_point, st.sampled_from(['median', 'p10', 'minimum']), st.data())
+def test_one_launch_that_is_slower_never_makes_a_quantile_look_better(values, statistic, data):
+    place = data.draw(st.integers(0, len(values) - 1))
+    slower = [*values[:place], values[place] * data.draw(st.floats(0.1, 1.0)), *values[place + 1 :]]
+    before, after = (judge_reference(of(statistic), each, '').interval for each in (values, slower))
+    assert RANK.index(after) >= RANK.index(before)
+
+
+# What chance does
+
+
+@given(st.lists(st.floats(50.0, 85.0), min_size=6, max_size=20, unique=True), st.floats(0.0, 0.05))
+def test_the_chance_of_a_mean_is_that_of_students_t_with_one_degree_of_freedom_less(values, clock_error):
+    result = judge_reference(of('mean'), values, '', clock_error=clock_error)
+    assume(result.interval == 'outside')
+    t = (90.0 / (1 + clock_error) - np.mean(values)) / stats.sem(values)
+    assert result.chance == pytest.approx(stats.t.sf(t, len(values) - 2), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ('statistic', 'values', 'share', 'beyond'),
+    [('p10', [100.0] * 22 + [50.0] * 7, 0.1, 7), ('median', [100.0] * 9 + [50.0] * 20, 0.5, 20)],
+)
+def test_the_chance_of_a_quantile_is_the_binomial_of_the_launches_beyond_its_bound(statistic, values, share, beyond):
+    expected = pytest.approx(stats.binom.sf(beyond - 1, len(values), share))
+    assert judge_reference(of(statistic), values, '').chance == expected
+    mirrored = of('p90' if statistic == 'p10' else statistic, None, 0.1)
+    assert judge_reference(mirrored, [200 - each for each in values], '').chance == expected
+
+
+@given(st.lists(st.floats(50.0, 120.0), min_size=6, max_size=40), st.sampled_from(['mean', 'median', 'p10']))
+def test_outside_is_a_chance_of_at_most_five_per_cent(values, statistic):
+    result = judge_reference(of(statistic), values, '')
+    assert (result.interval == 'outside') == (result.chance is not None)
+    assert result.chance is None or result.chance <= LEVEL
+
+
+@pytest.mark.parametrize(('mean', 'interval'), [(88.0, 'undecided'), (50.0, 'outside')])
+def test_where_less_chance_is_allowed_only_what_is_far_outside_fails(around, mean, interval):
+    values = around(mean, 0.02)
+    assert judge_reference(CONTRACT, values, 'fio').interval == 'outside'
+    result = judge_reference(CONTRACT, values, 'fio', level=0.001)
+    assert result.interval == interval
+    assert ('by chance' in result.words) == (interval == 'undecided')
 
 
 # Units: values are in the base unit, sentences in that of the reference

@@ -1,11 +1,13 @@
 """The verdict of a session, and relations between its checks."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, Insensitive
 from seatrial.judge.references import Reference
-from seatrial.judge.session import judge_session
+from seatrial.judge.session import FAMILY, holm, judge_cases, judge_session
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.record import Records
 from seatrial.model.units import MIB
@@ -110,3 +112,104 @@ def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, make_r
     found = judge_session('s', 'acceptance', results, left_out=left_out)
     assert (found.verdict, found.left_out) == (verdict, tuple(left_out))
     assert judge_session('s', 'acceptance', results).verdict == ('PASS' if mean == 100.0 else 'FAIL')
+
+
+# Many criteria
+
+
+def holm_of_the_book(chances, count):
+    """Which are rejected, step by step from the smallest."""
+    left, rejected = sorted(chances), []
+    while left and left[0] <= FAMILY / (count - len(rejected)):
+        rejected.append(left.pop(0))
+    return rejected
+
+
+@given(st.lists(st.floats(0.0, 0.05), max_size=12), st.integers(0, 50))
+def test_the_level_rejects_what_holm_rejects(chances, others):
+    level = holm(chances, len(chances) + others)
+    assert sorted(each for each in chances if each <= level) == holm_of_the_book(chances, len(chances) + others)
+
+
+@given(st.lists(st.floats(0.0, 0.05), min_size=1, max_size=12), st.floats(0.0, 1.0), st.integers(0, 50))
+def test_a_criterion_that_is_missed_by_more_takes_no_other_one_back(chances, factor, others):
+    worse = [chances[0] * factor, *chances[1:]]
+    before, after = (holm(each, len(chances) + others) for each in (chances, worse))
+    for old, new in zip(chances, worse, strict=True):
+        assert old > before or new <= after
+
+
+STORAGE = 64 / 1000  # MiB/s at which a launch lasts long enough for an acceptance
+
+
+@pytest.fixture(scope='session')
+def many(make_plan, make_records, around):
+    """So many cases with two references each, all but the first of which are met; the means are shares of those."""
+
+    def judge(first, count, profile='acceptance', spread=0.02):
+        plans = [make_plan(f'Check{place}', profile=profile) for place in range(count)]
+        kept = {
+            plan.case: make_records(plan, around(STORAGE * (1.2 if place else first), spread))
+            for place, plan in enumerate(plans)
+        }
+        references = tuple(
+            Reference(metric, STORAGE * MIB, -0.0, None, 'MiB/s', 'contract', '2026-11-20')
+            for metric in ('read@16MiB', 'read@32MiB')
+        )
+        held = {plan.case: Criteria(references=references) for plan in plans}
+        cases = judge_cases(plans, lambda plan: kept[plan.case], held)
+        return judge_session('s', profile, cases, held)
+
+    return judge
+
+
+@pytest.mark.parametrize(
+    ('first', 'count', 'profile', 'verdict'),
+    [
+        (1.2, 20, 'acceptance', 'PASS'),
+        (0.97, 1, 'acceptance', 'FAIL'),
+        (0.97, 20, 'acceptance', 'INCONCLUSIVE'),
+        (0.97, 20, 'nightly', 'FAIL'),
+        (0.5, 20, 'acceptance', 'FAIL'),
+    ],
+)
+def test_of_many_criteria_of_an_acceptance_one_that_is_barely_missed_decides_nothing(
+    many, first, count, profile, verdict
+):
+    result = many(first, count, profile)
+    assert (result.verdict, result.cases[0].verdict) == (verdict, verdict)
+
+
+def test_what_was_taken_back_says_why_with_its_interval(many):
+    (reason, *_) = many(0.97, 20).cases[0].reasons
+    assert (
+        'is outside' in reason
+        and 'of so many criteria one may look so by chance (0.41 %, where at most 0.12 % is a FAIL; Holm)' in reason
+    )
+
+
+@given(
+    first=st.floats(0.3, 1.2),
+    factor=st.floats(0.5, 1.0),
+    count=st.integers(1, 4),
+    spread=st.sampled_from([0.01, 0.05]),
+)
+def test_an_acceptance_of_a_slower_system_never_ends_better(many, first, factor, count, spread):
+    rank = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL]
+    before, after = (many(each, count, spread=spread).verdict for each in (first, first * factor))
+    assert rank.index(after) >= rank.index(before)
+
+
+@pytest.mark.parametrize(
+    ('profile', 'said'),
+    [
+        ('nightly', 'at most 0.3 of them FAIL by chance, if every true value lies at its bound'),
+        ('acceptance', 'the probability of a FAIL by chance is at most about 5 % (Holm)'),
+    ],
+)
+def test_a_session_says_how_often_chance_fails_it(many, profile, said):
+    assert many(1.2, 3, profile).chance == said
+
+
+def test_a_session_that_was_compared_with_nothing_says_nothing_of_chance(session):
+    assert session(('Contiguous', 100.0), held=Criteria()).chance == ''

@@ -7,7 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seatrial.judge.statistics import Fairness, fairness, quantile, summary, verdict_interval
+from seatrial.judge.statistics import (
+    MAX_CORRELATION,
+    Fairness,
+    binomial_tail,
+    correlation_of,
+    fairness,
+    quantile,
+    quantile_interval,
+    samples_for,
+    slow_launches,
+    summary,
+    verdict_interval,
+    widening,
+)
+from seatrial.model.metric import LOWER
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
 
 VALUES = [98.0, 104.0, 101.0, 95.0, 99.0, 103.0]
@@ -109,6 +123,94 @@ def test_about_one_independent_series_in_twenty_looks_as_if_it_drifted():
     series = np.random.default_rng(1).normal(100, 5, (2000, 12))
     share = np.mean([summary(values.tolist()).drifting for values in series])
     assert 0.03 < share < 0.07
+
+
+def autoregression(correlation, series, n, seed=1):
+    """Normal series whose neighbours correlate so."""
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal((series, n))
+    values[:, 1:] *= math.sqrt(1 - correlation**2)
+    for place in range(1, n):
+        values[:, place] += correlation * values[:, place - 1]
+    return [[100 + 5 * value for value in row] for row in values.tolist()]
+
+
+@pytest.mark.parametrize('correlation', [0.2, 0.5])
+def test_the_correlation_of_many_short_series_is_the_true_one(correlation):
+    assert correlation_of(autoregression(correlation, 2000, 12)) == pytest.approx(correlation, abs=0.05)
+
+
+def test_independent_repetitions_have_no_correlation_in_eleven_cases_of_twelve():
+    series = autoregression(0.0, 4000, 6)
+    found = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
+    assert np.mean(np.array(found) > 0) == pytest.approx(1 / 12, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ('correlation', 'plain', 'wrong', 'wider'), [(0.0, 0.04, 0.055, 1.1), (0.5, 0.13, 0.08, 2.0)]
+)
+def test_correlated_repetitions_give_few_wrong_verdicts_and_independent_ones_pay_little(
+    correlation, plain, wrong, wider
+):
+    series = autoregression(correlation, 10000, 6)
+    found = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
+    naive = [verdict_interval(each).high < 100 for each in series]
+    ours = [verdict_interval(each, correlation=found[place // 10]).high < 100 for place, each in enumerate(series)]
+    assert np.mean(naive) > plain and np.mean(ours) < wrong
+    assert np.mean([widening(each, 6) for each in found]) < wider
+
+
+def test_series_of_any_lengths_and_units_are_of_one_case():
+    series = autoregression(0.5, 300, 10) + [[1e6 * each for each in row] for row in autoregression(0.5, 300, 20)]
+    assert correlation_of([*series, [7.0] * 6, [1.0, 2.0]]) == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize('series', [[], 5 * [[1.0, 2.0, 3.0, 4.0, 5.0]], 5 * [[7.0] * 6], 4 * [[*range(6)]]])
+def test_series_that_say_nothing_have_no_correlation(series):
+    assert correlation_of(series) == 0.0
+
+
+@given(st.floats(0.01, MAX_CORRELATION), st.integers(3, 30))
+def test_the_widening_is_what_correlation_does_to_the_mean_over_what_it_does_to_the_spread(correlation, n):
+    matrix = correlation ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    of_mean = matrix.sum() / n
+    of_spread = (np.trace(matrix) - of_mean) / (n - 1)
+    assert widening(correlation, n) == pytest.approx(math.sqrt(of_mean / of_spread))
+
+
+def test_the_interval_of_a_verdict_is_wider_by_the_correlation():
+    assert widening(0.0, 6) == 1.0
+    plain, wide = verdict_interval(VALUES), verdict_interval(VALUES, correlation=0.5)
+    assert wide.half_width == pytest.approx(plain.half_width * widening(0.5, 6))
+    assert summary(VALUES, correlation=0.5).interval == wide
+
+
+@given(st.integers(1, 60), st.sampled_from([0.1, 0.5, 0.9]))
+def test_the_ends_of_the_interval_for_a_quantile_are_the_closest_that_are_beyond_it_too_seldom(n, share):
+    low, high = quantile_interval([float(rank) for rank in range(n, 0, -1)], share)
+    # Of n values so many lie below the quantile; an end at rank r is above it if fewer than r do.
+    below = stats.binom(n, share)
+    rank = 0 if low == -math.inf else int(low)
+    assert (below.cdf(rank - 1) if rank else 0.0) <= 0.05 < below.cdf(rank)
+    rank = n + 1 if high == math.inf else int(high)
+    assert below.sf(rank - 1) <= 0.05 < below.sf(rank - 2)
+
+
+@pytest.mark.parametrize(('share', 'needed'), [(0.1, 29), (0.5, 5), (0.9, 29)])
+def test_from_so_many_samples_on_the_interval_for_a_quantile_has_two_ends(share, needed):
+    assert samples_for(share) == needed
+    ends = [quantile_interval([1.0] * n, share) for n in (needed - 1, needed)]
+    assert [all(map(math.isfinite, each)) for each in ends] == [False, True]
+
+
+@given(st.integers(0, 40), st.floats(0.0, 1.0), st.integers(0, 40))
+def test_the_binomial_tail_is_that_of_scipy(n, share, least):
+    assert binomial_tail(n, share, least) == pytest.approx(stats.binom.sf(least - 1, n, share), abs=1e-9)
+
+
+def test_a_launch_is_slow_if_it_is_a_quarter_worse_than_the_median():
+    assert slow_launches([100.0, 100.0, 100.0, 100.0, 76.0, 74.0, 10.0]) == 2
+    assert slow_launches([1.0, 1.0, 1.0, 1.0, 1.3, 1.34, 0.1], LOWER) == 1
 
 
 def test_tasks_that_were_served_alike_are_perfectly_fair():

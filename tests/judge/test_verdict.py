@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import AtLeast, DoesNotDegrade, Insensitive
 from seatrial.judge.references import Reference
+from seatrial.judge.statistics import verdict_interval
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.record import Finding, Records
 from seatrial.model.units import MIB
@@ -185,11 +186,14 @@ def test_of_what_an_enforced_expectation_is_about_something_was_asked(judged, ar
     assert not [each for each in judged(around(SLOW), held, profile='acceptance').labels if 'metrics' in each]
 
 
-@pytest.mark.parametrize(('made', 'share'), [('6 repetitions', 39), ('1 repetition', 95)])
-def test_an_acceptance_says_what_so_few_repetitions_do_not_show(judged, around, made, share):
+@pytest.mark.parametrize(('made', 'missed', 'share'), [('6 repetitions', 53, 39), ('1 repetition', 90, 95)])
+def test_an_acceptance_says_what_so_few_repetitions_do_not_show(judged, around, made, missed, share):
     held, values = criteria(reference(SLOW, origin='contract')), around(SLOW)[: int(made[0])]
     (said,) = [each for each in judged(values, held, profile='acceptance').labels if each.startswith('rare')]
-    assert said == f'rare slow launches: {made} cannot show them; up to {share} % of all launches may be slow (95 %)'
+    assert said == (
+        f'rare slow launches: {made} miss a fault of one launch in ten with a probability of {missed} % '
+        f'(0.9^{made[0]}); up to {share} % of all launches may be slow (95 %)'
+    )
     assert not [each for each in judged(around(SLOW)).labels if each.startswith('rare')]
 
 
@@ -313,14 +317,33 @@ DRIFT = (1.03, 1.02, 1.01, 0.99, 0.98, 0.97)
     [('acceptance', 0.955, 'PASS'), ('acceptance', 0.975, 'INCONCLUSIVE'), ('acceptance', 1.05, 'FAIL'),
      ('nightly', 0.975, 'PASS')],
 )  # fmt: skip
-def test_a_series_that_drifts_decides_an_acceptance_only_if_all_of_it_does(judged, profile, share, verdict):
+def test_a_series_that_drifts_decides_an_acceptance_only_if_all_of_it_does(judged, around, profile, share, verdict):
     origin = 'contract' if profile == 'acceptance' else 'baseline'
     held = criteria(reference(SLOW * share, low=0.0, high=9.0, origin=origin))
-    result = judged([SLOW * MIB * each for each in DRIFT], held, profile=profile)
-    assert result.verdict == verdict
-    assert [each for each in result.labels if each.startswith('drifting: read@16MiB, read@32MiB: ')]
+    figures = {'read@16MiB': [SLOW * MIB * each for each in DRIFT], 'read@32MiB': around(SLOW)}
+    result = judged(figures, held, profile=profile)
+    assert (result.verdict, result.correlation) == (verdict, 0.0)
+    assert [each for each in result.labels if each.startswith('drifting: read@16MiB: ')]
     if verdict == 'INCONCLUSIVE':
         assert 'its samples drift, from ' in result.reasons[0]
+
+
+@pytest.mark.parametrize(('share', 'verdict'), [(0.93, 'PASS'), (0.975, 'INCONCLUSIVE'), (1.07, 'FAIL')])
+def test_where_the_neighbours_of_all_points_resemble_each_other_the_intervals_are_wider(judged, share, verdict):
+    held = criteria(reference(SLOW * share, low=0.0, high=9.0))
+    values = (16 * MIB, 32 * MIB, 64 * MIB)
+    result = judged([SLOW * MIB * each for each in DRIFT], held, values=values, operations=('write', 'read'))
+    assert result.verdict == verdict
+    (label,) = [each for each in result.labels if each.startswith('correlated: ')]
+    assert label.endswith('the intervals are up to 2.1 times as wide for it')
+    plain = verdict_interval(result.metrics[0].values).half_width
+    assert result.metrics[0].summary.interval.half_width == pytest.approx(2.1 * plain, rel=0.01)
+
+
+def test_a_slow_launch_is_named_with_its_share(judged, around):
+    slow = [*around(100.0)[:5], 60.0 * MIB]
+    (label,) = [each for each in judged({'read@16MiB': slow, 'read@32MiB': around(90.0)}).labels if 'slow' in each]
+    assert label == 'slow launches: 1 of 6 at read@16MiB; their figure is a quarter worse than the median'
 
 
 def test_what_a_clock_may_be_wrong_by_decides_nothing(make_plan, make_records, around):

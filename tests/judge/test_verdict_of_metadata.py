@@ -55,6 +55,12 @@ def test_every_metric_of_a_launch_has_its_own_verdict_values_and_unit():
     assert [each.name for each in result.metrics[:2]] == ['directory_create', 'file_create']
 
 
+def test_metrics_of_one_launch_are_one_series_for_the_correlation():
+    falling = [5000.0 - 20 * place for place in range(6)]
+    assert len(planned_metrics(BOTH)) >= 5
+    assert judge_case(BOTH, records_of(BOTH, falling)).correlation == 0.0
+
+
 def test_tasks_that_move_no_bytes_are_not_compared_for_fairness():
     assert {each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics} == {None}
 

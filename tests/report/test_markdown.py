@@ -32,7 +32,7 @@ def test_every_planned_case_is_a_row(text):
         'cluster:compute/scratch/default/1n | 500 \u2013 1000 | 1050 \u2013 2050 |',
         '- MultipleFilesTasks: T15: the job never started',
         '- criterion L09-03: ',
-        '- references: 4 inside, 2 outside',
+        '- references: 4 inside, 2 outside; at most 0.3 of them FAIL by chance',
         '- context, which decides no verdict: what the literature found, here: holds 0, fails 2, undecided 1',
     ],
 )

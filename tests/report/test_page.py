@@ -87,6 +87,11 @@ def holding(make, text):
     return replace(session, site=text, seatrial=text)
 
 
+def test_the_page_says_what_chance_does_to_the_references(seen, plain):
+    assert 'References: at most 0.3 of them FAIL by chance, if every true value lies at its bound.' in seen.said
+    assert 'FAIL by chance' not in plain['data'].said
+
+
 @settings(max_examples=40)
 @given(st.text(min_size=1, max_size=30).map(lambda text: f'a{text}z'))
 @example('</style><script>alert(1)</script>')

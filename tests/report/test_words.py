@@ -219,7 +219,7 @@ def test_a_caveat_of_every_case_is_said_once(make):
     plans = [make.plan(name) for name in ('A', 'B')]
     session = make.session(*(measured(make, each) for each in plans))
     shared = words.shared_labels(session.result)
-    assert [label.split(':')[0] for label in shared] == ['P16', 'drifting']
+    assert [label.split(':')[0] for label in shared] == ['P16', 'correlated', 'drifting']
 
 
 def test_one_case_alone_shares_nothing(make):

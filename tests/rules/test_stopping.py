@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.stopping import Interval, State, state, t_interval, t_quantile
+from seatrial.rules.stopping import Interval, State, state, t_interval, t_quantile, t_within
 
 TEN = StoppingRule(max_relative_error=0.10)
 FIVE = StoppingRule(max_relative_error=0.05)
@@ -60,6 +60,11 @@ def test_the_interval_is_that_of_scipy(values):
     found = t_interval(values, 0.90)
     assert found.mean == pytest.approx(statistics.fmean(values))
     assert found.half_width == pytest.approx(half_width, abs=1e-9 * found.mean)
+
+
+@given(st.floats(0.0, 50.0), st.integers(1, 30))
+def test_the_probability_within_is_that_of_students_t(t, df):
+    assert t_within(t, df) == pytest.approx(1 - 2 * stats.t.sf(t, df), abs=1e-9)
 
 
 def test_the_interval_says_what_it_was_made_of():

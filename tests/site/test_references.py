@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.references import CONTRACT
+from seatrial.judge.references import CONTRACT, EXTREMES, MEAN, QUANTILES
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.plan import Case
 from seatrial.model.units import MIB, UNITS
@@ -19,6 +19,7 @@ from seatrial.site.references import (
     INDEX,
     ORIGINS,
     REFERENCES_FILE,
+    STATISTICS,
     Measured,
     Reference,
     load_references,
@@ -175,7 +176,9 @@ def test_the_words_are_those_of_the_verdict():
         ('-0.1, 0.3,', 'null, null,', 'nothing can fail it: write -0.1'),
         ('-0.1, 0.3,', 'null, 0.1,', 'nothing can be too slow; write -0.1 for at most 10 % less'),
         ('engine: ior}', 'tasks: 0}', "0 is no number of tasks; write how many the largest point has: 64"),
-        ('engine: ior}', 'clients: 8}', "there is no such key; write one of origin, date, engine, tasks"),
+        ('engine: ior}', 'clients: 8}', "there is no such key; write one of origin, date, engine, tasks, statistic"),
+        ('engine: ior}', 'statistic: p1}', "'p1' is no statistic; did you mean 'p10'?"),
+        ('engine: ior}', 'statistic: [p10]}', "is no statistic; write one of mean, median, p10, minimum"),
         ('-0.1, 0.3,', '0, 0.3,', '0 is no lowest fraction; write -0.1 for 10 % less'),
         ('-0.1, 0.3,', '-0.1, null,', 'a baseline needs the highest fraction too; write 0.3 for at most 30 % more'),
         ('100.0, -0.1', '1.0e+17, -0.1', '1e+17 MiB/s is more than any file system has; correct number or unit'),
@@ -241,6 +244,26 @@ FileMetadata:
 def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, written, base):
     (found,) = read(OTHERS.format(metric=metric, parts=written))
     assert (found.metric, found.base, found.engine) == (metric, base, 'mdtest')
+
+
+@pytest.mark.parametrize(
+    ('statistic', 'metric', 'means'),
+    [
+        ('p10', 'file_create@shared: [40000.0, -0.1, 0.3, op/s]', 'p10'),
+        ('p10', 'p99@4KiB: [2.0, null, 0.5, ms]', 'p90'),
+        ('minimum', 'p99@4KiB: [2.0, null, 0.5, ms]', 'maximum'),
+        ('median', 'p99@4KiB: [2.0, null, 0.5, ms]', 'median'),
+    ],
+)
+def test_the_worse_end_counts_whichever_it_is(read, statistic, metric, means):
+    name, _, parts = metric.partition(': ')
+    text = OTHERS.format(metric=name, parts=parts.strip('[]')).replace('engine: mdtest', f'statistic: {statistic}')
+    (found,) = read(text)
+    assert found.statistic == means
+
+
+def test_the_statistics_are_those_that_are_judged():
+    assert {*STATISTICS, *STATISTICS.values()} == {MEAN, *QUANTILES, *EXTREMES}
 
 
 @given(st.integers(1, 10**4), st.sampled_from(sorted(unit for unit, (base, _) in UNITS.items() if base == 'B/s')))

@@ -46,7 +46,17 @@ def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
         expectations=declared.expectations,
         enforced=frozenset(session.site.overrides(case, declared.family, profile).enforce),
         references=tuple(
-            Reference(each.metric, each.base, each.low, each.high, each.unit, each.origin, each.date, each.engine)
+            Reference(
+                each.metric,
+                each.base,
+                each.low,
+                each.high,
+                each.unit,
+                each.origin,
+                each.date,
+                each.engine,
+                each.statistic,
+            )
             for each in session.references
             if (each.profile, each.case) == (profile, case)
         ),

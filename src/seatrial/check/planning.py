@@ -10,12 +10,15 @@ from seatrial.check.declared import Declared
 from seatrial.check.session import Session
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
+from seatrial.judge.references import QUANTILES
+from seatrial.judge.statistics import samples_for
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
+from seatrial.site.references import Reference
 from seatrial.workload.registry import fault_of, kind_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
@@ -185,7 +188,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         target=target,
         records=str(records_of(session, case)),
         state=str(site.state),
-        stopping=_stopping(session, found),
+        stopping=_stopping(session, found, case),
         sizing=found.sizing,
         launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found)),
         left_out=found.left_out,
@@ -201,14 +204,25 @@ def _floors(session: Session, case: Case) -> dict[str, float]:
     """What the figures of a case may not fall below, in base units; a smoke test is compared with nothing."""
     if not session.profile.judges:
         return {}
-    own = [each for each in session.references if (each.profile, each.case) == (session.profile.name, case)]
+    own = _references(session, case)
     return {each.metric: each.base * (1 + each.low) for each in own if each.low is not None and each.better == HIGHER}
 
 
-def _stopping(session: Session, found: ResolvedCase) -> StoppingRule:
-    """The stopping rule; an isolation sweep has as much time as its places need, unless the site says how much."""
+def _references(session: Session, case: Case) -> list[Reference]:
+    return [each for each in session.references if (each.profile, each.case) == (session.profile.name, case)]
+
+
+def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
+    """The stopping rule, with as many repetitions as a reference for a quantile needs.
+
+    An isolation sweep has as much time as its places need, unless the site says how much.
+    """
     budget_s, points = found.overrides.budget_s, found.points
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
+    shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
+    needed = max(map(samples_for, shares), default=0)
+    if needed > rule.minimum + rule.extra and not rule.fixed:
+        rule = rule._replace(minimum=needed - rule.extra, maximum=max(rule.maximum, needed))
     if not found.declared.axis.equals or budget_s is not None or rule.fixed:
         return rule
     launches = len(points) * len(points[0].phases) * (rule.minimum + rule.extra)

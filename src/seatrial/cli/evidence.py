@@ -1,5 +1,6 @@
 """From the folder of a session to what a report and the history are made from."""
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,9 +16,8 @@ from seatrial.check.session import FILE, Session, began, left_out_of, not_applic
 from seatrial.cli.results import RESULTS
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
-from seatrial.judge.case import judge_case
-from seatrial.judge.session import SessionResult, judge_session
-from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
+from seatrial.judge.verdict import CaseResult
 from seatrial.model.codec import FormError
 from seatrial.model.plan import Case, TrialPlan, read_plan
 from seatrial.model.record import PLAN, Records, Sample
@@ -72,7 +72,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         for plan in plans
         if plan.case.check in checks
     }
-    results = [judge_case(plan, _records(folder, plan), criteria.get(plan.case, Criteria())) for plan in plans]
+    results = judge_cases(plans, functools.partial(_records, folder), criteria)
     left_out = left_out_of(folder)
     if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
         left_out = _never_begun(order, plans)

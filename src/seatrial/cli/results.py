@@ -178,7 +178,8 @@ def _references(session: Session, result: SessionResult) -> str:
     counts = Counter(each.interval for case in result.cases for each in case.references)
     if not counts:
         return 'no references for these cases' if session.references else 'no references'
-    return f'references: {", ".join(f"{count} {word}" for word, count in counts.items())}'
+    shown = ', '.join(f'{count} {word}' for word, count in counts.items())
+    return f'references: {shown}{result.chance and f"; {result.chance}"}'
 
 
 def _finite(data: Any) -> Any:

@@ -28,8 +28,7 @@ from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.case import judge_case
-from seatrial.judge.session import judge_session
+from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.units import duration
@@ -75,7 +74,7 @@ def run(
         tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, plans))
         for plan in plans:
             tried(screen, session, 'what Darshan saw is not on record', functools.partial(keep_darshan_run, plan))
-        results = [judge_case(plan, records_in(plan.records), criteria[plan.case]) for plan in plans]
+        results = judge_cases(plans, lambda plan: records_in(plan.records), criteria)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, result)
         _say_if_nothing_started(screen, session, plans)

@@ -12,7 +12,7 @@ from seatrial.judge.expectations import (
     judge_guarantee,
     not_judged,
 )
-from seatrial.judge.measured import as_meant, judge_metric
+from seatrial.judge.measured import as_meant, correlation_of_case, judge_metric
 from seatrial.judge.outliers import SLOW, SUSPECTED, Isolation, isolation
 from seatrial.judge.references import (
     CONTRACT,
@@ -62,15 +62,19 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     by_metric = measured(plan, records)
     start, end = records.start, records.end
     engine = start.engine if start else ''
+    correlation = correlation_of_case(plan, by_metric)
     metrics = tuple(
-        judge_metric(plan, records, by_metric, point, each, found)
+        judge_metric(plan, records, by_metric, point, each, found, correlation)
         for point in plan.points
         for each in metrics_at(point)
     )
     unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed else ''
     references: tuple[ReferenceResult, ...] = ()
     if not unjudged:
-        references = tuple(_judge_reference(each, metrics, engine, plan.profile) for each in criteria.references)
+        references = tuple(
+            _judge_reference(each, metrics, engine, plan.profile, correlation, criteria.level)
+            for each in criteria.references
+        )
         metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
@@ -90,7 +94,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         profile=plan.profile,
         verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics), *met]),
         reasons=tuple(said for _, said in against),
-        labels=caveats(plan, records, found, by_metric, metrics, criteria, isolated),
+        labels=caveats(plan, records, found, by_metric, metrics, criteria, isolated, correlation),
         engine=engine,
         version=start.version if start else '',
         skipped=start.skipped if start else (),
@@ -105,6 +109,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         facts=facts,
         darshan=comparisons(plan, records),
         isolation=isolated,
+        correlation=correlation,
     )
 
 
@@ -117,7 +122,12 @@ def _unjudged(plan: TrialPlan, records: Records, by_metric: Mapping[str, Sequenc
 
 
 def _judge_reference(
-    reference: Reference, metrics: Sequence[MetricResult], engine: str, profile: str
+    reference: Reference,
+    metrics: Sequence[MetricResult],
+    engine: str,
+    profile: str,
+    correlation: float,
+    level: float,
 ) -> ReferenceResult:
     one = next((each for each in metrics if each.metric == reference.metric), None)
     if one is None:
@@ -127,7 +137,7 @@ def _judge_reference(
     if reference.origin == CONTRACT or profile == 'acceptance' or one.cache in ('cached', 'mixed'):
         doubt = doubt or one.not_storage
     drifting = profile == 'acceptance' and one.summary is not None and one.summary.drifting
-    return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting)
+    return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting, correlation, level)
 
 
 def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from seatrial.judge.expectations import Expectation, OfPair
 from seatrial.judge.outliers import CLEARED, Isolation
 from seatrial.judge.references import CONTRACT
+from seatrial.judge.statistics import widening
 from seatrial.judge.verdict import Criteria, MetricResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
@@ -15,7 +16,15 @@ OWN_BASELINE = (
     'and nothing of what was agreed; that takes a contract in references.yaml'
 )
 NOT_ASKED = 'no criterion: {open} of {all} metrics have no pass criterion; a contract in references.yaml changes that'
-RARE = 'rare slow launches: {made} cannot show them; up to {share:.0f} % of all launches may be slow (95 %)'
+RARE = (
+    'rare slow launches: {made} miss a fault of one launch in ten with a probability of {missed:.0f} % (0.9^{n}); '
+    'up to {share:.0f} % of all launches may be slow (95 %)'
+)
+SLOW_LAUNCHES = 'slow launches: {metrics}; their figure is a quarter worse than the median'
+CORRELATED = (
+    'correlated: neighbouring repetitions resemble each other ({correlation:.2f} over all points); '
+    'the intervals are up to {times:.1f} times as wide for it'
+)
 DRIFTING = (
     'drifting: {metrics}: neighbouring repetitions resemble each other, so the interval is too short; '
     'of steady series 5 % look so by chance'
@@ -34,8 +43,12 @@ def caveats(
     metrics: Sequence[MetricResult],
     criteria: Criteria,
     isolated: Isolation | None,
+    correlation: float,
 ) -> tuple[str, ...]:
-    """Every caveat once. found: what the rules over the case have found; criteria: what was judged by."""
+    """Every caveat once.
+
+    found: what the rules over the case have found; criteria: what was judged by; correlation: as in CaseResult
+    """
     before = records.start.findings if records.start else ()
     labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
     labels += _of_launches(by_metric.values())
@@ -44,7 +57,7 @@ def caveats(
     if isolated and plan.profile == 'acceptance' and not criteria.references:
         labels.append(ONLY_EQUAL.format(kind=isolated.kind))
     if not plan.stopping.fixed:
-        labels += _drifts(metrics)
+        labels += [*_slow(metrics), *_correlated(metrics, correlation), *_drifts(metrics)]
     if plan.profile == 'acceptance':
         labels += _of_acceptance(metrics, criteria, compared=isolated is not None)
     return tuple(dict.fromkeys(labels))
@@ -80,6 +93,18 @@ def _left_behind(records: Records) -> list[str]:
     return []
 
 
+def _slow(metrics: Sequence[MetricResult]) -> list[str]:
+    slow = [f'{each.slow} of {len(each.values)} at {each.metric}' for each in metrics if each.slow]
+    return [SLOW_LAUNCHES.format(metrics=listed(slow))] if slow else []
+
+
+def _correlated(metrics: Sequence[MetricResult], correlation: float) -> list[str]:
+    if not correlation:
+        return []
+    times = max(widening(correlation, len(each.values)) for each in metrics)
+    return [CORRELATED.format(correlation=correlation, times=times)]
+
+
 def _drifts(metrics: Sequence[MetricResult]) -> list[str]:
     names = [each.metric for each in metrics if each.summary and each.summary.drifting]
     return [DRIFTING.format(metrics=listed(names))] if names else []
@@ -100,8 +125,9 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
         labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
     counts = [len(each.values) for each in metrics if each.values]
     if counts:
-        share = 100 * (1 - 0.05 ** (1 / min(counts)))
-        labels.append(RARE.format(made=counted(min(counts), 'repetition'), share=share))
+        n = min(counts)
+        share, missed = 1 - 0.05 ** (1 / n), 0.9**n
+        labels.append(RARE.format(made=counted(n, 'repetition'), n=n, missed=100 * missed, share=100 * share))
     return labels
 
 

@@ -3,7 +3,7 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from seatrial.judge.statistics import Fairness, fairness, summary
+from seatrial.judge.statistics import Fairness, correlation_of, fairness, slow_launches, summary
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
@@ -29,8 +29,12 @@ def judge_metric(
     point: Point,
     what: MetricType,
     found: Sequence[Finding],
+    correlation: float,
 ) -> MetricResult:
-    """The metric as it stands without any reference. found: what the rules over the case have found."""
+    """The metric as it stands without any reference.
+
+    found: what the rules over the case have found; correlation: of its neighbouring repetitions
+    """
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid]
@@ -59,13 +63,29 @@ def judge_metric(
         values=values,
         unit=what.unit,
         better=what.better,
-        summary=summary(values, plan.stopping.confidence) if values else None,
+        summary=summary(values, plan.stopping.confidence, correlation) if values else None,
         fairness=_fairness(valid),
         cache=cache,
         not_storage=not_storage,
         percentiles_s=_percentiles(valid, what.name),
         clock_error=_clock_error(valid, what.name),
+        slow=slow_launches(values, what.better) if what.steers and values else 0,
     )
+
+
+def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample]]) -> float:
+    """Of neighbouring repetitions, over all points. Metrics of one launch share its moment, so one of them counts.
+
+    A fixed number of repetitions is not judged, and too small for it.
+    """
+    series: dict[tuple[str, str], list[float]] = {}
+    for point in plan.points if not plan.stopping.fixed else ():
+        for what in metrics_at(point):
+            samples = by_metric.get(metric(what.name, point.label), ())
+            values = [each.figures[what.name] for each in samples if each.valid and what.name in each.figures]
+            if what.steers and values:
+                series.setdefault((samples[0].phase, point.label), values)
+    return correlation_of(series.values())
 
 
 def as_meant(plan: TrialPlan, cache: str) -> bool:

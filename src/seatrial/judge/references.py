@@ -1,18 +1,34 @@
 """References: the value that a metric should have, where that comes from, and whether it has it.
 
 The interval of the mean decides: a mean may lie on the right side of a bound by chance. What the mean alone says,
-which is all that ReFrame compares, stands beside it. docs/references.md has the rules in words.
+which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every single
+launch. docs/references.md has the rules in words.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, verdict_interval
+from seatrial.judge.statistics import (
+    CONFIDENCE,
+    MIN_SAMPLES,
+    binomial_tail,
+    quantile,
+    quantile_interval,
+    samples_for,
+    verdict_interval,
+)
 from seatrial.model.units import in_unit
+from seatrial.rules.stopping import t_quantile, t_within
 
 INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
 CONTRACT = 'contract'
+MEAN = 'mean'
+QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
+EXTREMES = {'minimum': min, 'maximum': max}
+
+LEVEL = (1 - CONFIDENCE) / 2
+"""The probability of a FAIL by chance, of one metric whose true value lies at its bound."""
 
 EQUAL = 1e-9
 """A share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006."""
@@ -26,6 +42,7 @@ class Reference:
     unit:      in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
     origin:    'contract' (an obligation) or 'baseline' (what this system has shown); date: ISO, of the origin
     engine:    that it was found or agreed with; empty: any
+    statistic: of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
     """
 
     metric: str
@@ -36,6 +53,7 @@ class Reference:
     origin: str
     date: str
     engine: str = ''
+    statistic: str = MEAN
 
     def __post_init__(self) -> None:
         """Raises ValueError for a reference that nothing can fail."""
@@ -48,9 +66,11 @@ class ReferenceResult:
     """One metric compared with its reference. Reference and bounds are in the base unit; None is no such bound.
 
     unit:     in which the reference was written, and in which `words` has its figures
-    point:    what the mean alone says: 'inside' or 'outside' the bounds, as plain ReFrame sees it; '' without a mean
+    point:    what the mean (or other statistic) alone says: 'inside' or 'outside' the bounds; '' without samples
     interval: what the interval says, which decides: 'inside', 'outside' or 'undecided'
     words:    both in one sentence
+    chance:   of a metric that is outside, or is left undecided by `level` alone: the probability of samples so far
+              outside if the true value lay at the bound; else None
     """
 
     metric: str
@@ -63,6 +83,7 @@ class ReferenceResult:
     point: str
     interval: str
     words: str
+    chance: float | None = None
 
 
 def judge_reference(
@@ -72,6 +93,8 @@ def judge_reference(
     doubt: str = '',
     clock_error: float = 0.0,
     drifting: bool = False,
+    correlation: float = 0.0,
+    level: float = LEVEL,
 ) -> ReferenceResult:
     """A metric's valid samples, in the base unit, compared with its reference.
 
@@ -80,38 +103,107 @@ def judge_reference(
     clock_error: the share of a timed region that its clocks may be wrong by, in all samples alike: no repetition
             shows it, so it widens the interval
     drifting: the interval is too short, so all samples have to lie where it does
+    correlation: of neighbouring repetitions, which widens the interval of a mean
+    level:  the chance that OUTSIDE may have at most; below LEVEL where many references are judged together
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
         wanted = _wanted(reference, low, high, MIN_DIGITS)
         return _result(reference, '', UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
-    found = verdict_interval(values, CONFIDENCE)
-    ends = found.low * (1 - clock_error), found.high * (1 + clock_error)
+    name = reference.statistic
+    found, lowest, highest = _estimate(values, name, correlation)
+    ends = lowest * (1 - clock_error), highest * (1 + clock_error)
     bounds = [bound for bound in (low, high) if bound is not None]
-    digits = _digits(bounds, [found.mean, *ends], reference.unit)
+    digits = _digits(bounds, [found, *ends], reference.unit)
 
     def shown(*figures: float) -> str:
         return ' to '.join(_figure(figure, reference.unit, digits) for figure in figures)
 
-    point = INSIDE if _lies_in(found.mean, found.mean, low, high) else OUTSIDE
-    said = f'{_wanted(reference, low, high, digits)}: the mean {shown(found.mean)} is {point}'
+    point = INSIDE if _lies_in(found, found, low, high) else OUTSIDE
+    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {point}'
     if engine and reference.engine not in ('', engine):
         why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {said}'
         return _result(reference, point, UNDECIDED, why)
     if doubt:
         return _result(reference, point, UNDECIDED, f'{said}, but cannot decide: {doubt}')
-    if found.n < MIN_SAMPLES:
-        why = f'{said}, but {found.n} samples are fewer than the {MIN_SAMPLES} that a verdict needs'
+    n = len(values)
+    if n < MIN_SAMPLES:
+        why = f'{said}, but {n} samples are fewer than the {MIN_SAMPLES} that a verdict needs'
         return _result(reference, point, UNDECIDED, why)
-    interval = f'its {100 * CONFIDENCE:g} % interval {shown(*ends)}'
+    interval = _interval_words(name, ends, shown)
     if clock_error >= CLOCK_SAID:
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
     where = _where(*ends, low, high)
     if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
         why = f'{said}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
         return _result(reference, point, UNDECIDED, why)
-    joined = 'but' if where == UNDECIDED else 'and so is'
-    return _result(reference, point, where, f'{said}, {joined} {interval}{" is not wholly" * (where == UNDECIDED)}')
+    if where == UNDECIDED and not all(map(math.isfinite, ends)):
+        why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
+        return _result(reference, point, UNDECIDED, why)
+    if where == UNDECIDED:
+        return _result(reference, point, where, f'{said}, but {interval} is not wholly')
+    said += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
+    if where == INSIDE:
+        return _result(reference, point, where, said)
+    chance = _chance(values, reference, (low, high), clock_error, correlation)
+    if chance <= level:
+        return _result(reference, point, where, said, chance)
+    why = (
+        f'{said}, but of so many criteria one may look so by chance '
+        f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)'
+    )
+    return _result(reference, point, UNDECIDED, why, chance)
+
+
+def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tuple[float, float, float]:
+    """The statistic of these samples and the ends of its interval; an extreme is what it is."""
+    if statistic in EXTREMES:
+        found = EXTREMES[statistic](values)
+        return found, found, found
+    if statistic in QUANTILES:
+        share = QUANTILES[statistic]
+        return quantile(sorted(values), share), *quantile_interval(values, share)
+    interval = verdict_interval(values, CONFIDENCE, correlation)
+    return interval.mean, interval.low, interval.high
+
+
+def _interval_words(statistic: str, ends: tuple[float, float], shown: Callable[..., str]) -> str:
+    if statistic in EXTREMES:
+        return f'what the clocks leave, {shown(*ends)},'
+    interval = f'its {100 * CONFIDENCE:g} % interval'
+    if not math.isfinite(ends[0]):
+        return f'{interval}, which ends at {shown(ends[1])}'
+    return f'{interval} {shown(*ends)}' if math.isfinite(ends[1]) else f'{interval}, which begins at {shown(ends[0])}'
+
+
+def _chance(
+    values: Sequence[float],
+    reference: Reference,
+    bounds: tuple[float | None, float | None],
+    clock_error: float,
+    correlation: float,
+) -> float:
+    """The probability of samples so far outside if the true value lay at the bound that they miss.
+
+    Of a mean Student's, of a quantile the binomial; a single launch that missed its bound has missed it.
+    """
+    low, high = bounds
+    if reference.statistic in EXTREMES:
+        return 0.0
+    if reference.statistic in QUANTILES:
+        share, n = QUANTILES[reference.statistic], len(values)
+        below = 0 if low is None else sum(value * (1 + clock_error) < low for value in values)
+        above = 0 if high is None else sum(value * (1 - clock_error) > high for value in values)
+        return min(binomial_tail(n, share, below), binomial_tail(n, 1 - share, above))
+    interval = verdict_interval(values, CONFIDENCE, correlation)
+    if interval.half_width == 0:
+        return 0.0
+    if low is not None and interval.mean < low:
+        beyond = low / (1 + clock_error) - interval.mean
+    else:
+        beyond = interval.mean - (high or 0.0) / (1 - clock_error)
+    t = beyond * t_quantile(CONFIDENCE, interval.n - 2) / interval.half_width
+    return (1 - t_within(t, interval.n - 2)) / 2
 
 
 def _bound(reference: Reference, threshold: float | None) -> float | None:
@@ -157,7 +249,9 @@ def _figure(value: float, unit: str, digits: int) -> str:
     return f'{shown:.0f}' if abs(shown) >= 10**digits else f'{shown:.{digits}g}'
 
 
-def _result(reference: Reference, point: str, interval: str, words: str) -> ReferenceResult:
+def _result(
+    reference: Reference, point: str, interval: str, words: str, chance: float | None = None
+) -> ReferenceResult:
     return ReferenceResult(
         metric=reference.metric,
         reference=reference.value,
@@ -169,4 +263,5 @@ def _result(reference: Reference, point: str, interval: str, words: str) -> Refe
         point=point,
         interval=interval,
         words=words,
+        chance=chance,
     )

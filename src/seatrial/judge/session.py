@@ -1,13 +1,24 @@
-"""The verdict of a session, over every case that was planned."""
+"""The verdict of a session, over every case that was planned.
+
+Of 40 criteria that are just met two or three would be missed by chance, were each judged for itself. In an
+acceptance they are judged together, as Holm does (A Simple Sequentially Rejective Multiple Test Procedure,
+Scandinavian Journal of Statistics 6, 1979): chance fails one with the probability FAMILY, however many they are.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
 from seatrial.judge.verdict import CaseResult, Criteria, Verdict, of_relation, worst
-from seatrial.model.plan import Case
+from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.record import Records
+
+FAMILY = 0.05
+FALSE_FAIL = 0.056
+"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (docs/statistics.md)."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,38 @@ class SessionResult:
         """How many cases have each verdict; those that no case has are left out."""
         seen = Counter(case.verdict for case in self.cases)
         return {verdict: seen[verdict] for verdict in Verdict if seen[verdict]}
+
+    @property
+    def chance(self) -> str:
+        """What chance alone does to its references, in one sentence; empty where none was compared."""
+        count = sum(each.point != '' for case in self.cases for each in case.references)
+        if not count:
+            return ''
+        if self.profile == 'acceptance':
+            return f'the probability of a FAIL by chance is at most about {100 * FAMILY:g} % (Holm)'
+        return f'at most {count * FALSE_FAIL:.1f} of them FAIL by chance, if every true value lies at its bound'
+
+
+def judge_cases(
+    plans: Sequence[TrialPlan], records_of: Callable[[TrialPlan], Records], criteria: Mapping[Case, Criteria]
+) -> list[CaseResult]:
+    """The verdicts of the cases of one session; the references of an acceptance are judged together."""
+    own = [criteria.get(plan.case, Criteria()) for plan in plans]
+    results = [judge_case(plan, records_of(plan), each) for plan, each in zip(plans, own, strict=True)]
+    references = [each for case in results if case.profile == 'acceptance' for each in case.references]
+    level = holm([each.chance for each in references if each.chance is not None], len(references))
+    return [
+        judge_case(plan, records_of(plan), replace(each, level=level))
+        if any(one.chance is not None and one.chance > level for one in result.references)
+        else result
+        for plan, each, result in zip(plans, own, results, strict=True)
+    ]
+
+
+def holm(chances: Sequence[float], count: int) -> float:
+    """The largest chance that decides, of those of the missed criteria among so many."""
+    levels = [(chance, FAMILY / (count - place)) for place, chance in enumerate(sorted(chances))]
+    return next((level for chance, level in levels if chance > level), FAMILY)
 
 
 def judge_session(

@@ -6,15 +6,31 @@ docs/statistics.md says in plain words what the interval means and what it does 
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
 
 CONFIDENCE = 0.90
 MIN_SAMPLES = 6
 """Fewer samples decide nothing: the minimum of the stopping rule and the repetitions that follow its stop."""
+
+SLOW = 0.75
+"""Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
+
+MIN_SERIES = 5
+"""From so many series on the correlation of a case is estimated: of fewer, chance looks the same."""
+
+CLEARLY = 1.4
+"""Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
+
+Chosen by simulation (docs/statistics.md): with a lower one the intervals of independent repetitions are wider, with a
+higher one more of those that are correlated are missed.
+"""
+MAX_CORRELATION = 0.6
+"""Six samples of more are as well a drift, which has a rule of its own (Summary.drifting)."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +76,12 @@ class Fairness:
     jain: float
 
 
-def summary(values: Sequence[float], confidence: float = CONFIDENCE) -> Summary:
-    """The statistics of these samples, in the order in which they were taken. Raises ValueError for none."""
-    interval = verdict_interval(values, confidence)
+def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> Summary:
+    """The statistics of these samples, in the order in which they were taken. Raises ValueError for none.
+
+    correlation: of neighbouring repetitions of the case, by which the interval is widened
+    """
+    interval = verdict_interval(values, confidence, correlation)
     ordered = sorted(values)
     stdev = statistics.stdev(values) if len(values) > 1 else None
     lag1 = _lag1(values)
@@ -84,18 +103,78 @@ def summary(values: Sequence[float], confidence: float = CONFIDENCE) -> Summary:
     )
 
 
-def verdict_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def verdict_interval(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> Interval:
     """The interval for the mean that a verdict is made of: Student's, with n - 2 degrees of freedom and not n - 1.
 
     One degree of freedom pays for a stop that waited for a short interval: of normal points with up to 8 % noise,
     88.5 to 91.5 % are covered at 90 % nominal, instead of 87.7 to 90.1 % (docs/statistics.md). Infinite under three
-    samples. Raises ValueError for none.
+    samples. It is as many times wider as the correlation of neighbouring repetitions asks (widening). Raises
+    ValueError for none.
     """
     plain = t_interval(values, confidence)
     if plain.n < 3:
         return plain._replace(half_width=math.inf)
-    widening = t_quantile(confidence, plain.n - 2) / t_quantile(confidence, plain.n - 1)
-    return plain._replace(half_width=plain.half_width * widening)
+    factor = t_quantile(confidence, plain.n - 2) / t_quantile(confidence, plain.n - 1)
+    return plain._replace(half_width=plain.half_width * factor * widening(correlation, plain.n))
+
+
+def quantile_interval(values: Sequence[float], share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The two-sided interval for a quantile, whatever the distribution: two of the samples, or infinite.
+
+    How many of n independent samples lie below the quantile is binomial (David and Nagaraja, Order Statistics, 2003,
+    7.1). The 90 % interval for p10 has a lower end from 29 samples on, that for the median from 5.
+    """
+    ordered, n, tail = sorted(values), len(values), (1 - confidence) / 2
+    below = [place for place in range(n) if 1 - binomial_tail(n, share, place + 1) <= tail]
+    above = [place for place in range(n) if binomial_tail(n, share, place + 1) <= tail]
+    return (ordered[below[-1]] if below else -math.inf), (ordered[above[0]] if above else math.inf)
+
+
+def samples_for(share: float, confidence: float = CONFIDENCE) -> int:
+    """How many samples it takes until the interval for this quantile has both ends."""
+    return math.ceil(math.log((1 - confidence) / 2) / math.log(max(share, 1 - share)))
+
+
+def binomial_tail(n: int, share: float, least: int) -> float:
+    """The probability of at least so many of n, each with the probability `share`."""
+    return math.fsum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(least, n + 1))
+
+
+def correlation_of(series: Iterable[Sequence[float]]) -> float:
+    """The correlation of neighbouring repetitions that the points of one case have in common, from 0 up.
+
+    From the mean of the lag-1 coefficients of all series, weighted by their lengths. Of an autoregression with the
+    coefficient c it is expected to be c - (1 + 4 c) / n (Marriott and Pope, Biometrika 41, 1954): of six samples 0.5
+    looks like 0. It is 0 unless it is CLEARLY above what independent repetitions give. Series that are too short for
+    a verdict, or of equal samples, say nothing.
+    """
+    found = [(len(each), lag1) for each in series if len(each) >= MIN_SAMPLES and (lag1 := _lag1(each)) is not None]
+    if len(found) < MIN_SERIES:
+        return 0.0
+    total = sum(n for n, _ in found)
+    above = (math.fsum(n * lag1 for n, lag1 in found) + len(found)) / total
+    error = math.sqrt(math.fsum((n * _moran_error(n)) ** 2 for n, _ in found)) / total
+    return min(above / (1 - 4 * len(found) / total), MAX_CORRELATION) if above > CLEARLY * error else 0.0
+
+
+def widening(correlation: float, n: int) -> float:
+    """How many times the standard error of the mean of n samples exceeds s / sqrt(n), if neighbours correlate so.
+
+    Of a first-order autoregression: the mean varies more (Bayley and Hammersley, JRSS Supplement 8, 1946), and s,
+    which is taken from the same few neighbours, less.
+    """
+    if correlation == 0 or n < 2:
+        return 1.0
+    more = 1 + 2 * math.fsum((1 - k / n) * correlation**k for k in range(1, n))
+    return math.sqrt(more * (n - 1) / (n - more))
+
+
+def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
+    """How many are so much worse than the median that they are no noise: below SLOW times it, or above 1 / SLOW."""
+    middle = statistics.median(values)
+    if better == HIGHER:
+        return sum(value < SLOW * middle for value in values)
+    return sum(SLOW * value > middle for value in values)
 
 
 def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
@@ -136,7 +215,11 @@ def _lag1(values: Sequence[float]) -> float | None:
 
 def _drifts(lag1: float, n: int) -> bool:
     """Moran, Some Theorems on Time Series II, Biometrika 35: mean -1/n, variance (n - 2)^2 / (n^2 (n - 1))."""
-    return lag1 + 1 / n > _NORMAL_95 * (n - 2) / (n * math.sqrt(n - 1))
+    return lag1 + 1 / n > _NORMAL_95 * _moran_error(n)
+
+
+def _moran_error(n: int) -> float:
+    return (n - 2) / (n * math.sqrt(n - 1))
 
 
 _NORMAL_95 = statistics.NormalDist().inv_cdf(0.95)

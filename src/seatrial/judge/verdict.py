@@ -6,7 +6,7 @@ from enum import Enum
 
 from seatrial.judge.expectations import Curves, Expectation, ExpectationResult
 from seatrial.judge.outliers import Isolation
-from seatrial.judge.references import Reference, ReferenceResult
+from seatrial.judge.references import LEVEL, Reference, ReferenceResult
 from seatrial.judge.relations import FAILS, HOLDS, Relation
 from seatrial.judge.statistics import Fairness, Summary
 from seatrial.model.metric import Fact
@@ -57,11 +57,16 @@ OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Ver
 
 @dataclass(frozen=True)
 class Criteria:
-    """What the figures of a case are compared with. enforced: ids of expectations that the site has made criteria."""
+    """What the figures of a case are compared with.
+
+    enforced: ids of expectations that the site has made criteria
+    level:    the chance that a missed reference may have at most, as in judge_reference
+    """
 
     expectations: tuple[Expectation, ...] = ()
     enforced: frozenset[str] = frozenset()
     references: tuple[Reference, ...] = ()
+    level: float = LEVEL
 
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:
@@ -81,6 +86,7 @@ class MetricResult:
     percentiles_s: of a single operation by 'p50', 'p99.9': seconds, the median over the repetitions; empty where
              operations were not timed singly
     clock_error: the largest share of a timed region that its clocks may be wrong by
+    slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
     """
 
     metric: str
@@ -97,6 +103,7 @@ class MetricResult:
     not_storage: str = ''
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0
+    slow: int = 0
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,7 @@ class CaseResult:
     curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
     darshan:  what was meant beside what was issued, of each launch under Darshan (P15)
     isolation: which of its places are slow, of a sweep over nodes or targets
+    correlation: of neighbouring repetitions, by which the intervals of the means are widened
     """
 
     case: Case
@@ -129,6 +137,7 @@ class CaseResult:
     facts: tuple[Fact, ...] = ()
     darshan: tuple[Comparison, ...] = ()
     isolation: Isolation | None = None
+    correlation: float = 0.0
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -107,7 +107,8 @@ def _criteria(result: SessionResult) -> list[str]:
     ]
     if references:
         found = [each.interval for each in references]
-        lines.append('- references: ' + ', '.join(f'{found.count(word)} {word}' for word in dict.fromkeys(found)))
+        counts = ', '.join(f'{found.count(word)} {word}' for word in dict.fromkeys(found))
+        lines.append(f'- references: {counts}{result.chance and f"; {result.chance}"}')
     context = [each.relation.verdict for each in every if not each.enforced]
     if context and not any(case.unjudged for case in result.cases):
         lines.append(

@@ -109,6 +109,11 @@ def t_quantile(confidence: float, df: int) -> float:
             high = angle
 
 
+def t_within(t: float, df: int) -> float:
+    """The probability that |Student's t| with `df` degrees of freedom stays below `t`, which is 0 or more."""
+    return _within(math.atan(t / math.sqrt(df)), df)
+
+
 def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
     for count in range(rule.minimum, made + 1):
         if all(converged(_valid(values[:count]), rule) for values in values_by_metric.values()):

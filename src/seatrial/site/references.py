@@ -29,6 +29,8 @@ from seatrial.site.profile import PROFILES
 REFERENCES_FILE = 'references.yaml'
 INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
 ORIGINS = ('contract', 'baseline')
+STATISTICS = {'mean': 'mean', 'median': 'median', 'p10': 'p90', 'minimum': 'maximum'}
+"""What a reference may be for, and what that is of a metric of which less is better."""
 
 _SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
@@ -63,6 +65,7 @@ class Reference(NamedTuple):
 
     value: in `unit`, as it is written, any unit of the metric's dimension; base: the same in the base unit
     low, high: fractions of the value; None is no bound
+    statistic: 'mean' or another one of STATISTICS
     """
 
     profile: str
@@ -77,6 +80,7 @@ class Reference(NamedTuple):
     origin: str
     date: str
     engine: str
+    statistic: str = 'mean'
 
 
 def _origin(value: Any) -> str:
@@ -100,13 +104,20 @@ def _tasks(value: Any) -> int:
     return value
 
 
+def _statistic(value: Any) -> str:
+    if not isinstance(value, str) or value not in STATISTICS:
+        raise ValueError(f'{show(value)} is no statistic; {choice(value, STATISTICS)}')
+    return value
+
+
 class Origin(Entry):
-    """Where the references of a check under a profile come from, and the engine and tasks that they are for."""
+    """Where the references of a check under a profile come from, the engine and tasks, and what of the samples."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
     date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
+    statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
 
 
 def references_file(folder: Path) -> Path | None:
@@ -202,7 +213,8 @@ class _Reading:
                     remedy = 'write 0.3 for at most 30 % more: what is far too good is a cache, or a fault'
                     self.note((check, *path), f'a baseline needs the highest fraction too; {remedy}', 2)
                 base = in_base(written, unit).value
-                by = (origin.origin, origin.date, origin.engine or '')
+                statistic = origin.statistic if row.better == HIGHER else STATISTICS[origin.statistic]
+                by = (origin.origin, origin.date, origin.engine or '', statistic)
                 yield Reference(path[0], case, path[5], written, low, high, unit, base, row.better, *by)
 
     def same_tasks(self, check: str, profile: str, origin: Origin, case: Case, rows: Sequence[Measured]) -> None:

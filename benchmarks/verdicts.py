@@ -1,0 +1,203 @@
+"""How often a verdict is wrong: by distribution, noise, distance from the bound, and how many criteria there are.
+
+    python benchmarks/verdicts.py --cases 4000 --seed 2009 [--quick]
+
+prints the tables of docs/statistics.md under "False verdicts". Series are stopped by the array version of the
+stopping rule of coverage.py, which is compared with the real one; correlations, widths and references are those of
+the judge. --quick shows only that it works.
+"""
+
+import argparse
+
+import numpy as np
+from coverage import (
+    Ends,
+    autocorrelated,
+    check_against_the_rule,
+    gamma,
+    half_width,
+    lognormal,
+    normal,
+    stopped,
+)
+from harness import run
+from scipy import stats
+
+from seatrial.judge.measured import AFTER_STOP
+from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
+from seatrial.judge.session import FAMILY, holm
+from seatrial.judge.statistics import correlation_of, samples_for, slow_launches, widening
+from seatrial.model.plan import StoppingRule
+from seatrial.rules.stopping import t_quantile
+
+RULE = StoppingRule(0.10)
+POINTS = 10
+"""Of a case with five points that are written and read."""
+
+
+def shared(correlation):
+    """A disturbance of the whole case, whose launches take turns at random; its repetitions correlate about so."""
+
+    def series(rng, shape, noise):
+        cases, points, length = shape
+        each = autocorrelated(correlation ** (1 / points))(rng, (cases, length * points), noise)
+        return rng.permuted(each.reshape(cases, length, points), axis=2).transpose(0, 2, 1)
+
+    return series
+
+
+def slow_sometimes(share: float, times: float):
+    """A share of the launches is so many times slower, the rest normal; the mean stays 1."""
+
+    def series(rng, shape, noise):
+        slow = np.where(rng.random(shape) < share, 1 / times, 1.0)
+        return normal(rng, shape, noise) * slow / (1 - share + share / times)
+
+    return series
+
+
+def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRule = RULE):
+    """`count` cases of so many points whose true mean is 1: their samples, where they ended, and how much wider.
+
+    The last is one factor a series, of the correlation that the judge estimates from all series of its case.
+    """
+    values = series(rng, (count, points, rule.maximum + rule.extra), noise).reshape(count * points, -1)
+    ends = stopped(values, rule)
+    check_against_the_rule(values, rule, ends, rng.choice(len(values), min(20, len(values)), replace=False))
+    samples = [row[:end].tolist() for row, end in zip(values, ends.n, strict=True)]
+    found = [correlation_of(samples[place * points : (place + 1) * points]) for place in range(count)]
+    wider = [widening(found[place // points], int(end)) for place, end in enumerate(ends.n)]
+    return samples, ends, np.array(wider)
+
+
+def precise(ends: Ends, rule: StoppingRule) -> np.ndarray:
+    """Which points may pass: those that are not so imprecise that they are INCONCLUSIVE for it."""
+    slack = np.where(ends.converged, AFTER_STOP, 1.0)
+    quantiles = np.array([t_quantile(rule.confidence, int(n) - 1) for n in ends.n])
+    return quantiles * ends.standard_error <= slack * rule.max_relative_error * np.abs(ends.mean)
+
+
+def verdicts(ends: Ends, wider: np.ndarray, bound: float, rule: StoppingRule = RULE) -> 'tuple[float, float]':
+    """The shares of FAIL and of PASS, where the mean is to be at least the bound."""
+    half = half_width(ends, rule) * wider
+    return np.mean(ends.mean + half < bound), np.mean((ends.mean - half >= bound) & precise(ends, rule))
+
+
+def print_correlated(count: int, rng) -> None:
+    """What the correlation that is estimated changes, at the bound itself, with 5 % noise."""
+    print('| repetitions | series | FAIL, as if independent | FAIL | PASS, as if independent | PASS | wider by |')
+    print('|---|---|---|---|---|---|---|')
+    kinds = {'independent': normal, 'AR(1) 0.3': autocorrelated(0.3), 'AR(1) 0.5': autocorrelated(0.5)}
+    kinds['AR(1) 0.5, of the whole case'] = shared(0.5)
+    for name, series in kinds.items():
+        for points in (1, 5, 10, 20):
+            _, ends, wider = judged(series, 0.05, points, max(1, count * 4 // points), rng)
+            plain, now = (verdicts(ends, each, 1.0) for each in (np.ones(len(wider)), wider))
+            cells = [plain[0], now[0], plain[1], now[1], wider.mean() - 1]
+            print(f'| {name} | {points} | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
+def print_false(count: int, rng) -> None:
+    """FAIL although the true mean is at the bound or above it, PASS although it is at the bound or below."""
+    above, below = (0, 0.02, 0.05, 0.10), (0, 0.02, 0.05, 0.10)
+    print(f'| series | noise | {" | ".join(f"FAIL, {100 * each:g} % above" for each in above)} ', end='')
+    print(f'| {" | ".join(f"PASS, {100 * each:g} % below" for each in below)} |')
+    print('|---' * 10 + '|')
+    kinds = {'normal': normal, 'lognormal': lognormal, 'gamma': gamma}
+    kinds.update({f'AR(1) {each}': autocorrelated(each) for each in (0.3, 0.5)})
+    kinds['a tenth at half speed'] = slow_sometimes(0.1, 2)
+    for name, series in kinds.items():
+        for noise in (0.02, 0.05, 0.10, 0.15) if not name.startswith('a tenth') else (0.02, 0.05):
+            _, ends, wider = judged(series, noise, POINTS, max(1, count * 4 // POINTS), rng)
+            cells = [verdicts(ends, wider, 1 / (1 + each))[0] for each in above]
+            cells += [verdicts(ends, wider, 1 / (1 - each))[1] for each in below]
+            print(f'| {name} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
+def print_statistics(count: int, rng) -> None:
+    """What a reference for another statistic makes of rare slow launches, if 90 % of the others' speed is asked."""
+    print('| launches at half speed | statistic | repetitions | PASS | FAIL |')
+    print('|---|---|---|---|---|')
+    for share in (0.0, 0.05, 0.1, 0.2, 0.3):
+        for statistic in ('mean', 'median', 'p10', 'minimum'):
+            needed = samples_for(QUANTILES[statistic]) if statistic in QUANTILES else 0
+            rule = RULE._replace(minimum=max(4, needed - 2), maximum=max(20, needed))
+            samples, ends, _ = judged(slow_sometimes(share, 2), 0.02, 1, count, rng, rule)
+            bound = 0.9 / (1 - share / 2)
+            reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22', statistic=statistic)
+            found = np.array([judge_reference(reference, each, '').interval for each in samples])
+            cells = [np.mean((found == INSIDE) & precise(ends, rule)), np.mean(found == OUTSIDE)]
+            name = f'{100 * share:g} %'
+            print(f'| {name} | {statistic} | {ends.n.mean():.1f} | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
+def print_many(count: int, rng) -> None:
+    """Acceptances of many criteria, all at their bounds; and what is found of one that misses it."""
+    print('| noise | criteria | a false FAIL, each for itself | together (Holm) ', end='')
+    print('| one is 5 % below: FAIL, for itself | together | 10 % below | together | 20 % below | together |')
+    print('|---' * 10 + '|')
+    for noise in (0.02, 0.05, 0.10):
+        for criteria in (1, 10, 40, 100):
+            sessions = max(1, count * 10 // max(10, criteria))
+            samples, ends, _ = judged(normal, noise, 1, sessions * criteria, rng)
+            at_bound = chances(samples, ends, 1.0).reshape(sessions, criteria)
+            cells = [np.mean((at_bound <= LEVEL).any(axis=1)), np.mean([_any(each) for each in at_bound])]
+            for below in (0.05, 0.10, 0.20):
+                # The others are met by as much as this one is missed.
+                met = chances(samples, ends, 1 - below).reshape(sessions, criteria)
+                met[:, 0] = chances(samples, ends, 1 / (1 - below)).reshape(sessions, criteria)[:, 0]
+                found = [each[0] <= holm(_missed(each), criteria) for each in met]
+                cells += [np.mean(met[:, 0] <= LEVEL), np.mean(found)]
+            print(f'| {100 * noise:g} % | {criteria} | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
+def print_slow(count: int, rng) -> None:
+    """How many points have a launch that is called slow."""
+    print('| series | noise | points with a slow launch | slow launches |')
+    print('|---|---|---|---|')
+    kinds = {'normal': normal, 'a tenth at half speed': slow_sometimes(0.1, 2)}
+    for name, series in kinds.items():
+        for noise in (0.02, 0.05, 0.08, 0.10, 0.15):
+            samples, ends, _ = judged(series, noise, 1, count, rng)
+            slow = np.array([slow_launches(each) for each in samples])
+            cells = [np.mean(slow > 0), slow.sum() / ends.n.sum()]
+            print(f'| {name} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
+
+
+def chances(samples, ends: Ends, bound: float) -> np.ndarray:
+    """Of a mean that is to be at least the bound; what the judge gives for the first ones is compared with it."""
+    found = stats.t.sf((bound - ends.mean) / ends.standard_error, ends.n - 2)
+    reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22')
+    for values, chance in zip(samples[:20], found, strict=False):
+        own = judge_reference(reference, values, '').chance
+        assert own is None if chance > LEVEL else np.isclose(own, chance), (own, chance)
+    return found
+
+
+def _any(found: np.ndarray) -> bool:
+    return bool((found <= holm(_missed(found), len(found))).any())
+
+
+def _missed(found: np.ndarray) -> 'list[float]':
+    return found[found <= FAMILY].tolist()
+
+
+def _percent(share: float) -> str:
+    return f'{share * 100:.1f} %'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--cases', type=int, default=4000)
+    parser.add_argument('--seed', type=int, default=2009)
+    parser.add_argument('--quick', action='store_true', help='a few cases, to see that it works')
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    for table in (print_correlated, print_false, print_statistics, print_many, print_slow):
+        table(10 if options.quick else options.cases, rng)
+        print()
+    return 0
+
+
+if __name__ == '__main__':
+    run(main)
