@@ -84,7 +84,7 @@ REFERENCES = """
 $seatrial: {WrittenFiles: {paper: {origin: baseline, date: 2026-11-22}}}
 WrittenFiles:
   $index: [profile, $partition, file_system, layout, num_nodes]
-  paper: {local:default: {volume: {default: {1: {write@1MiB: [100.0, -0.1, null, MiB/s]}}}}}
+  paper: {local:default: {volume: {default: {1: {write@1MiB: [100.0, -0.1, 0.1, MiB/s]}}}}}
 """
 
 

@@ -30,6 +30,12 @@ def test_data_that_compress_are_invalid(plan, block):
     assert broken(plan, noise(), block) == ['P4']
 
 
+def test_a_transfer_whose_random_words_end_in_zeros_does_not_make_its_file_compressible(plan):
+    """As fio's do now and then."""
+    weak = b''.join(os.urandom(6) + bytes(2) for _ in range(BLOCK // 8))
+    assert broken(plan, weak) == [] == broken(plan, *(noise() for _ in range(15)), weak[::2] + bytes(BLOCK // 2))
+
+
 def test_zeros_are_no_data_whatever_the_site_declares(plan):
     assert broken(plan, noise(), bytes(BLOCK)) == ['T22', 'P4']
     assert broken(declared(plan, compresses=False), noise(), bytes(BLOCK)) == ['T22']

@@ -1,5 +1,6 @@
 """Rules over the data of a write: as the engine tells of them, and as they lie in the files after the launch."""
 
+import itertools
 import zlib
 from typing import Dict, NamedTuple, Optional, Tuple
 
@@ -9,7 +10,10 @@ from seatrial.rules.registry import WRITTEN, rule
 BLOCK = 4096
 """Bytes that are looked at in one place."""
 
-INCOMPRESSIBLE = 0.90  # fio's random words have 61 random bits of 64 (lib/rand.c): they compress to 95 %
+INCOMPRESSIBLE = 0.85
+"""At least to this share of their size, all blocks of a file together. fio draws a factor of all words of a transfer
+at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers 237 compressed to less than 94 %,
+the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
 UNSYNCED_SHARE = 0.25  # of the timed region
 UNSYNCED_S, TIMES = 0.5, 4.0  # at least, and of a sync of nothing: less can be the delay of a busy disk
@@ -84,10 +88,11 @@ def nothing_left_to_sync(written: Written) -> Optional[str]:
 def incompressible(written: Written) -> Optional[str]:
     if written.plan.target.compresses is False:
         return None
-    for block in written.contents.blocks:
-        ratio = len(zlib.compress(block.data, 1)) / float(len(block.data)) if block.data else 1.0
-        if ratio < INCOMPRESSIBLE:
-            return f'the data at {block.offset} B of {block.file} compress to {100 * ratio:.0f} %'
+    for file, blocks in itertools.groupby(written.contents.blocks, key=lambda block: block.file):
+        data = [block.data for block in blocks if block.data]
+        ratio = sum(len(zlib.compress(each, 1)) for each in data) / float(sum(map(len, data)) or 1)
+        if data and ratio < INCOMPRESSIBLE:
+            return f'the data of {file} compress to {100 * ratio:.0f} %, looked at in {len(data)} places'
     return None
 
 
