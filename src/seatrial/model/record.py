@@ -183,6 +183,7 @@ class End(NamedTuple):
 
     stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     state:   as in Start, once every launch has been made; empty where it did not come so far
+    findings: of what failed between two launches, and so is in no sample
     """
 
     reason: str
@@ -190,6 +191,7 @@ class End(NamedTuple):
     ended: float
     stopped: Dict[str, str]
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    findings: Tuple[Finding, ...] = ()
 
 
 class Removal(NamedTuple):
