@@ -141,6 +141,25 @@ def mpicc() -> Callable[..., None]:
 
 
 @pytest.fixture
+def swapping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Put a stand-in before a launcher: another directory is in the place of its own when the ranks look for it."""
+
+    def stand_in(launcher: str) -> None:
+        folder = tmp_path / 'bin'
+        folder.mkdir()
+        (folder / launcher).write_text(
+            f"""#!/bin/sh
+here=$(pwd -P)
+mv "$here" "$here.away" && mv "$here.copy" "$here" && cd "$here" && exec {shutil.which(launcher)} "$@"
+"""
+        )
+        (folder / launcher).chmod(0o755)
+        monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
+
+    return stand_in
+
+
+@pytest.fixture
 def seatrial() -> str:
     """The installed command."""
     beside = shutil.which('seatrial', path=str(Path(sys.executable).parent))

@@ -1,6 +1,7 @@
-"""ci/lab-gluster and ci/lab-ceph, as the tests use them."""
+"""ci/lab-gluster and ci/lab-ceph, as the tests use them, and a FUSE file system without a server."""
 
 import contextlib
+import ctypes
 import os
 import subprocess
 import tempfile
@@ -13,6 +14,7 @@ import pytest
 from seatrial.filesystem.base import FileSystem
 
 CI = Path(__file__).resolve().parent.parent / 'ci'
+MNT_DETACH = 2
 CANNOT = 71  # their exit code: this machine has no /dev/fuse, or no namespaces
 
 
@@ -48,6 +50,27 @@ class FuseLab(NamedTuple):
 
 GLUSTER = FuseLab(CI / 'lab-gluster', 'GlusterFS')
 CEPH = FuseLab(CI / 'lab-ceph', 'CephFS')
+
+
+@contextlib.contextmanager
+def dead(path: Path, answers: bool = False) -> Iterator[None]:
+    """A FUSE file system without a server is mounted there: it never answers, or says at once that it has lost it."""
+    if os.geteuid() or not os.path.exists('/dev/fuse'):
+        pytest.skip('only root may mount FUSE without a helper')
+    channel = os.open('/dev/fuse', os.O_RDWR)
+    options = f'fd={channel},rootmode=40000,user_id=0,group_id=0'
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b'seatrial', os.fsencode(path), b'fuse', 0, options.encode()):
+        os.close(channel)
+        pytest.skip(f'FUSE cannot be mounted: {os.strerror(ctypes.get_errno())}')
+    if answers:
+        os.close(channel)
+    try:
+        yield
+    finally:
+        if not answers:
+            os.close(channel)
+        libc.umount2(os.fsencode(path), MNT_DETACH)
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def tree(repository, tmp_path):
     """A clone with nothing in it but what quickstart reads before it installs anything."""
-    for name in ('ci/quickstart', 'ci/environment', 'pyproject.toml'):
+    for name in ('ci/quickstart', 'ci/environment', 'ci/requirements.txt', 'pyproject.toml'):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(repository / name, tmp_path / name)
     return tmp_path

@@ -1,6 +1,7 @@
 """ci/gitlab.yml and ci/github.yml: their scripts run as the runners run them, and end as the session did."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -109,3 +110,8 @@ def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio, reposito
         'junit.xml',
         'summary.md',
     }
+
+
+def test_actions_are_pinned_by_commit(repository):
+    uses = re.findall(r'uses: (\S+)', (repository / 'ci' / 'github.yml').read_text())
+    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', each) for each in uses)

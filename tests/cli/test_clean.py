@@ -1,7 +1,6 @@
 """`seatrial clean`: it shows what dead sessions have left, and removes that alone when it is told to."""
 
 import contextlib
-import ctypes
 import errno
 import json
 import os
@@ -14,12 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from fuse_lab import dead
 from seatrial.cli.clean import SILENT
 from seatrial.job.directory import lock, orphans, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
 
-MNT_DETACH = 2
 SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
 KILLED = """
@@ -287,33 +286,22 @@ def fails(monkeypatch, module, name, code):
     monkeypatch.setattr(module, name, fail)
 
 
-def dead(path, monkeypatch, answers):
-    """A FUSE file system without a server: it never answers, or says at once that it has lost it."""
-    channel = os.open('/dev/fuse', os.O_RDWR)
-    options = f'fd={channel},rootmode=40000,user_id=0,group_id=0'
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b'seatrial', os.fsencode(path), b'fuse', 0, options.encode()):
-        os.close(channel)
-        pytest.skip(f'FUSE cannot be mounted: {os.strerror(ctypes.get_errno())}')
-    if answers:
-        os.close(channel)
+def unanswering(path, monkeypatch, answers=False):
     monkeypatch.setattr('seatrial.model.ask.ANSWER_S', 1.0)
-    yield
-    if not answers:
-        os.close(channel)
-    libc.umount2(os.fsencode(path), MNT_DETACH)
+    with dead(path, answers):
+        yield
 
 
 def hung(site, target, monkeypatch):
-    yield from dead(target, monkeypatch, answers=False)
+    yield from unanswering(target, monkeypatch)
 
 
 def disconnected(site, target, monkeypatch):
-    yield from dead(target, monkeypatch, answers=True)
+    yield from unanswering(target, monkeypatch, answers=True)
 
 
 def state_hung(site, target, monkeypatch):
-    yield from dead(site.folder / 'state', monkeypatch, answers=False)
+    yield from unanswering(site.folder / 'state', monkeypatch)
 
 
 def gone(site, target, monkeypatch):
@@ -400,8 +388,6 @@ UNSEEN = {
 @pytest.mark.parametrize('way', UNSEEN, ids=lambda way: way.__name__)
 @pytest.mark.parametrize('yes', [(), ('--yes',)], ids=['', 'yes'])
 def test_what_cannot_be_looked_at_is_said_with_the_reason(clean, site, target, monkeypatch, way, yes):
-    if way in (hung, disconnected, state_hung) and (os.geteuid() or not os.path.exists('/dev/fuse')):
-        pytest.skip('only root may mount FUSE without a helper')
     with contextlib.contextmanager(way)(site, target, monkeypatch):
         said = clean(*yes)
     assert said.status == 13

@@ -73,6 +73,22 @@ def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, r
     assert line.rstrip().endswith('MPI unknown, started by Hydra 4.0.2')
 
 
+@pytest.mark.parametrize(
+    ('slurm', 'job', 'said'),
+    [
+        (True, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor'),
+        (True, '12', 'a node of job 12 of Slurm'),
+        (False, '', ''),
+    ],
+)
+def test_a_login_node_is_told_from_a_node_of_a_job(doctor, site, monkeypatch, slurm, job, said):
+    monkeypatch.setenv('SLURM_JOB_ID', job)
+    if slurm:
+        site.change("'scheduler': 'local'", "'scheduler': 'squeue'", 'settings.py')
+    lines = [line.strip() for line in doctor().out.splitlines() if 'job' in line and 'Slurm' in line]
+    assert lines == ([said] if said else [])
+
+
 def test_the_versions_of_seatrial_and_reframe_are_shown(doctor):
     line = line_of(doctor(), 'seatrial')
     assert seatrial.__version__ in line

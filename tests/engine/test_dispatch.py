@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES
+from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES, inodes_of
+from seatrial.job.directory import rundir
 
 
 def become(folder, **ranks):
@@ -44,3 +45,17 @@ def test_without_a_rank_it_says_so(tmp_path):
     done = become(tmp_path)
     assert done.returncode == NO_RANK
     assert done.stderr.startswith('seatrial: the launcher tells no rank: none of OMPI_COMM_WORLD_RANK')
+
+
+def test_the_marker_of_the_run_above_it_is_compared_too(tmp_path):
+    (tmp_path / 'data').mkdir()
+    marker = tmp_path / rundir.MARKER
+    marker.touch()
+    where = os.open(tmp_path / 'data', os.O_RDONLY)
+    inodes = inodes_of(where)
+    os.close(where)
+    assert inodes == f'{os.stat(tmp_path / "data").st_ino} {os.stat(marker).st_ino}'
+    assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == 0
+    marker.rename(tmp_path / 'another')
+    marker.touch()
+    assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == NOT_THERE

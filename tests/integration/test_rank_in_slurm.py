@@ -45,6 +45,23 @@ def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path
     wait_for('srun has left no job', lambda: not slurm.jobs())
 
 
+@pytest.mark.parametrize('scope', ['mpi', 'task'])
+def test_ranks_that_find_another_directory_by_its_path_start_nothing(slurm, tmp_path, swapping, scope):
+    for name in ('data', 'data.copy'):
+        (tmp_path / name).mkdir()
+    swapping('srun')
+    write = ('sh', '-c', 'echo > file.$$')
+    command = Command(scope, (write,) * (1 if scope == 'mpi' else 2), {}, ())
+    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
+    where = os.open(tmp_path / 'data', os.O_RDONLY)
+    try:
+        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
+    finally:
+        os.close(where)
+    assert [os.listdir(tmp_path / name) for name in ('data', 'data.away')] == [[], []]
+    assert f'seatrial: {tmp_path}/data was replaced by another on ' in ended.outcome.stderrs[0]
+
+
 def test_a_rank_on_another_node_knows_the_directory_of_the_launch(slurm, tmp_path):
     (tmp_path / 'data').mkdir()
     script = ('sh', '-c', f'test "${PLACE}" = "$(stat -c %i .)" && echo the same')

@@ -19,6 +19,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 
@@ -122,6 +123,8 @@ def carry_out(common, jobs, order):
         os.truncate(last, os.path.getsize(last) - 1)
     if fault == 'foreign-file':
         open('core', 'w').close()
+    if 'read_only' in order:
+        subprocess.check_call(['mount', '-o', 'remount,ro', order['read_only']])
     return 0
 
 

@@ -52,9 +52,11 @@ def clean(site_folder: Path, yes: bool) -> int:
     site = load(site_folder)
     screen = console()
     unseen = _Unseen(screen)
-    away = unresponsive(site.state) or (None if Path(site.state).is_dir() else f'{site.state}: no such directory')
+    away = unresponsive(site.state)
+    if away is None and not Path(site.state).is_dir():
+        away = f'{site.state}: no such directory; is its file system mounted?'
     if away is not None:
-        unseen.say(f'sessions and locks are unknown: {away}; is its file system mounted?')
+        unseen.say(f'sessions and locks are unknown: {away}')
         return unseen.said()
     jobs = _jobs(site, unseen)
     for job in jobs or ():

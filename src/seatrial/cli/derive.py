@@ -8,7 +8,7 @@ import click
 from seatrial.check.darshan import LogError, read_logs
 from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
 from seatrial.cli.options import site_option
-from seatrial.site.load import load
+from seatrial.site.load import answering
 from seatrial.workload.access import OPERATIONS
 
 _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
@@ -30,7 +30,7 @@ def derive(log: Path, name: str, operation: str | None, output: Path | None, sit
         raise click.UsageError(
             f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"
         )
-    site = load(site_folder)
+    site = answering(site_folder)
     try:
         (read,) = read_logs([log])
         shape = shape_of(read, operation)

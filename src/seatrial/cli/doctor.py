@@ -30,6 +30,7 @@ from seatrial.model.ask import unresponsive
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import finding
+from seatrial.scheduler.session_jobs import submits_to_slurm
 from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
@@ -69,6 +70,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
         (True, 'seatrial', _seatrial()),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
+        *_place(site),
         *settings,
         *engines,
         *(row for own in file_systems.values() for row in own),
@@ -97,6 +99,14 @@ def doctor(site_folder: Path, checks: Path) -> int:
     used = {name for trial in site.trial_file.trials for name in trial.file_systems}
     there = [state, *settings, *(file_systems[name][0] for name in used)]
     return 64 if lacking or any(fine is not True for fine, *_ in there) else 0
+
+
+def _place(site: Site) -> list[Row]:
+    """Whether this is a node of a job, where jobs are Slurm's: a login node has other programs and mounts."""
+    job = os.environ.get('SLURM_JOB_ID')
+    if job or not submits_to_slurm(site):
+        return [(None, '', f'a node of job {job} of Slurm')] if job else []
+    return [(None, '', 'in no job of Slurm: what a compute node has is shown there, by srun seatrial doctor')]
 
 
 def _kinds_needed(site: Site, checks: Path) -> list[Kind]:
@@ -196,10 +206,9 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     return True, name, f'{said}, {build}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
 
 
-def _file_system(site: Site, name: str) -> Row:
+def _file_system(site: Site, name: str, silence: str | None) -> Row:
     entry = site.file_system(name)
     label = f'file system {name}'
-    silence = unresponsive(entry.path)
     if silence is not None:
         return False, label, silence
     if not Path(entry.path).is_dir():
@@ -231,9 +240,10 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     entry = site.file_system(name)
     driver = by_type(entry.type)
     tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
-    rows: list[Row] = [_file_system(site, name), (None, '', f'the driver of {entry.type}: {tried}')]
+    silence = unresponsive(entry.path)
+    rows: list[Row] = [_file_system(site, name, silence), (None, '', f'the driver of {entry.type}: {tried}')]
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
-    if unresponsive(entry.path) is None and Path(entry.path).is_dir():
+    if silence is None and Path(entry.path).is_dir():
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
@@ -246,7 +256,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
 
 def _state(site: Site) -> Row:
     parent = Path(site.state).parent
-    fault = state_fault(site)
+    fault = state_fault(site) or unresponsive(site.state)
     if fault:
         return False, 'state', fault
     there = Path(site.state).is_dir() or parent.is_dir()

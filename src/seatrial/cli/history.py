@@ -19,7 +19,7 @@ from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import in_unit, unit_for
 from seatrial.report.evidence import SessionEvidence
-from seatrial.site.load import load as load_site
+from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.workload.words import counted
 
@@ -40,7 +40,7 @@ def history() -> None:
 def list_(everything: bool, site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
-    site = load_site(site_folder)
+    site = answering(site_folder)
     rows = _rows(site, screen, 0 if everything else SESSIONS_LISTED)
     shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches')
     for (session,), own in rows.group_by('session', maintain_order=True):
@@ -71,7 +71,7 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
     if not (session or check or metric):
         raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
     screen = console()
-    site = load_site(site_folder)
+    site = answering(site_folder)
     wanted = _rows(site, screen)
     if session:
         known = wanted['session'].unique(maintain_order=True).to_list()
@@ -110,7 +110,7 @@ def export(output: Path, site_folder: Path) -> None:
     if output.suffix not in FORMATS:
         raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
     screen = console()
-    rows = _rows(load_site(site_folder), screen)
+    rows = _rows(answering(site_folder), screen)
     try:
         with output.open('xb') as stream:
             if output.suffix == '.csv':

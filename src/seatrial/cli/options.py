@@ -23,8 +23,7 @@ from seatrial.model.shown import choice
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.error import SiteError, problem
-from seatrial.site.load import load as load_site
-from seatrial.site.load import partitions_in
+from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.words import counted, joined
@@ -81,7 +80,7 @@ def open_session(
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
     """The session that the options describe and its cases. Raises SiteError, CheckError or UsageError."""
     declared = load_checks(checks)
-    site = load_site(site_folder)
+    site = answering(site_folder)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
     for name in only:

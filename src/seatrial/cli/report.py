@@ -14,7 +14,7 @@ from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.markdown import markdown
 from seatrial.report.page import page
-from seatrial.site.load import load as load_site
+from seatrial.site.load import answering
 
 FOLDER = 'report'
 PAGE = 'index.html'
@@ -34,7 +34,7 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
 
     The session is judged anew from its records, by the checks and references of today.
     """
-    site = load_site(site_folder)
+    site = answering(site_folder)
     known = sessions_of(site)
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')

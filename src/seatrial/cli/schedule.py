@@ -16,7 +16,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.scheduler.order import FORMS, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
-from seatrial.site.load import load
+from seatrial.site.load import answering
 from seatrial.site.model import Site, parse_duration
 
 
@@ -49,7 +49,7 @@ def schedule(
     """
     successors = see_to_successors(series, due) if series and due else Successors()
     screen = console()
-    site = load(site_folder)
+    site = answering(site_folder)
     if mode != 'remove':
         no_more_systems(site, profile)
     choices = [f'--site={site.folder}', f'--checks={checks.resolve()}', f'--profile={profile}']

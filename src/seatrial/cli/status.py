@@ -15,7 +15,7 @@ from seatrial.judge.verdict import EXIT_CODES
 from seatrial.report.news import TrialWatch, aligned
 from seatrial.report.news import screen as lines_of
 from seatrial.scheduler.series import alone
-from seatrial.site.load import load
+from seatrial.site.load import answering
 from seatrial.site.model import Site
 
 
@@ -31,7 +31,7 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
 
     The exit code is that of the last run, or 13 if the run that was due last was missed.
     """
-    site = load(site_folder)
+    site = answering(site_folder)
     system = one_system(site, profile, system)
     if notify:
         no_more_systems(site, profile)

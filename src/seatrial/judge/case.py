@@ -59,8 +59,9 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     found += issued_findings(plan, records)
     # Whatever the launch was for: a warm-up has met the same storage.
     found += [each for sample in records.samples for each in sample.findings if each.effect == 'fail']
-    by_metric = measured(plan, records)
     start, end = records.start, records.end
+    found += end.findings if end else ()
+    by_metric = measured(plan, records)
     engine = start.engine if start else ''
     correlation = correlation_of_case(plan, by_metric)
     metrics = tuple(

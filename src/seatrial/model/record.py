@@ -43,7 +43,8 @@ class Sample(NamedTuple):
     point:  as it was launched, resized and with everything in full
     block:  the randomised block that it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count
-    command: the lines of a POSIX shell that the runner started, complete; environment: 'NAME=value' of what it set
+    command: the lines of a POSIX shell that the runner started, complete but for the comparison of the directory that
+             the ranks of an MPI program begin with; environment: 'NAME=value' of what it set
     directory: that they were started in; barrier: how many tasks the runner let begin together
     inputs:  files among the raw output that were there before; links: symbolic links that stood in the directory,
              each with what it points to; directories: that were made in it before
@@ -183,6 +184,7 @@ class End(NamedTuple):
 
     stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     state:   as in Start, once every launch has been made; empty where it did not come so far
+    findings: of what failed between two launches, and so is in no sample
     """
 
     reason: str
@@ -190,6 +192,7 @@ class End(NamedTuple):
     ended: float
     stopped: Dict[str, str]
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    findings: Tuple[Finding, ...] = ()
 
 
 class Removal(NamedTuple):

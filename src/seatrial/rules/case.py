@@ -62,7 +62,7 @@ seen_elsewhere(
 def job_ended(seen: CaseSeen) -> Optional[str]:
     end, job_state = seen.records.end, seen.records.job_state
     if not cut_off(seen.records):
-        return None if end is None or end.reason == 'finished' else end.why
+        return None if end is None or end.reason == 'finished' or end.findings else end.why
     if end is not None:
         said = end.why
     elif seen.records.start is not None:

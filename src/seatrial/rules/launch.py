@@ -91,7 +91,7 @@ seen_elsewhere(
 
 seen_elsewhere(
     'F1',
-    'The storage does what it is asked: no read, write, fsync, open or close fails with an error of its own',
+    'The storage does what it is asked: no read, write, fsync, open, close or unlink fails with an error of its own',
     LAUNCH,
     'fail',
     'see the kernel log of that node and the logs of the servers at that time',

@@ -51,6 +51,13 @@ def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = No
     return Site(home, trial_file)
 
 
+def answering(folder: str | os.PathLike[str]) -> Site:
+    """As load, for what reads or writes the state directory: SiteError where that does not answer either."""
+    site = load(folder)
+    site.check_answers([site.state])
+    return site
+
+
 def configuration_in(settings: Path) -> dict[Any, Any]:
     """What settings.py says, as ReFrame has it. Raises SiteError."""
     configuration = _executed(settings).get('site_configuration')

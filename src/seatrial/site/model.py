@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.model.ask import unresponsive
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
@@ -637,6 +638,12 @@ class Site:
         if problems:
             raise SiteError(problems)
 
+    def check_answers(self, paths: Iterable[str]) -> None:
+        """Raise SiteError if the file system of one of these, which are the state or lie in it, does not answer."""
+        silence = next(filter(None, map(unresponsive, paths)), None)
+        if silence is not None:
+            raise SiteError([problem(TRIAL_FILE, ['state'], silence)])
+
     def make_directories(self) -> None:
         """Make the state directory, and the paths for trials that lie inside it; raises SiteError.
 
@@ -646,6 +653,7 @@ class Site:
         reason the parent of the state directory must exist.
         """
         inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
+        self.check_answers([self.state, *inside])
         try:
             Path(self.state).mkdir(mode=0o770, exist_ok=True)
             keep_from_others(self.state)

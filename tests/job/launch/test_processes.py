@@ -156,6 +156,26 @@ def test_tasks_on_several_nodes_are_started_by_one_launcher_and_begin_together()
     assert [argv[-4:] for argv in argvs] == [['0', '2', 'dd', 'a'], ['1', '2', 'dd', 'b']]
 
 
+@pytest.mark.needs('mpiexec')
+@pytest.mark.parametrize('scope', ['mpi', 'task'])
+@pytest.mark.parametrize('swapped', [False, True])
+def test_where_a_launcher_finds_another_directory_by_the_path_nothing_is_started(place, swapping, scope, swapped):
+    (place / 'data.copy').mkdir()
+    if swapped:
+        swapping('mpiexec')
+    write = ('sh', '-c', 'echo > file.$$')
+    command = Command(scope, (write,) * (1 if scope == 'mpi' else 2), {}, ())
+    spread = POINT._replace(tasks=2, tasks_per_node=1)
+    started = processes_of(command, Launcher('hydra'), spread, str(place / 'raw'))
+    with opened(place / 'data') as where:
+        outcome = carry_out(command, started, str(place / 'raw'), where, 60.0, bool).outcome
+    right = place / ('data.away' if swapped else 'data')
+    wrong = place / ('data' if swapped else 'data.copy')
+    assert (len(os.listdir(right)), os.listdir(wrong)) == (0 if swapped else 2, [])
+    said = f'seatrial: {wrong} was replaced by another on '
+    assert (outcome.exit_status != 0, said in outcome.stderrs[0]) == (swapped, swapped)
+
+
 def test_its_inputs_are_there_before_it_starts(place):
     finished = run(place, 'cat ../job', inputs={str(place / 'job'): 'text'})
     assert finished.outcome.stdouts == ('text',)

@@ -14,13 +14,11 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
-from seatrial.check.staging import write_runner
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
@@ -29,7 +27,7 @@ from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
-from seatrial.job.sequence import sampling, start, survey
+from seatrial.job.sequence import blocks, sampling, start, survey
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
@@ -42,7 +40,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 SFWA = data_access('single', operations=('read',))
 WRITES = data_access('multiple', operations=('write',))
 KILLS, BATCH, INTERRUPTIONS = 50, 10, 12
-NOBODY = 65534
+NOBODY = 65534  # as in the fixture nobodys
 
 # The command on the node, for which launches of milliseconds count.
 RUNNER = """
@@ -466,6 +464,49 @@ def test_a_file_system_that_is_mounted_read_only_is_refused(lab, stub_fio, mount
     assert_matches(f'{lab.target}: its file system is mounted read-only; mount it for writing', said(ran))
 
 
+def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure(lab, stub_fio, mounted):
+    plan = lab.plan(stub_fio(('measured-write', {'read_only': str(lab.target)})))
+    mounted(lab.write(plan), tmpfs(lab.target, 'size=4m'))
+    ran = lab.ran(plan)
+    (found,) = ran.end.findings
+    assert (ran.result.verdict, found.rule) == (Verdict.FAIL, 'F1')
+    evidence = {'errno': 'EROFS', 'node': socket.gethostname(), 'file': f'{ran.records.start.run_directory}/data'}
+    assert evidence.items() <= found.evidence.items()
+    assert ran.result.reasons[0] == f'F1: {found.sentence}'
+    assert all(value in found.sentence for value in found.evidence.values())
+
+
+@pytest.mark.parametrize(
+    ('code', 'verdict'), [(errno.EIO, Verdict.FAIL), (errno.ESTALE, Verdict.FAIL), (errno.EPERM, Verdict.INCOMPLETE)]
+)
+@pytest.mark.parametrize('call', ['unlink', 'listdir', 'open'])
+def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
+    lab, stub_fio, monkeypatch, call, code, verdict
+):
+    """While a directory is emptied, and while the marker is read."""
+    plan, taken = lab.plan(stub_fio()), sampling.take
+
+    class Failing:
+        def __getattr__(self, name):
+            return fails if name == call else getattr(os, name)
+
+    def fails(*arguments, **more):
+        raise OSError(code, os.strerror(code))
+
+    def take(trial, stage, *arguments, **more):
+        sample = taken(trial, stage, *arguments, **more)
+        if stage == 'measured':
+            monkeypatch.setattr(rundir, 'os', Failing())
+        return sample
+
+    monkeypatch.setattr(blocks, 'take', take)
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == ('refused', verdict)
+    assert [each.evidence['errno'] for each in ran.end.findings] == (
+        [errno.errorcode[code]] if verdict is Verdict.FAIL else []
+    )
+
+
 @pytest.fixture
 def filled(lab, stub_fio, mounted, repository):
     """A run on a file system that another user fills in between, its removal, and what is there afterwards."""
@@ -542,42 +583,10 @@ def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, s
 # An ordinary user
 
 
-@pytest.fixture
-def nobodys(laboratory, make_stub_fio):
-    """A laboratory that an unprivileged user can reach, and a run of the command on the node as that user."""
-    if os.geteuid():
-        pytest.skip('this is an ordinary user already: the other tests show it')
-    with tempfile.TemporaryDirectory() as name:
-        base = Path(name)
-        base.chmod(0o755)
-        nobody = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []}
-        pythons = [sys.executable, '/usr/bin/python3']
-        python = next((p for p in pythons if Path(p).exists() and _runs(p, nobody)), None)
-        if python is None:
-            pytest.skip('no Python here that the user nobody may run')
-        lab = laboratory(base)
-        plan = lab.plan(make_stub_fio(base / 'stubs', python=python), target={'records_on_target': True})
-        path, zipapp = lab.write(plan), write_runner(base)
-        for file in (lab.state, *lab.state.rglob('*'), Path(plan.engines[0].program).parent):
-            os.chown(file, NOBODY, NOBODY)
-
-        def run(step):
-            return subprocess.run([python, '-sE', str(zipapp), step, path], cwd='/', **nobody).returncode
-
-        yield lab, plan, run
-
-
-def _runs(python, user):
-    try:
-        return subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL, cwd='/', **user).returncode == 0
-    except OSError:
-        return False
-
-
 def test_a_target_in_which_the_user_may_not_write_is_refused(nobodys):
-    lab, plan, run = nobodys
+    lab, plan = nobodys.lab, nobodys.plan()
     before = lab.surroundings()
-    assert run('run') == 13
+    assert nobodys.begin('run', plan).wait() == 13
     ran = lab.ran(plan)
     assert (ran.end.reason, ran.records.samples) == ('refused', [])
     assert_matches('nobody may not write in it; give them a directory in which they may', said(ran))
@@ -585,11 +594,11 @@ def test_a_target_in_which_the_user_may_not_write_is_refused(nobodys):
 
 
 def test_an_ordinary_user_can_run_and_remove_in_a_directory_of_their_own(nobodys):
-    lab, _, run = nobodys
+    lab, plan = nobodys.lab, nobodys.plan()
     os.chown(lab.target, NOBODY, NOBODY)
     before = lab.surroundings()
-    assert run('run') == 0
-    assert run('remove') == 0
+    assert nobodys.begin('run', plan).wait() == 0
+    assert nobodys.begin('remove', plan).wait() == 0
     assert lab.left() == []
     assert lab.surroundings() == before
 

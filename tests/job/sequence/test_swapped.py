@@ -1,37 +1,18 @@
 """A run directory that is swapped for a copy whose links lead elsewhere: nothing outside of it changes."""
 
 import ctypes
+import inspect
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
+import time
 
 import pytest
 
 from seatrial.job.directory import rundir
 from seatrial.job.launch import processes
 
-SWAPS = 200
-# Swaps two directories and swaps them back, at random moments, until its standard input ends; prints how often.
-SWAPPER = """
-import os, random, select, sys, time
-sys.path.insert(0, sys.argv[1])
-from test_swapped import exchange, imitate
-run, copy, victim, rng, swaps = *sys.argv[2:5], random.Random(int(sys.argv[5])), 0
-def stopped():
-    return bool(select.select([sys.stdin], [], [], rng.random() * 0.02)[0])
-while not os.path.exists(os.path.join(run, 'data')) and not stopped():
-    pass
-while not stopped():
-    if not swaps:
-        imitate(run, copy, victim)
-    exchange(run, copy)
-    time.sleep(rng.random() * 0.003)
-    exchange(run, copy)
-    swaps += 1
-print(swaps)
-"""
+STRANGER = 65533  # neither root nor nobody, whose session it is
 
 
 def exchange(one, other):
@@ -46,6 +27,40 @@ def imitate(run, copy, victim):
     shutil.copy(os.path.join(run, rundir.MARKER), copy)
     for name in ('data', 'warmup'):
         os.symlink(victim, os.path.join(copy, name))
+
+
+# What a stranger does who sees no more than the name of the run directory: swap it for a directory whose data
+# directories are a victim's, and swap it back, at random moments and when a process begins, until standard input
+# ends. Prints the number of tries and of swaps, and what kept it from more.
+SWAPPER = f"""
+import ctypes, os, random, select, sys, time
+{inspect.getsource(exchange)}
+run, copy, victim, rng, tries, swaps, why = *sys.argv[1:4], random.Random(int(sys.argv[4])), 0, 0, ''
+def stopped():
+    return bool(select.select([sys.stdin], [], [], rng.random() * 0.02)[0])
+def processes():
+    with open('/proc/loadavg') as stream:
+        return stream.read().split()[-1]
+while not os.path.exists(run) and not stopped():
+    pass
+while os.path.exists(run) and not stopped():
+    tries += 1
+    try:
+        if not os.path.exists(copy):
+            os.mkdir(copy)
+            for name in ('data', 'warmup'):
+                os.symlink(victim, os.path.join(copy, name))
+        known, late = processes(), time.monotonic() + rng.choice((0, 0.2))
+        while time.monotonic() < late and processes() == known:
+            pass
+        exchange(run, copy)
+        time.sleep(rng.random() * 0.003)
+        exchange(run, copy)
+        swaps += 1
+    except OSError as error:
+        why = error.strerror
+print(tries, swaps, why)
+"""
 
 
 @pytest.fixture
@@ -97,22 +112,61 @@ def test_one_that_is_swapped_while_an_engine_works_ends_the_session(lab, stub_fi
     assert 'it was replaced by another' in ran.end.why
 
 
-@pytest.mark.long
-def test_swaps_at_random_moments_change_nothing_outside(lab, stub_fio, victim):
-    fio, before, swaps, sessions = stub_fio(), lab.surroundings(), 0, 0
-    while swaps < SWAPS:
-        sessions += 1
-        plan = lab.plan(fio, check=f'Check{sessions}')
+@pytest.fixture
+def attacked(nobodys, as_user):
+    """A session of nobody's while a stranger swaps its run directory: what it leaves, and what the stranger says."""
+    lab, sessions = nobodys.lab, []
+    victim = lab.base / 'shared' / 'victim'
+    victim.mkdir()
+    for file in (victim, victim / 'data.00000000', victim / 'data.00000001'):
+        if file != victim:
+            file.write_text('precious')
+        os.chown(file, nobodys.number, nobodys.number)
+    before = lab.surroundings()
+
+    def attack(mode, opened=False):
+        sessions.append(mode)
+        plan = nobodys.plan(check=f'Check{len(sessions)}')
         run = rundir.path_of(plan.target.path, plan.session, plan.case.name)
-        argv = [sys.executable, '-c', SWAPPER, str(Path(__file__).parent), run, str(lab.base / f'copy{sessions}')]
-        swapper = subprocess.Popen(
-            [*argv, victim, str(sessions)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        try:
-            lab.run(plan)
-        finally:
-            said, _ = swapper.communicate('\n')
+        lab.target.chmod(mode)
+        os.chown(lab.target, nobodys.number if opened else 0, -1)
+        argv = [nobodys.python, '-c', SWAPPER, run, f'{run}.copy', str(victim), str(len(sessions))]
+        pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+        with subprocess.Popen(argv, cwd='/', **pipes, **as_user(STRANGER)) as swapper:
+            session = nobodys.begin('run', plan)
+            while opened and session.poll() is None and not os.path.exists(run):
+                time.sleep(0.01)
+            if opened:
+                lab.target.chmod(0o777)
+            session.wait()
+            tries, swaps, why = swapper.communicate('\n')[0].rstrip('\n').split(' ', 2)
+        nobodys.begin('remove', plan).wait()
+        lab.target.chmod(0o755)
+        os.chown(lab.target, 0, -1)
         assert swapper.returncode == 0
-        swaps += int(said)
-        assert lab.surroundings() == before, (sessions, swaps)
-    assert sessions > 1
+        assert lab.surroundings() == before, (len(sessions), tries, swaps)
+        return lab.ran(plan), int(tries), int(swaps), why
+
+    return attack
+
+
+def test_in_a_directory_with_the_sticky_bit_a_stranger_can_swap_nothing(attacked):
+    ran, tries, swaps, why = attacked(0o1777)
+    assert (ran.end.reason, swaps, why) == ('finished', 0, 'Operation not permitted')
+    assert tries > 0 and ran.records.removal.left == ()
+
+
+def test_in_one_that_is_open_to_strangers_nothing_is_even_made(attacked):
+    ran, tries, swaps, why = attacked(0o777)
+    assert ran.end.reason == 'refused' and ran.end.why.startswith('S4: ')
+    assert (tries, swaps, why, ran.records.samples) == (0, 0, '', [])
+
+
+@pytest.mark.parametrize('number', [5, pytest.param(200, marks=pytest.mark.long)])
+def test_in_one_that_is_opened_after_the_check_swaps_change_nothing_outside(attacked, number):
+    seen, done = 0, 0
+    while done < number or not seen:
+        ran, _, swaps, _ = attacked(0o755, opened=True)
+        done += swaps
+        seen += ran.end.reason == 'refused'
+        assert seen or done < 50 * number

@@ -154,7 +154,7 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
             status = os.stat(parent)
             names = os.listdir(parent)
         except OSError as error:
-            raise RunDirectoryError(f'{parent}: {error.strerror}; is the file system mounted?') from error
+            raise RunDirectoryError(parent, f'{error.strerror}; is the file system mounted?') from error
         if (status.st_dev, status.st_ino) not in seen:  # one directory may be configured under two names
             seen.add((status.st_dev, status.st_ino))
             paths += [os.path.join(parent, name) for name in names if name.startswith(PREFIX + session)]

@@ -52,7 +52,14 @@ _OTHER_KINDS = {
 
 
 class RunDirectoryError(Exception):
-    """The run directory cannot be made or used: where, what is wrong, and the remedy."""
+    """The run directory cannot be made or used: where, what is wrong, and the remedy.
+
+    errno: of the call of the file system that failed, or None
+    """
+
+    def __init__(self, path: str, why: str, errno: Optional[int] = None) -> None:
+        super().__init__(f'{path}: {why}')
+        self.path, self.why, self.errno = path, why, errno
 
 
 class Marker(NamedTuple):
@@ -88,7 +95,7 @@ class RunDirectory(NamedTuple):
 
     def verify(self) -> None:
         """Before and after each launch: RunDirectoryError unless the path still leads here and the marker is ours."""
-        with _explained(self.path):
+        with explained(self.path):
             if _identity(os.lstat(self.path)) != _identity(os.fstat(self.descriptor)):
                 raise _Left('it was replaced by another; nothing more is launched in it')
             if _read_marker(self.descriptor)[0] != self.marker:
@@ -96,31 +103,31 @@ class RunDirectory(NamedTuple):
 
     def open(self, name: str) -> int:
         """A descriptor of one of its directories, which the caller closes. RunDirectoryError if it is none."""
-        with _explained(self.path_of(name)):
+        with explained(self.path_of(name)):
             return os.open(name, _DIRECTORY, dir_fd=self.descriptor)
 
     def make(self, name: str) -> str:
         """Make the directory 'data' or 'data/sub' below it, mode 0700; its path. RunDirectoryError if it exists."""
-        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
             os.mkdir(os.path.basename(name), 0o700, dir_fd=walk.descriptor())
         return self.path_of(name)
 
     def renew(self, name: str) -> None:
         """Remove the empty directory and make it again, without whatever attributes it had. RunDirectoryError."""
         self.verify()
-        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
             os.rmdir(os.path.basename(name), dir_fd=walk.descriptor())
         self.make(name)
 
     def any_file(self, name: str) -> Optional[str]:
         """The path of one of the regular files below the directory, or None if there is none."""
-        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
             found = next((path for path, _ in _files(walk)), None)
         return None if found is None else os.path.join(self.path_of(name), found)
 
     def file_list(self, name: str) -> Dict[str, int]:
         """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
-        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
             return {path: status.st_size for path, status in _files(walk)}
 
     def file_count(self, name: str, with_sizes: bool) -> FileCount:
@@ -128,7 +135,7 @@ class RunDirectory(NamedTuple):
 
         Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
         """
-        with _explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
+        with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
             return _file_count(walk, os.path.basename(name), with_sizes)
 
     def empty(self, name: str) -> Removal:
@@ -139,13 +146,14 @@ class RunDirectory(NamedTuple):
         """
         self.verify()
         account = _Account(self.marker.names)
-        with _explained(self.path_of(name)), self._walk_to(name, name) as walk:
+        with explained(self.path_of(name)), self._walk_to(name, name) as walk:
             _empty(walk, account)
         removal = account.removal()
-        with _explained(self.path_of(name)):
+        with explained(self.path_of(name)):
             if removal.left:
                 raise _Left(
-                    f'it cannot be emptied, and nothing more is launched in it; left: {_listed(removal.left)}'
+                    f'it cannot be emptied, and nothing more is launched in it; left: {_listed(removal.left)}',
+                    account.errno,
                 )
         return removal
 
@@ -188,14 +196,14 @@ def create(parent: str, session: str, case: str, entries: Tuple[str, ...], names
     entries, names: of what the session will make in it, as in Marker. What was made is undone if marking fails.
     """
     path = path_of(parent, session, case)
-    with _explained(parent):
+    with explained(parent):
         _check_wish(parent, session, entries)
     with contextlib.ExitStack() as undo:
-        with _explained(parent):
+        with explained(parent):
             parent_descriptor = _open_parent(parent)
             undo.callback(os.close, parent_descriptor)
             _check_writable(parent_descriptor)
-        with _explained(path):
+        with explained(path):
             name = os.path.basename(path)
             made = _make(parent_descriptor, name)
             undo.callback(_remove_made, os.rmdir, parent_descriptor, name, made)
@@ -287,7 +295,7 @@ def is_named_as_one(path: str) -> bool:
 def found_at(path: str) -> Found:
     """What lies in a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
     files = size_bytes = 0
-    with _explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
+    with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
         marker, _ = _claim(walk)
         walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
@@ -333,7 +341,11 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
 
 
 class _Left(Exception):
-    """Why something is left alone, as half a sentence."""
+    """Why something is left alone, as half a sentence. errno: of the call that failed, or None."""
+
+    def __init__(self, why: str, errno: Optional[int] = None) -> None:
+        super().__init__(why)
+        self.errno = errno
 
 
 class _Lost(Exception):
@@ -349,7 +361,10 @@ class _Lost(Exception):
 
 
 class _Account:
-    """What a removal did and what it left. names: as in Marker; what bears another was not made by the session."""
+    """What a removal did and what it left. names: as in Marker; what bears another was not made by the session.
+
+    errno: of the first call that failed, or None
+    """
 
     def __init__(self, names: Tuple[str, ...] = ()) -> None:
         self.is_made = re.compile('|'.join(f'(?:{name})' for name in (*names, *_OF_KERNEL))).fullmatch
@@ -357,6 +372,7 @@ class _Account:
         self.directories = 0
         self.left: List[str] = []
         self.unnamed = 0
+        self.errno: Optional[int] = None
 
     def leave(self, path: str, why: str) -> None:
         if len(self.left) < MAX_LEFT:
@@ -594,6 +610,7 @@ def _empty(walk: _Walk, account: _Account) -> None:
             continue
         except (_Left, OSError) as error:
             account.leave(walk.path(name or level.name), _reason(error))
+            account.errno = account.errno or error.errno
             walk.levels[-1].kept = True
 
 
@@ -670,7 +687,7 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
     except FileNotFoundError:
         raise _Left(f'it has no {MARKER}; if it is empty, an rmdir by hand is harmless') from None
     except OSError as error:
-        raise _Left(f'its {MARKER} cannot be read: {_reason(error)}') from error
+        raise _Left(f'its {MARKER} cannot be read: {_reason(error)}', error.errno) from error
     with os.fdopen(marker_descriptor, 'rb') as stream:
         status = os.fstat(marker_descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
@@ -796,11 +813,12 @@ def _is_below(path: str, parent: str) -> bool:
 
 
 @contextlib.contextmanager
-def _explained(where: str) -> Iterator[None]:
+def explained(where: str) -> Iterator[None]:
+    """What fails inside is a RunDirectoryError about this path."""
     try:
         yield
     except (_Left, _Lost, OSError, ValueError) as error:
-        raise RunDirectoryError(f'{_said(where)}: {_reason(error)}') from error
+        raise RunDirectoryError(_said(where), _reason(error), getattr(error, 'errno', None)) from error
 
 
 def _reason(error: BaseException) -> str:

@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import PLACE
+from seatrial.engine.dispatch import PLACE, inodes_of, only_in
 from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
@@ -62,6 +62,8 @@ class Processes(NamedTuple):
     barrier: how many tasks begin together through the launch's barrier; 0: there is none
     ranks:  how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
     nodes:  that they run on, this one counted too
+    words:  at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on
+            every node whether the launcher has found the directory
     """
 
     argvs: List[List[str]]
@@ -69,6 +71,7 @@ class Processes(NamedTuple):
     barrier: int = 0
     ranks: int = 0
     nodes: int = 1
+    words: int = 0
 
 
 def processes_of(
@@ -80,7 +83,8 @@ def processes_of(
     nodes: by their names, where the point is to run on these and no others
     """
     if command.scope == 'mpi':
-        return Processes([launch_argv(launcher, point, command.argvs[0], nodes)], command.inputs)
+        argv = launch_argv(launcher, point, command.argvs[0], nodes)
+        return Processes([argv], command.inputs, words=len(command.argvs[0]))
     argvs = [list(argv) for argv in command.argvs]
     if not nodes and (point.nodes == 1 or command.scope != 'task'):
         return Processes(argvs, command.inputs, len(argvs) if command.own_barrier else 0)
@@ -124,13 +128,18 @@ def carry_out(
             stream.write(text)
     if stopping():
         raise LaunchGivenUp('a stop was requested; it was not begun')
+    inodes = inodes_of(directory)
+    if processes.words:
+        (argv,) = processes.argvs
+        own = only_in(inodes, tuple(argv[-processes.words :]))
+        processes = processes._replace(argvs=[[*argv[: -processes.words], *own]])
     if not processes.barrier:
         finished = _run(processes, raw, directory, {}, limit_s, stopping)
         reports: Dict[int, Any] = {}
     else:
         with Barrier(processes.barrier, processes.nodes) as barrier:
-            own = {**barrier.environment, PLACE: str(os.fstat(directory).st_ino)}
-            finished = _run(processes, raw, directory, own, limit_s, stopping, barrier.abort)
+            environment = {**barrier.environment, PLACE: inodes}
+            finished = _run(processes, raw, directory, environment, limit_s, stopping, barrier.abort)
         reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)

@@ -5,7 +5,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.filesystem.base import FileSystem
-from seatrial.job.directory.rundir import RunDirectory
+from seatrial.job.directory.rundir import RunDirectory, explained
 from seatrial.job.sequence.clients import clients
 from seatrial.job.sequence.contents import contents
 from seatrial.model.metric import Measurement
@@ -66,8 +66,9 @@ class Evidence:
         self._command = command
         where = self._setup.run.open(self._directory)
         try:
-            for name in command.directories:
-                os.mkdir(name, 0o700, dir_fd=where)
+            with explained(self._path):
+                for name in command.directories:
+                    os.mkdir(name, 0o700, dir_fd=where)
         finally:
             os.close(where)
         if self._kind.moves_data:

@@ -1,11 +1,14 @@
 """The job on the node: it carries a trial plan out and writes down what it saw. It decides no verdict."""
 
+import errno
 import itertools
 import os
+import platform
 import time
 import traceback
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from seatrial.engine.failed_call import STORAGE_FAILED, FailedCall
 from seatrial.job.directory import lock, rundir
 from seatrial.job.directory.orphans import keep_heartbeat
 from seatrial.job.launch.processes import LaunchGivenUp
@@ -14,13 +17,14 @@ from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.followup import drill_down, measure_again
 from seatrial.job.sequence.layouts import TRIED, Layouts
 from seatrial.job.sequence.recorder import Recorder
+from seatrial.job.sequence.sampling import of_failed_call
 from seatrial.job.sequence.signals import Interrupted, Signals
 from seatrial.job.sequence.sizing import by_warm_up
 from seatrial.job.sequence.survey import Survey
 from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import End
+from seatrial.model.record import End, Finding
 
 CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems slow
 
@@ -31,7 +35,7 @@ def run(plan: TrialPlan) -> End:
     """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already."""
     recorder = Recorder(plan.records)
     signals = Signals()
-    at_end = _AtEnd({}, {})
+    at_end = _AtEnd({}, {}, [])
     try:
         reason, why = _guarded(plan, recorder, signals, at_end)
     except Interrupted as error:
@@ -50,7 +54,7 @@ def run(plan: TrialPlan) -> End:
         with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
             traceback.print_exc(file=stream)
         reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
-    end = End(reason, why, time.time(), *at_end)
+    end = End(reason, why, time.time(), at_end.stopped, at_end.state, tuple(at_end.findings))
     recorder.write(end)
     recorder.sync()
     recorder.close()
@@ -63,6 +67,7 @@ class _AtEnd(NamedTuple):
 
     stopped: Dict[str, str]
     state: Dict[str, str]
+    findings: List[Finding]
 
 
 def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtEnd) -> Tuple[str, str]:
@@ -92,12 +97,19 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
     signals.check()
     trial = _begun(plan, recorder, signals, held, seen)
     driver = trial.setup.driver
-    with observed(plan.target, recorder.directory, driver):
-        kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
-        measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
-        if plan.axis.equals and not plan.stopping.fixed:
-            measure_again(trial)
-        drill_down(trial)
+    try:
+        with observed(plan.target, recorder.directory, driver):
+            kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
+            measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
+            if plan.axis.equals and not plan.stopping.fixed:
+                measure_again(trial)
+            drill_down(trial)
+    except rundir.RunDirectoryError as error:
+        # It could be made: what fails by now has become so.
+        name = errno.errorcode.get(error.errno or 0, '')
+        if name in STORAGE_FAILED:
+            at_end.findings.append(of_failed_call(FailedCall(name, 'F1', platform.node(), error.path), error.why))
+        raise
     at_end.state.update(driver.state(plan.target.path))
 
 

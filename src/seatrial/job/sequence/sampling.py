@@ -7,8 +7,9 @@ import time
 from typing import Any, List, Optional
 
 from seatrial.engine.base import Command, EngineError
-from seatrial.engine.failed_call import NO_ROOM, failed_call
+from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
 from seatrial.filesystem.mounts import mount_of
+from seatrial.job.directory.rundir import explained
 from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
@@ -104,6 +105,18 @@ def valid(sample: Sample) -> Measurement:
     return sample.measurement
 
 
+def of_failed_call(failed: FailedCall, sentence: str, launch: str = '') -> Finding:
+    """What is found where a call of the file system failed, with what is known of it."""
+    evidence = {
+        'errno': failed.errno,
+        'node': failed.node,
+        'file': failed.file,
+        'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
+    }
+    where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence[key])
+    return finding(failed.rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)
+
+
 class _Attempt:
     """One launch and what has come of it so far; what it did not come to stays empty."""
 
@@ -138,16 +151,10 @@ class _Attempt:
         failed = failed_call(error.sentence)
         if failed is None:
             return finding(error.rule, self._where(error.sentence))
-        evidence = {
-            'errno': failed.errno,
-            'node': failed.node or self._node(),
-            'file': failed.file,
-            'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
-        }
-        where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence[key])
         phase, point = self.launch
-        said = f'{phase}@{point.label}: {failed.errno}{where}: {error.sentence}'
-        return finding(failed.rule, said + (self._room() if failed.errno in NO_ROOM else ''), evidence)
+        room = self._room() if failed.errno in NO_ROOM else ''
+        failed = failed._replace(node=failed.node or self._node())
+        return of_failed_call(failed, error.sentence + room, f'{phase}@{point.label}: ')
 
     def _room(self) -> str:
         """The arithmetic of a file system that is full all the same."""
@@ -216,12 +223,12 @@ class _Attempt:
         """The engine's own, its links made, and under Darshan in the repetition that is traced."""
         setup = self.trial.setup
         command = setup.engine.command(self.trial.program, *self.launch, self.raw, seed)
+        path = setup.run.path_of(self.directory)
         for name, leads_to in command.links:  # they go when the directory is emptied
-            with contextlib.suppress(FileExistsError):
+            with explained(path), contextlib.suppress(FileExistsError):
                 os.symlink(leads_to, name, dir_fd=where)
         if self.stage != DARSHAN:
             return command
-        path = setup.run.path_of(self.directory)
         return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, path)
 
     def _after(self, connections: Any) -> List[Finding]:
