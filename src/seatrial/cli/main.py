@@ -22,6 +22,7 @@ from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
+from seatrial.cli.verify import verify
 from seatrial.job.directory.lock import LockError
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
@@ -39,7 +40,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, history, doctor, clean, schedule, status, derive):
+for command in (run, list_, report, verify, history, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 

@@ -105,6 +105,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         facts=facts,
         darshan=comparisons(plan, records),
         isolation=isolated,
+        chain=records.chain or '',
     )
 
 

@@ -1,5 +1,6 @@
 """The verdict of a session, over every case that was planned."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ class SessionResult:
         """How many cases have each verdict; those that no case has are left out."""
         seen = Counter(case.verdict for case in self.cases)
         return {verdict: seen[verdict] for verdict in Verdict if seen[verdict]}
+
+    @property
+    def chain(self) -> str:
+        """SHA-256 over the names of the cases and the last links of their records, in order of the names."""
+        lines = sorted(f'{case.case.name} {case.chain}\n' for case in self.cases)
+        return hashlib.sha256(''.join(lines).encode('utf-8', 'surrogatepass')).hexdigest()
 
 
 def judge_session(

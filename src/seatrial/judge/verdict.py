@@ -108,6 +108,7 @@ class CaseResult:
     curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
     darshan:  what was meant beside what was issued, of each launch under Darshan (P15)
     isolation: which of its places are slow, of a sweep over nodes or targets
+    chain:    the link of the last line of its record; empty where it has none
     """
 
     case: Case
@@ -129,6 +130,7 @@ class CaseResult:
     facts: tuple[Fact, ...] = ()
     darshan: tuple[Comparison, ...] = ()
     isolation: Isolation | None = None
+    chain: str = ''
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

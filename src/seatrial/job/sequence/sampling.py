@@ -6,13 +6,14 @@ import socket
 import time
 from typing import Any, List, Optional
 
-from seatrial.engine.base import Command, EngineError
+from seatrial.engine.base import Command, EngineError, Outcome
 from seatrial.engine.failed_call import NO_ROOM, failed_call
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
+from seatrial.job.sequence.recorder import RawLaunch
 from seatrial.job.sequence.trial import Refused, Trial
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
@@ -58,7 +59,7 @@ def take(
         attempt.findings.append(finding('P17b', f'it did not answer for {stalled_s:.0f} s before this launch'))
     if attempt.measurement is None:
         trial.signals.check()  # Slurm ends the engine and the runner together
-    command, processes = attempt.command, attempt.processes
+    command, processes, raw = attempt.command, attempt.processes, os.path.basename(attempt.raw)
     sample = Sample(
         stage=stage,
         phase=launch.phase,
@@ -69,8 +70,8 @@ def take(
         started=started,
         elapsed_s=time.monotonic() - clock,
         command=tuple(shell_line(argv) for argv in processes.argvs),
-        exit_status=attempt.exit_status,
-        raw=os.path.basename(attempt.raw),
+        exit_status=attempt.outcome.exit_status,
+        raw=raw,
         measurement=attempt.measurement,
         cache=attempt.seen.cache,
         storage_read_bytes=attempt.seen.storage_read_bytes,
@@ -81,6 +82,7 @@ def take(
         inputs=tuple(map(os.path.basename, processes.inputs)),
         links=command.links,
         directories=command.directories,
+        raw_digest=trial.recorder.keep(raw, RawLaunch(command, attempt.outcome)) if attempt.measurement else '',
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
@@ -117,7 +119,7 @@ class _Attempt:
         self.evidence = Evidence(trial.setup, launch, directory, self.named)
         self.command = Command('', (), {}, ())
         self.processes = Processes([], {})
-        self.exit_status = 0
+        self.outcome = Outcome((), (), (), ())
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
@@ -183,7 +185,7 @@ class _Attempt:
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
-        self.exit_status = finished.outcome.exit_status
+        self.outcome = finished.outcome
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
