@@ -15,6 +15,7 @@ from seatrial.check.planning import Unplannable
 from seatrial.cli.clean import clean
 from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
+from seatrial.cli.explain import explain
 from seatrial.cli.history import history
 from seatrial.cli.list import list_
 from seatrial.cli.report import report
@@ -40,7 +41,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, verify, history, doctor, clean, schedule, status, derive):
+for command in (run, list_, report, verify, history, explain, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 
