@@ -36,13 +36,16 @@ SIZES = Sweep('transfer_size', (16 * MIB, 32 * MIB))
 FLAT = metadata_tree(files_per_directory=1000, scales=True)
 FLAT_TREE = Sweep('tree', (('flat', {}),))
 GUARANTEES = ('rename_replaces', 'unlinked_stays_readable')
+QUIET = {'before': 0.0, 'after': 0.0}
+"""No background load."""
+
 Figures = Mapping[str, Sequence[float]] | Sequence[float]
 
 
 def plan_of(workload: Point = MFWA, sweep: Sweep = SIZES, tasks: int = 2, **changes: Any) -> TrialPlan:
     """The plan of a nightly case on one node. Changes are of its fields; of `case` and `target` those named."""
     case = Case('Check', 'lab:io', 'scratch', 'default', 1)
-    target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100))
+    target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100), telemetry=('load',))
     moves_data = kind_of(workload.kind).moves_data
     plan = TrialPlan(
         schema=SCHEMA,
@@ -197,7 +200,7 @@ def records_of(
         start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
     )
     ends = {point.label: stopped(plan, records, point) for point in plan.points}
-    return records._replace(end=End('finished', 'done', 9.0, ends))
+    return records._replace(end=End('finished', 'done', 9.0, ends, background=QUIET))
 
 
 def in_blocks(plan: TrialPlan, samples: Iterable[Sample]) -> list[Sample]:

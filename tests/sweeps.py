@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 
-from builders import SIZE, in_blocks, moved, plan_of, sample_of, start_of, stopped
+from builders import QUIET, SIZE, in_blocks, moved, plan_of, sample_of, start_of, stopped
 from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.model.metric import Measurement, NodeTime
 from seatrial.model.plan import StoppingRule, TrialPlan
@@ -68,7 +68,9 @@ def night(
         start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
     )
     records = records._replace(
-        end=End('finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points})
+        end=End(
+            'finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points}, background=QUIET
+        )
     )
     suspects = all_of(suspected(plan, records))
     if again is None or not suspects:

@@ -63,6 +63,32 @@ def test_p7_the_order_of_a_block_is_that_of_the_points_that_are_left():
     assert {order[0] for order in orders} == set(labels) and len(set(map(tuple, orders))) == 50
 
 
+def p8(plan, records):
+    return [each.partition('; ')[0] for each in labels(plan, records) if 'background load' in each or 'moved' in each]
+
+
+def test_p8_a_load_that_nobody_names_is_unknown(plan, records):
+    quiet = records.end
+    unknown = records._replace(end=quiet._replace(background={}))
+    assert p8(plan, records) == []
+    assert p8(plan, unknown) == ['background load unknown: the command prints no number']
+    unnamed = plan._replace(target=plan.target._replace(telemetry=()))
+    assert p8(unnamed, unknown) == ['background load unknown: trial.yaml names no source']
+    assert p8(plan, records._replace(end=quiet._replace(background={'before': 0.0}))) != []
+    smoke = plan._replace(stopping=plan.stopping._replace(fixed=True))
+    assert p8(smoke, unknown) == []
+
+
+@pytest.mark.parametrize(('share', 'said'), [(0.99, []), (1.01, 1)])
+def test_p8_a_load_above_the_precision_of_the_slowest_launch_is_said(plan, records, share, said):
+    slowest = min(s.measurement.metrics[0].value for s in records.samples if s.stage == 'measured')
+    load = share * plan.stopping.max_relative_error * slowest
+    loaded = records._replace(end=records.end._replace(background={'before': 0.0, 'after': load}))
+    found = p8(plan, loaded)
+    assert len(found) == bool(said)
+    assert all(each.startswith('the servers moved ') for each in found)
+
+
 def test_t15_no_record_at_all_means_the_job_never_started(plan):
     found = findings(CASE, CaseSeen(plan, Records(None, None, [], None, None, 0)))
     assert [each.rule for each in found] == ['T15'] and 'never started' in found[0].sentence

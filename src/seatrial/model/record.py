@@ -185,6 +185,8 @@ class End(NamedTuple):
 
     stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     state:   as in Start, once every launch has been made; empty where it did not come so far
+    background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
+             command prints them (rule P8)
     """
 
     reason: str
@@ -192,6 +194,7 @@ class End(NamedTuple):
     ended: float
     stopped: Dict[str, str]
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
+    background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
 class Removal(NamedTuple):

@@ -219,6 +219,33 @@ def randomised(seen: CaseSeen) -> Optional[str]:
 
 
 @rule(
+    'P8',
+    'What others move meanwhile is known, and is little',
+    CASE,
+    'label',
+    'let telemetry in trial.yaml print it; repeat a FAIL in another allocation before it is final',
+    'TOKIO: only the servers see the background load',
+)
+def little_background(seen: CaseSeen) -> Optional[str]:
+    plan, end = seen.plan, seen.records.end
+    if plan.stopping.fixed or end is None or end.reason != 'finished':
+        return None
+    if len(end.background) < len(ASKED):
+        why = 'the command prints no number' if plan.target.telemetry else 'trial.yaml names no source'
+        return f'background load unknown: {why}'
+    most = max(end.background.values())
+    samples = [sample for each in measured(plan, seen.records).values() for sample in each if sample.measurement]
+    own = min((m.bytes_moved / m.seconds for m in (s.measurement for s in samples) if m and m.seconds), default=0.0)
+    if most <= plan.stopping.max_relative_error * own:
+        return None
+    return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
+
+
+ASKED = ('before', 'after')
+"""When the site's command is asked for the background load: while nothing of the case runs."""
+
+
+@rule(
     'T5',
     'Every planned point and metric was measured',
     CASE,

@@ -31,7 +31,7 @@ def run(plan: TrialPlan) -> End:
     """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already."""
     recorder = Recorder(plan.records)
     signals = Signals()
-    at_end = _AtEnd({}, {})
+    at_end = _AtEnd({}, {}, {})
     try:
         reason, why = _guarded(plan, recorder, signals, at_end)
     except Interrupted as error:
@@ -63,6 +63,7 @@ class _AtEnd(NamedTuple):
 
     stopped: Dict[str, str]
     state: Dict[str, str]
+    background: Dict[str, float]
 
 
 def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtEnd) -> Tuple[str, str]:
@@ -92,7 +93,7 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
     signals.check()
     trial = _begun(plan, recorder, signals, held, seen)
     driver = trial.setup.driver
-    with observed(plan.target, recorder.directory, driver):
+    with observed(plan.target, recorder.directory, driver, at_end.background):
         kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
         measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
         if plan.axis.equals and not plan.stopping.fixed:
