@@ -15,6 +15,7 @@ from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
 from seatrial.job.sequence.recorder import RawLaunch
 from seatrial.job.sequence.trial import Refused, Trial
+from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
@@ -47,10 +48,11 @@ def take(
 ) -> Sample:
     """Launch one phase in a directory of the run; record what came of it and what the rules find.
 
-    Raises Interrupted, Refused if the file system does not answer, RunDirectoryError, and LaunchGivenUp when the
-    sample of a launch that would not end is written.
+    Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
+    LaunchGivenUp when the sample of a launch that would not end is written.
     """
     stalled_s = _stalled_s(trial)
+    _check_room(trial)
     trial.setup.run.verify()
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
@@ -248,6 +250,18 @@ def _stalled_s(trial: Trial) -> float:
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
+
+
+def _check_room(trial: Trial) -> None:
+    """Refused where less is free than the site keeps for others."""
+    target, before = trial.plan.target, trial.seen.environment
+    keep = (target.limits.keep_bytes, target.limits.keep_inodes)
+    free = free_room(target.path) if any(keep) else None
+    first = (before.free_bytes, before.free_inodes)
+    for unit, left, least, then in zip(('B', 'inodes'), free or (), keep, first):
+        if left < least:
+            said = f'{left} {unit} are free on {target.path}, fewer than the {least} to be kept; {then} were before'
+            raise Refused(finding('P9a', said).sentence)
 
 
 def _limit_s(trial: Trial, point: Point) -> float:
