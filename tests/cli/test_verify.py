@@ -46,6 +46,7 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     (folder,) = site.sessions()
     honest = verify()
     assert honest.status == 0, honest.out
+    assert ' launches as their output says\n' in honest.out
     assert f'verified  session {folder.name}: the chain of the records ends with ' in honest.out
     results = folder / 'results.json'
     said = json.loads(results.read_text())

@@ -65,7 +65,7 @@ def verify(session: str | None, site_folder: Path) -> int:
 
 
 def _words(found: Verified) -> str:
-    said = [f'{counted(found.launches, "launch")} as their output says']
+    said = [f'{counted(found.launches, "launch", "launches")} as their output says']
     if found.contradictions:
         said.append(counted(len(found.contradictions), 'contradiction'))
     if found.unproved:
