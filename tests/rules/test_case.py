@@ -1,5 +1,7 @@
 """Rules over the record of a case."""
 
+import itertools
+
 import pytest
 
 from builders import FLAT_TREE, in_blocks, moved, plan_of, records_of, sample_of
@@ -48,6 +50,8 @@ def test_p7_samples_in_another_order_than_the_seed_gives_are_no_record_of_the_ru
     own = [each for each in records.samples if each.stage == 'measured']
     by_point = sorted(own, key=lambda each: each.point.label)
     assert broken(plan, records._replace(samples=[*warm, *by_point])) == ['P7']
+    swapped = [each for _, block in itertools.groupby(own, lambda each: each.block) for each in reversed(list(block))]
+    assert broken(plan, records._replace(samples=[*warm, *swapped])) == ['P7']
     backwards = sorted(own, key=lambda each: -each.block)
     assert 'P7' in broken(plan, records._replace(samples=[*warm, *backwards]))
     assert broken(plan, records._replace(samples=[*warm, *own])) == []

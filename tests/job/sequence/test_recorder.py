@@ -132,16 +132,27 @@ def whole(tmp_path_factory):
     return written(str(tmp_path_factory.mktemp('record')), *WHOLE)
 
 
-@given(st.data())
-def test_a_byte_that_was_edited_anywhere_is_found(whole, data):
+def is_found(whole, place, other):
+    """Whether the record is not as it was once a byte of it is another one."""
     text = whole.read_bytes()
-    place = data.draw(st.integers(0, len(text) - 1))
-    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != text[place]))
     edited = whole.with_name('edited')
     edited.mkdir(exist_ok=True)
     (edited / SAMPLES).write_bytes(text[:place] + bytes([other]) + text[place + 1 :])
     records = records_in(str(edited))
-    assert records.broken or records.truncated
+    return bool(records.broken or records.truncated)
+
+
+@given(st.data())
+def test_a_byte_that_was_edited_anywhere_is_found(whole, data):
+    text = whole.read_bytes()
+    place = data.draw(st.integers(0, len(text) - 1))
+    assert is_found(whole, place, data.draw(st.integers(0, 255).filter(lambda byte: byte != text[place])))
+
+
+@pytest.mark.parametrize('other', b'\r \t\v}')
+def test_an_end_of_a_line_that_was_edited_is_found(whole, other):
+    ends = [place for place, byte in enumerate(whole.read_bytes()) if byte == ord('\n')]
+    assert len(ends) == len(WHOLE) and all(is_found(whole, place, other) for place in ends)
 
 
 def test_the_line_and_the_launch_that_were_edited_are_named(whole, tmp_path):
