@@ -1,8 +1,9 @@
 """Plans, and the records that their jobs would leave, from which the tests of several rooms depart."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from seatrial.model.lines import Chain
 from seatrial.model.metric import Fact, Measurement, TaskTime, bandwidth, rate
 from seatrial.model.metric import Metric as MeasuredMetric
 from seatrial.model.plan import (
@@ -21,7 +22,7 @@ from seatrial.model.plan import (
 from seatrial.model.point import Allocation, Point
 from seatrial.model.record import End, Finding, Records, Sample, Sized, Start
 from seatrial.model.units import GIB, MIB
-from seatrial.rules.case import measured
+from seatrial.rules.case import in_random_order, measured
 from seatrial.rules.stopping import state
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of, metrics_at, metrics_of
@@ -35,13 +36,16 @@ SIZES = Sweep('transfer_size', (16 * MIB, 32 * MIB))
 FLAT = metadata_tree(files_per_directory=1000, scales=True)
 FLAT_TREE = Sweep('tree', (('flat', {}),))
 GUARANTEES = ('rename_replaces', 'unlinked_stays_readable')
+QUIET = {'before': 0.0, 'after': 0.0}
+"""No background load."""
+
 Figures = Mapping[str, Sequence[float]] | Sequence[float]
 
 
 def plan_of(workload: Point = MFWA, sweep: Sweep = SIZES, tasks: int = 2, **changes: Any) -> TrialPlan:
     """The plan of a nightly case on one node. Changes are of its fields; of `case` and `target` those named."""
     case = Case('Check', 'lab:io', 'scratch', 'default', 1)
-    target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100))
+    target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100), telemetry=('load',))
     moves_data = kind_of(workload.kind).moves_data
     plan = TrialPlan(
         schema=SCHEMA,
@@ -192,9 +196,30 @@ def records_of(
         for phase in plan.phases
         for n, own in enumerate(_launches(plan, phase, point, figures))
     ]
-    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, ''), [*warm, *samples], None, None, 0)
+    records = Records(
+        start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
+    )
     ends = {point.label: stopped(plan, records, point) for point in plan.points}
-    return records._replace(end=End('finished', 'done', 9.0, ends))
+    return records._replace(end=End('finished', 'done', 9.0, ends, background=QUIET))
+
+
+def in_blocks(plan: TrialPlan, samples: Iterable[Sample]) -> list[Sample]:
+    """The samples in the order in which the runner takes them: warm-up, randomised blocks, what is measured again."""
+    labels = list(dict.fromkeys(point.label for point in plan.points))
+
+    def place(sample: Sample) -> tuple[int, ...]:
+        if sample.stage != 'measured':
+            return (0 if sample.stage == 'warmup' else 2,)
+        order = in_random_order(labels, plan.seed, sample.sizing, sample.block)
+        return 1, sample.sizing, sample.block, order.index(sample.point.label)
+
+    return sorted(samples, key=place)
+
+
+def chained(lines: Iterable[str]) -> str:
+    """The text of a record with these lines, linked as a job would have; links that they have are made anew."""
+    chain = Chain()
+    return ''.join(map(chain.linked, Chain().checked(lines)))
 
 
 def stopped(plan: TrialPlan, records: Records, point: Point) -> str:

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Sequence
 
-from builders import SIZE, moved, plan_of, sample_of, start_of, stopped
+from builders import QUIET, SIZE, in_blocks, moved, plan_of, sample_of, start_of, stopped
 from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.model.metric import Measurement, NodeTime
 from seatrial.model.plan import StoppingRule, TrialPlan
@@ -64,9 +64,13 @@ def night(
         for point in points
         for phase in plan.phases
     ]
-    records = Records(start_of(plan, **start), Sized(1, plan.sizing.first, ''), [*warm, *samples], None, None, 0)
+    records = Records(
+        start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
+    )
     records = records._replace(
-        end=End('finished', 'done', 9.0, {point.label: stopped(plan, records, point) for point in points})
+        end=End(
+            'finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points}, background=QUIET
+        )
     )
     suspects = all_of(suspected(plan, records))
     if again is None or not suspects:

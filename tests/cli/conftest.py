@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders import moved, sample_of, start_of
+from builders import chained, moved, sample_of, start_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
@@ -18,6 +18,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
 from seatrial.model.units import MIB
+from seatrial.rules.case import in_random_order
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
@@ -160,7 +161,7 @@ def past(site: SmallSite) -> Callable[..., Path]:
                 plan = plan_of(session, declared, case)
                 write_plan(plan)
                 lines = [line_of(each) for each in _records(plan, figure, ended)]
-                (Path(plan.records) / SAMPLES).write_text(''.join(lines))
+                (Path(plan.records) / SAMPLES).write_text(chained(lines))
                 (Path(plan.records) / 'raw').mkdir()
         return session.folder
 
@@ -181,7 +182,7 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
     yield Sized(1, plan.sizing.first, 'fixed by the site or the profile')
     for repetition in range(plan.stopping.minimum + plan.stopping.extra):
-        for point in plan.points:
+        for point in map(plan.point, in_random_order([each.label for each in plan.points], plan.seed, 1, repetition)):
             for phase in plan.phases:
                 rate = figure * (1 + 0.02 * (-1) ** repetition)
                 yield _sample(plan, 'measured', phase, point, repetition, rate)

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
+from builders import chained
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import Session
 from seatrial.cli import afterwards
@@ -195,7 +196,7 @@ def test_a_repeat_of_a_case_is_judged_by_its_own_record(on_site, past):
     samples = (again / SAMPLES).read_text().splitlines(keepends=True)
     digest = json.loads(samples[0])['plan']
     new = digest_of(from_json(TrialPlan, plan))
-    (again / SAMPLES).write_text(''.join(samples).replace(digest, new))
+    (again / SAMPLES).write_text(chained(line.replace(digest, new) for line in samples))
     assert on_site('report').out == once.out
     (again / SAMPLES).write_text('')
     assert 'INCOMPLETE  session' in on_site('report').out
@@ -211,6 +212,31 @@ def test_a_record_with_a_truncated_line_has_a_report_that_is_no_pass(on_site, pa
     said = on_site('report')
     assert said.status == 0
     assert 'MEASURED  session' not in said.out
+
+
+def test_a_figure_that_was_edited_is_refused_and_its_line_is_named(on_site, past):
+    folder = past(FIRST)
+    results(folder)
+    samples = next(folder.glob(f'cases/Reads*/{SAMPLES}'))
+    lines = samples.read_text().splitlines(keepends=True)
+    lines[4] = lines[4].replace('"value":2', '"value":3')
+    samples.write_text(''.join(lines))
+    assert 'INVALID  session' in on_site('report').out
+    said = said_in(folder / 'report' / 'index.html')
+    assert re.search(r'R4 line 5 \(measured read@\w+, repetition 1\) of samples\.jsonl', said)
+
+
+def test_records_that_are_not_those_of_the_day_are_said_first(on_site, past):
+    folder = past(FIRST)
+    on_site('report')
+    summary = folder / 'report' / 'summary.md'
+    (chain,) = re.findall(r'the chain of the records ends with (\w{64})', summary.read_text())
+    assert chain in said_in(folder / 'report' / 'index.html')
+    for then, noticed in ((chain, False), ('0' * 64, True)):
+        (folder / 'results.json').write_text(json.dumps({'verdict': 'MEASURED', 'chain': then}))
+        on_site('report')
+        notice = f'the records are not those that were judged on the day: their chain ended with {then}'
+        assert (notice in summary.read_text()) == noticed
 
 
 def test_the_job_file_of_a_launch_is_that_of_the_raw_output(on_site, past):

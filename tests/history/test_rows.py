@@ -115,6 +115,12 @@ def test_the_parameters_are_those_of_the_point_as_it_was_launched(rows, sample):
     ]
 
 
+def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):
+    launches = [sample('16MiB', 'write', 0), sample('16MiB', 'write', 1)]
+    assert rows(write_16MiB=launches)['valid'].sum() == 2
+    assert rows(write_16MiB=launches, broken='line 3')['valid'].sum() == 0
+
+
 def test_a_launch_that_is_not_valid_is_kept_and_marked(rows, sample):
     found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
     assert (found['valid'], found['rules'], found['value']) == (False, 'T18 P2', 128.0 * MIB)

@@ -116,6 +116,12 @@ class TestWithTheRealFio:
                     assert sample.point.working_set == 2 * SHARE
                     assert sample.measurement.seconds >= sample.point.duration_s - sample.measurement.clock_s
 
+    def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(self, session):
+        home = session[2].parents[2]
+        argv = [str(Path(sys.executable).with_name('seatrial')), 'verify', f'--site={home}']
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+
     def test_why_ior_does_not_measure_it_is_on_record(self, session):
         for case in (session[2] / 'cases').iterdir():
             start = records_in(str(case)).start

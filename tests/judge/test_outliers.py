@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from builders import SIZE, moved, plan_of, records_of, sample_of
+from builders import SIZE, in_blocks, moved, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence.confirm import measured_again
 from seatrial.judge.case import judge_case
@@ -241,7 +241,8 @@ def of_targets(slow=(), again=True, closed=None, count=6, axis='ost', **start):
         why = 'P5b', 'incomplete', f'{closed} cannot be tested: it is not active; see what is wrong with it'
         more.insert(0, sample_of(plan, plan.point(closed), 'write', 0, None, findings=[Finding(*why)]))
         records = records._replace(end=records.end._replace(stopped={**records.end.stopped, closed: 'invalid'}))
-    return judge_case(plan, records._replace(samples=[*records.samples, *(more if again else ())]))
+    samples = in_blocks(plan, [*records.samples, *(more if again else ())])
+    return judge_case(plan, records._replace(samples=samples))
 
 
 def test_targets_that_share_a_server_are_named_as_the_server():

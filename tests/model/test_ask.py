@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from seatrial.model.ask import ask, unresponsive
+from seatrial.model.ask import ask, free_room, unresponsive
 
 
 def test_a_probe_that_hangs_is_left_at_its_deadline():
@@ -79,3 +79,13 @@ def test_messages_are_in_english(monkeypatch):
 
 def test_a_file_system_that_answers_is_not_mute_even_where_the_path_is_missing(tmp_path):
     assert unresponsive(str(tmp_path)) is None and unresponsive(str(tmp_path / 'missing')) is None
+
+
+def test_the_room_is_what_an_ordinary_user_may_still_use(tmp_path):
+    found, status = free_room(str(tmp_path)), os.statvfs(tmp_path)
+    assert found is not None
+    size = status.f_frsize * status.f_blocks
+    assert found[0] == pytest.approx(status.f_frsize * status.f_bavail, abs=0.05 * size)
+    if status.f_files:
+        assert found[1] == pytest.approx(status.f_ffree, abs=0.05 * status.f_files)
+    assert free_room(str(tmp_path / 'missing')) is None

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from seatrial.model.lines import line_of, values_in
+from seatrial.model.lines import Chain, line_of, values_in
 
 
 class Look(NamedTuple):
@@ -40,3 +40,56 @@ def test_a_foreign_line_is_torn(line):
 def test_a_value_of_another_file_has_no_line():
     with pytest.raises(StopIteration):
         line_of(3, KINDS)
+
+
+def links(lines):
+    """Of lines, as a reader has them: the values, and the number of the first that does not follow."""
+    chain = Chain()
+    found, _ = values_in(chain.checked(lines), KINDS)
+    return found, chain.broken[0]
+
+
+def chained(values=VALUES):
+    chain = Chain()
+    return [chain.linked(line_of(value, KINDS)) for value in values]
+
+
+def test_linked_lines_read_back_and_follow_from_each_other():
+    assert links(chained()) == (VALUES, 0)
+    assert links(line.rstrip() for line in chained()) == (VALUES, 0)
+
+
+def test_a_chain_goes_on_from_its_last_link():
+    first, second = Chain(), Chain()
+    begun = [first.linked(line_of(VALUES[0], KINDS))]
+    list(second.checked(begun))
+    assert [*begun, second.linked(line_of(VALUES[1], KINDS))] == chained(VALUES[:2])
+
+
+@pytest.mark.parametrize(
+    ('change', 'first'),
+    [
+        (lambda lines: lines[1:], 1),
+        (lambda lines: [lines[0], lines[2]], 2),
+        (lambda lines: [lines[1], lines[0], lines[2]], 1),
+        (lambda lines: [*lines, lines[2]], 4),
+        (lambda lines: [*lines, line_of(VALUES[0], KINDS)], 4),
+        (lambda lines: [line_of(VALUES[0], KINDS), *lines], 1),
+        (lambda lines: [lines[0], line_of(VALUES[1], KINDS), lines[2]], 2),
+        (lambda lines: [*lines[:2], chained([VALUES[2]])[0]], 3),
+    ],
+    ids=['first removed', 'removed', 'swapped', 'twice', 'appended', 'put before', 'link taken', 'another chain'],
+)
+def test_the_first_line_that_does_not_follow_is_found(change, first):
+    assert links(change(chained()))[1] == first
+
+
+def test_a_file_without_links_has_no_chain():
+    chain = Chain()
+    list(chain.checked([line_of(value, KINDS) for value in VALUES]))
+    assert (chain.link, chain.broken) == ('', (0, ''))
+
+
+def test_a_last_line_that_was_cut_short_breaks_no_chain():
+    *whole, last = chained()
+    assert links([*whole, last[:-30]]) == (VALUES[:2], 0)

@@ -147,7 +147,9 @@ def records_of(
     if not ended:
         return made._replace(end=None)
     stopped = {point.label: builders.stopped(plan, made, point) for point in plan.points}
-    end = End('finished', 'every launch that the plan asks for was made', BEGAN + 100.0, stopped)
+    end = End(
+        'finished', 'every launch that the plan asks for was made', BEGAN + 100.0, stopped, background=builders.QUIET
+    )
     reason = '64 MiB a task took 0.82 s; 0.8 s are meant' if plan.sizing.target_s else 'fixed by site or profile'
     sized = made.sized._replace(reason=reason)
     return made._replace(end=end, removal=Removal(2, 3, (), BEGAN + 101.0), sized=sized)

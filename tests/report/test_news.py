@@ -289,6 +289,12 @@ def test_another_kernel_alone_is_no_news():
     assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
 
 
+@pytest.mark.parametrize(('chain', 'lines'), [('0123abcd', 1), ('', 0)])
+def test_a_notification_has_the_end_of_the_chain_that_the_records_had(chain, lines):
+    found = said(watched('PASS', chain=chain), 'records')
+    assert len(found) == lines and all(chain in each for each in found)
+
+
 @pytest.mark.parametrize(('criteria', 'lines'), [(0, 1), (7, 0), (None, 0)])
 def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
     assert len(said(watched('PASS', criteria=criteria), 'criteria')) == lines

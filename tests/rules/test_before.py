@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.model.plan import Limits
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.registry import BEFORE, findings
@@ -67,6 +68,26 @@ def test_records_on_the_target_by_permission_are_labelled(environment):
 def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
     said = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
     assert '129 MiB (135266304 B)' in said and 'free space: 1 MiB (1048576 B)' in said and 'smaller sizes' in said
+
+
+@pytest.mark.parametrize(
+    ('free', 'keep', 'said'),
+    [
+        (
+            {'free_bytes': 200 * MIB},
+            Limits(GIB, 100, keep_bytes=72 * MIB),
+            'free space less limits.keep_bytes: 128 MiB',
+        ),
+        ({'free_bytes': 201 * MIB}, Limits(GIB, 100, keep_bytes=72 * MIB), None),
+        ({'free_inodes': 29}, Limits(GIB, 100, keep_inodes=20), 'free inodes less limits.keep_inodes: 9;'),
+        ({'free_inodes': 30}, Limits(GIB, 100, keep_inodes=20), None),
+        ({'free_bytes': None}, Limits(GIB, 100, keep_bytes=GIB), None),
+    ],
+)
+def test_what_is_kept_for_others_is_not_offered(environment, free, keep, said):
+    plan = environment.plan._replace(target=environment.plan.target._replace(limits=keep))
+    found = [each.sentence for each in findings(BEFORE, environment._replace(plan=plan, **free))]
+    assert [said in each for each in found] == [True] * (said is not None)
 
 
 def test_unknown_offers_refuse_nothing(environment):

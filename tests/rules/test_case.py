@@ -1,13 +1,15 @@
 """Rules over the record of a case."""
 
+import itertools
+
 import pytest
 
-from builders import FLAT_TREE, moved, plan_of, records_of, sample_of
+from builders import FLAT_TREE, in_blocks, moved, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.model.plan import digest
 from seatrial.model.record import Finding, Records
 from seatrial.model.units import GIB, MIB
-from seatrial.rules.case import CaseSeen, measured, working_set
+from seatrial.rules.case import CaseSeen, in_random_order, measured, working_set
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics
@@ -27,6 +29,68 @@ def labels(plan, records):
 
 def test_a_complete_record_breaks_no_rule(plan, records):
     assert broken(plan, records) == []
+
+
+def test_r4_a_record_that_was_edited_is_invalid(plan, records):
+    edited = records._replace(chain='0' * 64, broken='line 3')
+    found = findings(CASE, CaseSeen(plan, edited))
+    assert [(each.rule, each.effect) for each in found if each.effect != 'label'] == [('R4', 'invalid')]
+    assert found[0].sentence.startswith('line 3 of samples.jsonl, or what stood before it, was changed')
+    assert broken(plan, edited._replace(broken='')) == []
+
+
+def test_r4a_a_record_without_a_chain_says_so(plan, records):
+    said = 'no line of the record has a link'
+    assert any(said in each for each in labels(plan, records._replace(chain='')))
+    assert not any(said in each for each in labels(plan, records._replace(chain='0' * 64)))
+
+
+def test_p7_samples_in_another_order_than_the_seed_gives_are_no_record_of_the_runner(plan, records):
+    warm = [each for each in records.samples if each.stage == 'warmup']
+    own = [each for each in records.samples if each.stage == 'measured']
+    by_point = sorted(own, key=lambda each: each.point.label)
+    assert broken(plan, records._replace(samples=[*warm, *by_point])) == ['P7']
+    swapped = [each for _, block in itertools.groupby(own, lambda each: each.block) for each in reversed(list(block))]
+    assert broken(plan, records._replace(samples=[*warm, *swapped])) == ['P7']
+    backwards = sorted(own, key=lambda each: -each.block)
+    assert 'P7' in broken(plan, records._replace(samples=[*warm, *backwards]))
+    assert broken(plan, records._replace(samples=[*warm, *own])) == []
+
+
+def test_p7_the_order_of_a_block_is_that_of_the_points_that_are_left():
+    labels = [f'{n}KiB' for n in range(9)]
+    orders = [in_random_order(labels, 7, 1, block) for block in range(50)]
+    for order in orders:
+        assert sorted(order) == sorted(labels)
+    assert in_random_order(labels[::2], 7, 1, 3) == [each for each in orders[3] if each in labels[::2]]
+    # Each point comes first about as often as another one: 50 blocks of 9 are 5.6 on average.
+    assert {order[0] for order in orders} == set(labels) and len(set(map(tuple, orders))) == 50
+
+
+def p8(plan, records):
+    return [each.partition('; ')[0] for each in labels(plan, records) if 'background load' in each or 'moved' in each]
+
+
+def test_p8_a_load_that_nobody_names_is_unknown(plan, records):
+    quiet = records.end
+    unknown = records._replace(end=quiet._replace(background={}))
+    assert p8(plan, records) == []
+    assert p8(plan, unknown) == ['background load unknown: the command prints no number']
+    unnamed = plan._replace(target=plan.target._replace(telemetry=()))
+    assert p8(unnamed, unknown) == ['background load unknown: trial.yaml names no source']
+    assert p8(plan, records._replace(end=quiet._replace(background={'before': 0.0}))) != []
+    smoke = plan._replace(stopping=plan.stopping._replace(fixed=True))
+    assert p8(smoke, unknown) == []
+
+
+@pytest.mark.parametrize(('share', 'said'), [(0.99, []), (1.01, 1)])
+def test_p8_a_load_above_the_precision_of_the_slowest_launch_is_said(plan, records, share, said):
+    slowest = min(s.measurement.metrics[0].value for s in records.samples if s.stage == 'measured')
+    load = share * plan.stopping.max_relative_error * slowest
+    loaded = records._replace(end=records.end._replace(background={'before': 0.0, 'after': load}))
+    found = p8(plan, loaded)
+    assert len(found) == bool(said)
+    assert all(each.startswith('the servers moved ') for each in found)
 
 
 def test_t15_no_record_at_all_means_the_job_never_started(plan):
@@ -177,7 +241,7 @@ def test_p16_undeclared_server_caches_are_labelled(plan, records):
 
 def test_p16_a_small_working_set_is_labelled_and_a_large_one_is_not(plan, records):
     declared = plan._replace(target=plan.target._replace(server_cache_bytes=0, fast_tier_bytes=0))
-    assert 'working set of 16MiB is 128 MiB, less than 2 GiB' in labels(declared, long(records))[0]
+    assert 'MiB is 128 MiB, less than 2 GiB' in labels(declared, long(records))[0]
     small = long(records)._replace(start=records.start._replace(memory_bytes=64 * MIB))
     assert labels(declared, small) == []
 
@@ -299,5 +363,5 @@ def test_t5_what_a_target_that_was_not_tested_lacks_is_not_said_twice(plan, reco
     own = [sample for sample in records.samples if sample.point.label != '32MiB' or sample.stage != 'measured']
     only = [sample_of(plan, plan.points[1], 'write', findings=(closed,))]
     ends = records.end._replace(stopped={**records.end.stopped, '32MiB': 'invalid'})
-    assert broken(plan, records._replace(samples=[*own, *only], end=ends)) == []
+    assert broken(plan, records._replace(samples=in_blocks(plan, [*own, *only]), end=ends)) == []
     assert broken(plan, records._replace(samples=own)) == ['T5']

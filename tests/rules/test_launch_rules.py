@@ -117,6 +117,8 @@ def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apar
     two = changed(write, tasks=tasks, hosts=('a', 'b'))
     two = two._replace(plan=two.plan._replace(axis=AXES[axis]), point=two.point._replace(nodes=2, tasks_per_node=1))
     assert broken(two) == rules
+    smoke = two._replace(plan=two.plan._replace(stopping=two.plan.stopping._replace(fixed=True)))
+    assert [each.rule for each in launch_findings(smoke) if each.rule.startswith('T21')] == ['T21a'] * len(rules)
 
 
 def test_t12_no_time_at_all_is_too_short_and_not_a_zero(write):

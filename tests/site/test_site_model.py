@@ -226,6 +226,12 @@ def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> Non
     assert site_with().file_system('scratch').numbers('OST') is None
 
 
+def test_what_must_stay_free_for_others_reaches_the_plan(site_with: Build) -> None:
+    site = site_with('{bytes: 4GiB,', '{keep_bytes: 1TiB, keep_inodes: 5000, bytes: 4GiB,')
+    limits = site.target('scratch', 'wide').limits
+    assert limits == Limits(4 * GIB, 1000, 1024 * GIB, 5000)
+
+
 def test_the_default_layout_is_always_there(site_with: Build) -> None:
     assert site_with().target('scratch', 'default').layout == Layout()
 

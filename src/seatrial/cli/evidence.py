@@ -14,7 +14,7 @@ from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
 from seatrial.check.session import FILE, Session, began, left_out_of, not_applicable_of
 from seatrial.cli.results import RESULTS
-from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.recorder import RAW, records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import CaseResult
@@ -27,8 +27,6 @@ from seatrial.rules.case import measured
 from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.registry import kind_of
-
-RAW = 'raw'
 
 
 def sessions_of(site: Site) -> list[str]:
@@ -55,7 +53,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     A notice says where that gives another verdict than the one in results.json. Raises UsageError for a plan that
     cannot be read, SiteError for the site's references.
     """
-    plans = [_plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
+    plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
     session = Session(
         folder.name,
         folder,
@@ -113,7 +111,8 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
     return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_environment(missing))}']
 
 
-def _plan_in(file: Path) -> TrialPlan:
+def plan_in(file: Path) -> TrialPlan:
+    """The plan of a case. Raises UsageError."""
     try:
         return read_plan(str(file))
     except FormError as error:
@@ -124,17 +123,21 @@ def _plan_in(file: Path) -> TrialPlan:
 
 def _changed(folder: Path, result: SessionResult) -> list[str]:
     try:
-        was = json.loads((folder / RESULTS).read_text())['verdict']
+        was = json.loads((folder / RESULTS).read_text())
+        verdict, chain = was['verdict'], was.get('chain', result.chain)
     except FileNotFoundError:
         return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
     except (ValueError, KeyError, TypeError):
         return [f'{RESULTS} cannot be read']
-    if was == result.verdict.value:
-        return []
-    return [
-        f'on the day this session was {was}; judged by the checks, references and rules of today it is '
-        f'{result.verdict.value}'
-    ]
+    said = []
+    if verdict != result.verdict.value:
+        said = [
+            f'on the day this session was {verdict}; judged by the checks, references and rules of today it is '
+            f'{result.verdict.value}'
+        ]
+    if chain != result.chain:
+        said.append(f'the records are not those that were judged on the day: their chain ended with {chain}')
+    return said
 
 
 def _records(folder: Path, plan: TrialPlan) -> Records:

@@ -15,6 +15,7 @@ from seatrial.check.planning import Unplannable
 from seatrial.cli.clean import clean
 from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
+from seatrial.cli.explain import explain
 from seatrial.cli.history import history
 from seatrial.cli.list import list_
 from seatrial.cli.report import report
@@ -22,6 +23,7 @@ from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
+from seatrial.cli.verify import verify
 from seatrial.job.directory.lock import LockError
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
@@ -39,7 +41,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, history, doctor, clean, schedule, status, derive):
+for command in (run, list_, report, verify, history, explain, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 

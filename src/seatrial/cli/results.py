@@ -39,6 +39,7 @@ def write_results(session: Session, result: SessionResult) -> Path:
         'profile': result.profile,
         'label': session.profile.label,
         'verdict': result.verdict.value,
+        'chain': result.chain,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
         'references': _references(session, result),
         'not_applicable': dict(session.not_applicable),

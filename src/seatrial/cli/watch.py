@@ -2,8 +2,10 @@
 
 import json
 import time
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from seatrial.check.session import FILE, began
 from seatrial.cli.report import FOLDER, PAGE
@@ -36,6 +38,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
     following = calendar.after(now)[0] if calendar else None
     last = past[-1].session if past else ''
+    results = _results(site, last) if past else {}
     # Whose they are is not known: names of sessions sort by time.
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = site.session_folder(past[-1].session) / FOLDER / PAGE if past else None
@@ -50,7 +53,8 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         queue=queue_words(series) if plan else '',
         report=str(page) if page and page.is_file() else '',
         unread=unread,
-        criteria=_criteria(site, past[-1].session) if past else None,
+        criteria=_criteria(results) if past else None,
+        chain=str(results.get('chain', '')),
     )
 
 
@@ -68,16 +72,25 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, 
 def _enforced(site: Site, session: str) -> dict[Criterion, Judged]:
     """The history has no expectations; where the session's folder is gone, the case's verdict still stands."""
     try:
-        return enforced_in(json.loads((site.session_folder(session) / RESULTS).read_text()))
-    except (OSError, ValueError, KeyError, TypeError):
+        return enforced_in(_results(site, session))
+    except (KeyError, TypeError):
         return {}
 
 
-def _criteria(site: Site, session: str) -> int | None:
+def _criteria(results: Mapping[str, Any]) -> int | None:
     try:
-        return criteria_in(json.loads((site.session_folder(session) / RESULTS).read_text()))
-    except (OSError, ValueError, KeyError, TypeError):
+        return criteria_in(results)
+    except (KeyError, TypeError):
         return None
+
+
+def _results(site: Site, session: str) -> Mapping[str, Any]:
+    """What results.json says; nothing where it is gone or is none."""
+    try:
+        found = json.loads((site.session_folder(session) / RESULTS).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _unfinished(site: Site, profile: str, past: list[Night], system: str | None) -> list[Unfinished]:

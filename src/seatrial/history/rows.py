@@ -257,6 +257,8 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
                     'better': each.better,
                 }
                 launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
+                if kept.records.broken:  # R4: nobody knows which of them are as they were measured
+                    launches = [{**launch, 'valid': False} for launch in launches]
                 yield from ({**own, **launch} for launch in launches or [_NO_LAUNCH])
 
 

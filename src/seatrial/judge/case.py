@@ -111,6 +111,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         darshan=comparisons(plan, records),
         isolation=isolated,
         correlation=correlation,
+        chain=records.chain or '',
     )
 
 

@@ -5,6 +5,7 @@ acceptance they are judged together, as Holm does (A Simple Sequentially Rejecti
 Scandinavian Journal of Statistics 6, 1979): chance fails one with the probability FAMILY, however many they are.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,6 +51,12 @@ class SessionResult:
         if self.profile == 'acceptance':
             return f'the probability of a FAIL by chance is at most about {100 * FAMILY:g} % (Holm)'
         return f'at most {count * FALSE_FAIL:.1f} of them FAIL by chance, if every true value lies at its bound'
+
+    @property
+    def chain(self) -> str:
+        """SHA-256 over the names of the cases and the last links of their records, in order of the names."""
+        lines = sorted(f'{case.case.name} {case.chain}\n' for case in self.cases)
+        return hashlib.sha256(''.join(lines).encode('utf-8', 'surrogatepass')).hexdigest()
 
 
 def judge_cases(

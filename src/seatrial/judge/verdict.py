@@ -116,6 +116,7 @@ class CaseResult:
     darshan:  what was meant beside what was issued, of each launch under Darshan (P15)
     isolation: which of its places are slow, of a sweep over nodes or targets
     correlation: of neighbouring repetitions, by which the intervals of the means are widened
+    chain:    the link of the last line of its record; empty where it has none
     """
 
     case: Case
@@ -138,6 +139,7 @@ class CaseResult:
     darshan: tuple[Comparison, ...] = ()
     isolation: Isolation | None = None
     correlation: float = 0.0
+    chain: str = ''
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -33,6 +33,21 @@ def unresponsive(path: str) -> Optional[str]:
     return None
 
 
+def free_room(path: str) -> Optional[Tuple[int, int]]:
+    """Bytes and inodes that an ordinary user may still use on the file system of this path; None if it does not tell.
+
+    Asked as `unresponsive` asks. A file system that makes inodes as it needs them counts none, and has enough.
+    """
+    answer = ask(['stat', '--file-system', '--format=%S %a %c %d', '--', path], ANSWER_S)
+    if answer is None or answer.exit_status != 0:
+        return None
+    block, blocks, inodes, free = map(int, answer.stdout.split())
+    return block * blocks, free if inodes else MANY
+
+
+MANY = 2**63
+
+
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
     """Run a command in a session of its own, its messages in English; None if it is not installed.
 

@@ -1,11 +1,67 @@
 """Values as lines of a file that is only appended to: a JSON object each, with a key 'record' that names its kind."""
 
+import hashlib
 import json
-from typing import Any, Dict, Iterable, List, Tuple
+import re
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from seatrial.model.codec import from_json, to_json
 
 _encoded = json.JSONEncoder(separators=(',', ':')).encode  # json.dumps would make an encoder for every line
+
+_LINK = re.compile(r',"chain":"([0-9a-f]{64})"\}\n?\Z')
+_LINK_LENGTH = len(',"chain":""}\n') + 64
+
+
+class Chain:
+    """The links of a file's lines: each line ends with the SHA-256 of the link before it and of its own text.
+
+    link:   of the last line that has one; empty where none has
+    broken: number, from 1, and text of the first line that does not follow from the one before it; (0, '') if all do
+    """
+
+    def __init__(self, link: str = '') -> None:
+        self.link = link
+        self.broken: Tuple[int, str] = (0, '')
+
+    def linked(self, line: str) -> str:
+        """A line of line_of() with the next link."""
+        self.link = self._after(line)
+        return f'{line[:-2]},"chain":"{self.link}"}}\n'
+
+    def checked(self, lines: Iterable[str]) -> Iterator[str]:
+        """The lines without their links. `broken` stands when all are read.
+
+        A file of which no line has a link has no chain, and a line that is cut short has lost its link.
+        """
+        bare: Tuple[int, str] = (0, '')
+        for number, line in enumerate(lines, 1):
+            found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
+            text = f'{line[: found.start()]}}}\n' if found else line
+            if found:
+                if found.group(1) != self._after(text):
+                    self._break(number, text)
+                self.link = found.group(1)
+            elif not bare[0] and _is_whole(line):
+                bare = (number, text)
+            yield text
+        if self.link and bare[0]:
+            self._break(*bare)
+
+    def _after(self, line: str) -> str:
+        return hashlib.sha256((self.link + line).encode('utf-8')).hexdigest()
+
+    def _break(self, number: int, text: str) -> None:
+        if not self.broken[0] or number < self.broken[0]:
+            self.broken = (number, text)
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def line_of(value: Any, kinds: Dict[str, Any]) -> str:

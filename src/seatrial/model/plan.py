@@ -32,10 +32,12 @@ class Case(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The most that a session may have on the file system at any time."""
+    """The most that a session may have on the file system at any time; keep_*: what must stay free for others."""
 
     bytes: int
     inodes: int
+    keep_bytes: int = 0
+    keep_inodes: int = 0
 
 
 class Target(NamedTuple):

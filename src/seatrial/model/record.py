@@ -1,7 +1,7 @@
 """What a job leaves behind: one JSON object a line in samples.jsonl, each with a key 'record' that names its kind.
 
 The kinds in their order: start, sizing, sample (one a launch, with its stage), drill (where there was one), end,
-removal.
+removal. Each line is linked to the one before it (lines.Chain); the first has the digest of the plan.
 """
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
@@ -51,6 +51,7 @@ class Sample(NamedTuple):
     cache:  'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
+    raw_digest: SHA-256 of the file with the engine's output that it was made of; empty where it gave none
     """
 
     stage: str
@@ -74,6 +75,7 @@ class Sample(NamedTuple):
     inputs: Tuple[str, ...] = ()
     links: Tuple[Tuple[str, ...], ...] = ()
     directories: Tuple[str, ...] = ()
+    raw_digest: str = ''
 
     @property
     def launch(self) -> str:
@@ -185,6 +187,8 @@ class End(NamedTuple):
     stopped: for every point the reason its repetitions ended: converged, exhausted, budget, invalid or fixed.
     state:   as in Start, once every launch has been made; empty where it did not come so far
     findings: of what failed between two launches, and so is in no sample
+    background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
+             command prints them (rule P8)
     """
 
     reason: str
@@ -193,6 +197,7 @@ class End(NamedTuple):
     stopped: Dict[str, str]
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     findings: Tuple[Finding, ...] = ()
+    background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
 class Removal(NamedTuple):
@@ -233,6 +238,8 @@ class Records(NamedTuple):
     job_state: what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
     issued: what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
     drill: what a search for slow targets came to; None where there was none
+    chain: the link of the last line; empty where no line has one, None where these were read from no file
+    broken: the first line that does not follow from the one before it, in words; empty where all do
     """
 
     start: Optional[Start]
@@ -244,6 +251,8 @@ class Records(NamedTuple):
     job_state: str = ''
     issued: Tuple[DarshanLaunch, ...] = ()
     drill: Optional[Drill] = None
+    chain: Optional[str] = None
+    broken: str = ''
 
 
 def line_of(value: Any) -> str:
@@ -253,7 +262,8 @@ def line_of(value: Any) -> str:
 
 def read_records(written: Iterable[str]) -> Records:
     """The records in these lines; of each kind but the samples the last one counts."""
-    found, truncated = lines.values_in(written, KINDS)
+    chain = lines.Chain()
+    found, truncated = lines.values_in(chain.checked(written), KINDS)
     last: Dict[Any, Any] = {type(value): value for value in found}
     return Records(
         start=last.get(Start),
@@ -263,4 +273,15 @@ def read_records(written: Iterable[str]) -> Records:
         removal=last.get(Removal),
         truncated=truncated,
         drill=last.get(Drill),
+        chain=chain.link,
+        broken=_in_words(*chain.broken) if chain.broken[0] else '',
     )
+
+
+def _in_words(number: int, line: str) -> str:
+    """'line 7 (measured read@64KiB, repetition 3)'."""
+    values, _ = lines.values_in([line], KINDS)
+    named = [
+        f' ({each.stage} {each.launch}, repetition {each.repetition + 1})' for each in values if type(each) is Sample
+    ]
+    return f'line {number}{"".join(named)}'

@@ -34,6 +34,7 @@ def markdown(evidence: SessionEvidence) -> str:
         f'- On {_escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
         *(f'- Not applicable: {_escaped(f"{names}: {why}")}' for names, why in left_out),
         f'- {words.counts(result)}; judged by Seatrial {_escaped(evidence.seatrial)}',
+        f'- {words.chain_words(result.chain)}',
         '',
         *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
         *_listed([line for case in evidence.cases for line in _metadata(case)]),

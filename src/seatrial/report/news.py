@@ -22,7 +22,7 @@ from seatrial.report.nights import (
     standings,
     without_result,
 )
-from seatrial.report.words import clean, cut, listed
+from seatrial.report.words import chain_words, clean, cut, listed
 from seatrial.workload.words import counted
 
 UNLIKE = 'not the same'
@@ -40,6 +40,7 @@ class TrialWatch:
     calendar: when it runs, in words, or empty where it is not scheduled; following: when next
     queue:  what Slurm says of it; report: the last session's page; either may be empty
     criteria: how many the last session had; None where nobody knows any more
+    chain: with what the chain of its records ends, or empty
     unread: files of the history from after the last session that cannot be read, with the reasons
     """
 
@@ -53,6 +54,7 @@ class TrialWatch:
     queue: str = ''
     report: str = ''
     criteria: int | None = None
+    chain: str = ''
     unread: Sequence[str] = ()
 
     @cached_property
@@ -152,6 +154,7 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
             *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),
+            *([('records', chain_words(watch.chain))] * bool(watch.chain)),
         ]
     if watch.runs or watch.calendar:
         of = f'of the last {counted(len(watch.runs), "run")}'

@@ -172,6 +172,11 @@ def counts(session: SessionResult) -> str:
     return ', '.join(f'{number} {verdict.value}' for verdict, number in session.counts.items()) or 'no cases'
 
 
+def chain_words(chain: str) -> str:
+    """What ties a printed report to the records of its session (rule R4)."""
+    return f'the chain of the records ends with {chain}'
+
+
 def engine(case: CaseResult) -> str:
     """The engine that measured a case, once by name: 'fio 3.33'."""
     said = case.version if case.version.startswith(case.engine) else f'{case.engine} {case.version}'.strip()

@@ -163,17 +163,25 @@ def alone(environment: Environment) -> Optional[str]:
 def room_enough(environment: Environment) -> Optional[str]:
     limits = environment.plan.target.limits
     offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
-        ('bytes', environment.needed_bytes, 'free space', environment.free_bytes),
+        (
+            'bytes',
+            environment.needed_bytes,
+            *_spare('free space', environment.free_bytes, limits.keep_bytes, 'keep_bytes'),
+        ),
         ('bytes', environment.needed_bytes, 'the quota of user and group', environment.quota_bytes),
         ('bytes', environment.needed_bytes, 'limits.bytes', limits.bytes),
-        ('inodes', environment.needed_inodes, 'free inodes', environment.free_inodes),
+        (
+            'inodes',
+            environment.needed_inodes,
+            *_spare('free inodes', environment.free_inodes, limits.keep_inodes, 'keep_inodes'),
+        ),
         ('inodes', environment.needed_inodes, 'the inode quota of user and group', environment.quota_inodes),
         ('inodes', environment.needed_inodes, 'limits.inodes', limits.inodes),
     )
     for what, needed, name, offered in offers:
         if offered is not None and needed > offered:
             if what == 'bytes':
-                why = f', for {environment.narrowest}' if name == 'free space' and environment.narrowest else ''
+                why = f', for {environment.narrowest}' if name.startswith('free') and environment.narrowest else ''
                 return (
                     f'the case needs {approximate_size(needed)} ({needed} B) on {environment.plan.target.path}, '
                     f'more than {name}: {approximate_size(offered)} ({offered} B){why}'
@@ -254,6 +262,13 @@ def connections_are_seen(environment: Environment) -> Optional[str]:
     if environment.plan.case.nodes > 1:
         return 'not seen whether a connection to a server was lost: only those of the first node are checked'
     return None
+
+
+def _spare(name: str, free: Optional[int], keep: int, key: str) -> Tuple[str, Optional[int]]:
+    """What is offered of what is free, with its name: not what the site keeps for others."""
+    if free is None or not keep:
+        return name, free
+    return f'{name} less limits.{key}', free - keep
 
 
 def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:

@@ -1,6 +1,8 @@
 """Rules over the whole record of a case."""
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+import hashlib
+import itertools
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.layout import target_kind, target_name
 from seatrial.model.plan import TrialPlan, digest, metric
@@ -102,6 +104,33 @@ def undamaged(seen: CaseSeen) -> Optional[str]:
 
 
 @rule(
+    'R4',
+    'Each line of the record follows from the line before it',
+    CASE,
+    'invalid',
+    'measure again; `seatrial verify` says which figures the raw output contradicts',
+    'each line has the SHA-256 of the one before it and of itself; before, an edited record was a PASS (tried)',
+)
+def unchanged(seen: CaseSeen) -> Optional[str]:
+    if not seen.records.broken:
+        return None
+    return f'{seen.records.broken} of samples.jsonl, or what stood before it, was changed after it was written'
+
+
+@rule(
+    'R4a',
+    'The record has a chain, by which a later change is seen',
+    CASE,
+    'label',
+    'measure again with this Seatrial',
+    'R4',
+)
+def chained(seen: CaseSeen) -> Optional[str]:
+    bare = seen.records.samples and seen.records.chain == ''
+    return 'no line of the record has a link to the one before it' if bare else None
+
+
+@rule(
     'R3',
     'The samples are all there, once each, and the repetitions ended when the stopping rule says',
     CASE,
@@ -158,6 +187,62 @@ def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]],
         return None
     found = now.reason if now.action == 'done' else 'not done'
     return f'by the stopping rule it is {found}, and it is said to be {said or "unfinished"}'
+
+
+def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -> List[str]:
+    """The points of a randomised block in their order, which some of them alone have too (rule P7)."""
+    seeded = hashlib.sha256(f'{seed} {sizing} {block} '.encode()).digest()
+    return sorted(labels, key=lambda label: hashlib.sha256(seeded + label.encode('utf-8', 'surrogatepass')).digest())
+
+
+@rule(
+    'P7',
+    'Each block has the points once, in the random order that the seed of the plan gives',
+    CASE,
+    'invalid',
+    'the record was not made by the runner; measure again',
+    'Hoefler and Belli SC15: what drifts meanwhile then looks like noise, and not like a difference between points',
+)
+def randomised(seen: CaseSeen) -> Optional[str]:
+    if of_this_plan(seen):
+        return None  # another plan has another seed
+    launches = [(s.sizing, s.block, s.point.label) for s in seen.records.samples if s.stage == 'measured']
+    blocks = [(key, list(own)) for key, own in itertools.groupby(launches, lambda each: each[:2])]
+    keys = [key for key, _ in blocks]
+    if keys != sorted(set(keys)):
+        return 'the blocks of repetitions do not follow each other'
+    for (sizing, block), own in blocks:
+        labels = [label for label, _ in itertools.groupby(label for _, _, label in own)]
+        if labels != in_random_order(set(labels), seen.plan.seed, sizing, block):
+            return f'block {block + 1} has the points in another order: {listed(labels)}'
+    return None
+
+
+@rule(
+    'P8',
+    'What others move meanwhile is known, and is little',
+    CASE,
+    'label',
+    'let telemetry in trial.yaml print it; repeat a FAIL in another allocation before it is final',
+    'TOKIO: only the servers see the background load',
+)
+def little_background(seen: CaseSeen) -> Optional[str]:
+    plan, end = seen.plan, seen.records.end
+    if plan.stopping.fixed or end is None or end.reason != 'finished':
+        return None
+    if len(end.background) < len(ASKED):
+        why = 'the command prints no number' if plan.target.telemetry else 'trial.yaml names no source'
+        return f'background load unknown: {why}'
+    most = max(end.background.values())
+    samples = [sample for each in measured(plan, seen.records).values() for sample in each if sample.measurement]
+    own = min((m.bytes_moved / m.seconds for m in (s.measurement for s in samples) if m and m.seconds), default=0.0)
+    if most <= plan.stopping.max_relative_error * own:
+        return None
+    return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
+
+
+ASKED = ('before', 'after')
+"""When the site's command is asked for the background load: while nothing of the case runs."""
 
 
 @rule(

@@ -4,6 +4,16 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
 from seatrial.model.record import Finding
 
+EFFECTS = {
+    'refuse': 'nothing is run; the case is INCOMPLETE',
+    'fail': 'the storage failed, in whatever launch; the case is FAIL',
+    'invalid': 'the figure is not used; the case is INVALID',
+    'incomplete': 'something that was planned is missing; the case is INCOMPLETE',
+    'label': 'the figure stands, with this beside it; under the profile `acceptance` it is no valid result about '
+    'storage',
+}
+"""What breaking a rule does, and what that means."""
+
 BEFORE, CASE = 'before the run', 'over the case'
 LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
     'after each launch',
@@ -18,7 +28,7 @@ class Rule(NamedTuple):
 
     when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), or CASE
             (CaseSeen)
-    effect: of breaking it: 'refuse' (nothing runs), 'fail' (the storage failed), 'invalid', 'incomplete' or 'label'
+    effect: of breaking it, one of EFFECTS
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
             or the runner can see it, which then says so by `finding`
     remedy: what the reader can do

@@ -307,10 +307,15 @@ class EngineEntry(Entry):
 
 
 class LimitsEntry(Entry):
-    """The most that a session may have on a file system at any time; no default: it is the site's decision."""
+    """The most that a session may have on a file system at any time; no default: it is the site's decision.
+
+    keep_*: what must stay free there for others, before and between launches
+    """
 
     bytes: Size = Field(examples=['4GiB'])
     inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
+    keep_bytes: Annotated[int, BeforeValidator(_size(0))] = 0
+    keep_inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = 0
 
 
 class FileSystem(Entry):
@@ -539,7 +544,7 @@ class Site:
             type=entry.type,
             path=entry.path,
             storage_system=entry.storage_system or file_system,
-            limits=Limits(entry.limits.bytes, entry.limits.inodes),
+            limits=Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
             mount=entry.mount,
             records_on_target=entry.records_on_target,

@@ -5,8 +5,21 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seatrial.job.sequence.recorder import AlreadyRecorded, Recorder, append, records_in
+from builders import moved, plan_of, sample_of, start_of
+from seatrial.engine.base import Command, Outcome, ProcessTime
+from seatrial.job.sequence.recorder import (
+    LAUNCH,
+    AlreadyRecorded,
+    NotAsWritten,
+    RawLaunch,
+    Recorder,
+    append,
+    kept_launch,
+    records_in,
+)
 from seatrial.model.record import SAMPLES, End, Removal, Sized
 
 SIZED = Sized(1, 4096, 'fixed by the site or the profile')
@@ -92,7 +105,7 @@ def test_what_is_appended_after_the_job_stands_on_a_line_of_its_own(folder):
     written(folder, END)
     append(folder, REMOVAL)
     records = records_in(folder)
-    assert (records.end, records.removal, records.truncated) == (END, REMOVAL, 0)
+    assert (records.end, records.removal, records.truncated, records.broken) == (END, REMOVAL, 0, '')
 
 
 def test_what_is_appended_after_a_truncated_line_stands_on_its_own(folder):
@@ -101,8 +114,75 @@ def test_what_is_appended_after_a_truncated_line_stands_on_its_own(folder):
     append(folder, REMOVAL)
     records = records_in(folder)
     assert (records.sized, records.end, records.removal, records.truncated) == (SIZED, None, REMOVAL, 1)
+    assert records.broken == ''
 
 
 def test_what_is_appended_to_no_record_begins_one(folder):
     append(folder, REMOVAL)
     assert records_in(folder).removal == REMOVAL
+
+
+PLAN = plan_of()
+POINT = PLAN.points[0]
+WHOLE = (start_of(PLAN), SIZED, *(sample_of(PLAN, POINT, 'write', n, moved(POINT, 2e6)) for n in range(2)), END)
+
+
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+    return written(str(tmp_path_factory.mktemp('record')), *WHOLE)
+
+
+def is_found(whole, place, other):
+    """Whether the record is not as it was once a byte of it is another one."""
+    text = whole.read_bytes()
+    edited = whole.with_name('edited')
+    edited.mkdir(exist_ok=True)
+    (edited / SAMPLES).write_bytes(text[:place] + bytes([other]) + text[place + 1 :])
+    records = records_in(str(edited))
+    return bool(records.broken or records.truncated)
+
+
+@given(st.data())
+def test_a_byte_that_was_edited_anywhere_is_found(whole, data):
+    text = whole.read_bytes()
+    place = data.draw(st.integers(0, len(text) - 1))
+    assert is_found(whole, place, data.draw(st.integers(0, 255).filter(lambda byte: byte != text[place])))
+
+
+@pytest.mark.parametrize('other', b'\r \t\v}')
+def test_an_end_of_a_line_that_was_edited_is_found(whole, other):
+    ends = [place for place, byte in enumerate(whole.read_bytes()) if byte == ord('\n')]
+    assert len(ends) == len(WHOLE) and all(is_found(whole, place, other) for place in ends)
+
+
+def test_the_line_and_the_launch_that_were_edited_are_named(whole, tmp_path):
+    lines = whole.read_text().splitlines(keepends=True)
+    lines[3] = lines[3].replace('"elapsed_s":1.5', '"elapsed_s":1.6')
+    (tmp_path / SAMPLES).write_text(''.join(lines))
+    assert records_in(str(tmp_path)).broken == 'line 4 (measured write@16MiB, repetition 2)'
+
+
+KEPT = RawLaunch(
+    Command('task', (('dd', 'of=data'),), {'/raw/x': 'text'}, ('/raw/y',), links=(('data.0', 'data'),)),
+    Outcome((ProcessTime('node1', 0.1, 1.0 / 3.0, 0),), ('',), ('caf\xe9 \ufffd\n',), (None, '{}')),
+)
+
+
+def test_what_a_measurement_was_made_of_reads_back_as_it_was(folder):
+    recorder = Recorder(folder)
+    digest = recorder.keep('0001', KEPT)
+    recorder.close()
+    assert kept_launch(folder, '0001', digest) == KEPT
+
+
+def test_kept_output_that_was_changed_or_is_gone_is_refused(folder):
+    recorder = Recorder(folder)
+    digest = recorder.keep('0001', KEPT)
+    recorder.close()
+    file = Path(recorder.raw, f'0001{LAUNCH}')
+    file.write_bytes(file.read_bytes()[:-1] + b'x')
+    with pytest.raises(NotAsWritten, match='was changed after it was written'):
+        kept_launch(folder, '0001', digest)
+    file.unlink()
+    with pytest.raises(NotAsWritten, match='No such file'):
+        kept_launch(folder, '0001', digest)

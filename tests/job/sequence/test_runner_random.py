@@ -64,6 +64,12 @@ class TestARun:
         assert {sample.cache for sample in ran.records.samples} == {''}
         assert (ran.end.reason, 'P1: ' in ran.end.why) == ('refused', True)
 
+    def test_files_without_data_of_their_own_are_never_read(self, lab, stub_fio):
+        """T22: random reads over sparse files are answered without the storage."""
+        ran = lab.run(random_plan(lab, stub_fio(('prepare-write', {'fault': 'zeros'}))))
+        assert launched(ran) == [('prepare', 'write')]
+        assert (ran.end.reason, 'T22: ' in ran.end.why, ran.result.verdict) == ('refused', True, Verdict.INCOMPLETE)
+
     def test_a_file_that_has_lost_a_byte_makes_its_launch_invalid_and_the_next_one_is_not_made(self, lab, stub_fio):
         """T17: fio would remove the file."""
         fio = stub_fio(('measured-randread@qd1', {'fault': 'cut-file'}))

@@ -217,7 +217,7 @@ def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, record
     for_ever = threading.Event()
     threading.Timer(WAIT_S / 2, for_ever.set).start()  # a run that waits for it would see it end
     ran = []
-    with observed(target, records, Counting(counting(lambda: for_ever.wait() and {}))):
+    with observed(target, records, Counting(counting(lambda: for_ever.wait() and {})), {}):
         ran.append(1)
     found = telemetry_in(records)
     for_ever.set()
@@ -226,14 +226,14 @@ def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, record
 
 
 def test_a_type_whose_meter_fails_has_none(target, records):
-    with observed(target, records, Counting(ValueError('a fault'))):
+    with observed(target, records, Counting(ValueError('a fault')), {}):
         pass
     assert "ValueError('a fault')" in telemetry_in(records).watch.why_not
 
 
 def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
     ran = []
-    with observed(target, str(tmp_path / 'none'), Counting()):
+    with observed(target, str(tmp_path / 'none'), Counting(), {}):
         ran.append(1)
     assert ran and telemetry_in(str(tmp_path / 'none')) is None
 
@@ -241,7 +241,7 @@ def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
 def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target, records):
     with (
         pytest.raises(KeyError, match='the run'),
-        observed(target._replace(telemetry=('true',)), records, Counting()),
+        observed(target._replace(telemetry=('true',)), records, Counting(), {}),
     ):
         raise KeyError('the run')
     found = telemetry_in(records)
@@ -251,7 +251,7 @@ def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target,
 
 class TestTheCommandToTheServers:
     def run(self, target, records, *command):
-        with observed(target._replace(telemetry=command), records, Counting()):
+        with observed(target._replace(telemetry=command), records, Counting(), {}):
             pass
         return telemetry_in(records).servers
 
@@ -266,7 +266,7 @@ class TestTheCommandToTheServers:
             assert Path(records, 'raw', f'{each.raw}.err').read_text() == 'said\n'
 
     def test_without_one_nothing_is_run(self, target, records):
-        with observed(target, records, Counting()):
+        with observed(target._replace(telemetry=()), records, Counting(), {}):
             pass
         assert telemetry_in(records).servers == [] and os.listdir(Path(records, 'raw')) == []
 
@@ -285,6 +285,23 @@ class TestTheCommandToTheServers:
             assert each.exit_status == status and why in each.why_not
             if status:  # one that is ended may not have come to it on a busy machine
                 assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'part\n'
+
+    @pytest.mark.parametrize(
+        ('said', 'background'),
+        [
+            ('echo 2.5e6', {BEFORE: 2.5e6, AFTER: 2.5e6}),
+            ('echo; echo " 0 "', {BEFORE: 0.0, AFTER: 0.0}),
+            ('echo 5 GB/s', {}),
+            ('echo nan', {}),
+            ('echo -1', {}),
+            ('echo 7; exit 1', {}),
+        ],
+    )
+    def test_one_number_and_nothing_else_is_the_background_load(self, target, records, said, background):
+        found = {}
+        with observed(target._replace(telemetry=('sh', '-c', said)), records, Counting(), found):
+            pass
+        assert found == background
 
     def test_what_is_of_the_jobs_own_is_asked_of_the_type(self, target, records, monkeypatch):
         monkeypatch.setenv('SLURM_JOB_ID', '4242')
@@ -337,7 +354,7 @@ class TestInARun:
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):
-    with observed(target, records, Counting()):
+    with observed(target, records, Counting(), {}):
         pass
     path = Path(records, 'telemetry.jsonl')
     whole = telemetry_in(records)

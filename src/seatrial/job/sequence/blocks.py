@@ -1,7 +1,6 @@
 """What the plan asks for: randomised blocks of repetitions, until the stopping rule is content with every point."""
 
 import itertools
-import random
 from typing import Dict, List, Optional, Tuple
 
 from seatrial.job.launch.processes import LaunchGivenUp, still_working
@@ -12,6 +11,7 @@ from seatrial.job.sequence.trial import DATA, Refused, Trial
 from seatrial.model.ask import unresponsive
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
+from seatrial.rules.case import in_random_order
 from seatrial.rules.issued import DARSHAN
 from seatrial.rules.stopping import state
 from seatrial.workload.base import Launch
@@ -23,18 +23,15 @@ def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
 
     stopped: is filled with the reason why each point was repeated no more
     """
-    rng = random.Random(trial.plan.seed)
     trial.setup.run.make(DATA)
     current: Optional[Sized] = first
     while current is not None:
         trial.recorder.write(current)
-        current = _measure_sized(trial, current, resized(trial.plan.points, current.per_task), rng, stopped)
+        current = _measure_sized(trial, current, resized(trial.plan.points, current.per_task), stopped)
         trial.setup.run.empty(DATA)
 
 
-def _measure_sized(
-    trial: Trial, current: Sized, points: List[Point], rng: random.Random, stopped: Dict[str, str]
-) -> Optional[Sized]:
+def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: Dict[str, str]) -> Optional[Sized]:
     """Every point that is not done yet once, in random order, until all are done.
 
     Returns the next size if this one proves too small.
@@ -46,15 +43,14 @@ def _measure_sized(
         point.label: {each.name: [] for each in metrics_at(point)} for point in points
     }
     for block in itertools.count():
-        order = [point for point in points if point.label not in stopped]
-        if not order:
+        left = {point.label: point for point in points if point.label not in stopped}
+        if not left:
             _trace(trial, points, current)
             return None
         lost = trial.held.lost()
         if lost:
             raise Refused(lost)
-        rng.shuffle(order)
-        for point in order:
+        for point in map(left.__getitem__, in_random_order(left, plan.seed, current.number, block)):
             # A profile that asks for no precision has every point measured once, however slow the system.
             if trial.left_s() < 0 and not (plan.stopping.fixed and block == 0):
                 stopped[point.label] = 'budget'

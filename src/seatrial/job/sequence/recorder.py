@@ -1,20 +1,38 @@
 """The record of a job: samples.jsonl, one complete line at a time, and the engines' raw output beside it."""
 
+import gzip
+import hashlib
+import io
 import json
 import os
 from pathlib import Path
-from typing import Any, Tuple
+from typing import Any, NamedTuple, Tuple
 
-from seatrial.model.codec import FormError, from_json
+from seatrial.engine.base import Command, Outcome
+from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
+from seatrial.model.lines import Chain
 from seatrial.model.record import SAMPLES, Records, line_of, read_records
 from seatrial.model.whole import write_whole
 
 JOB = 'job.json'
+RAW = 'raw'
+LAUNCH = '.launch.json.gz'
 
 
 class AlreadyRecorded(Exception):
     """The directory holds the record of an earlier job; evidence is never overwritten."""
+
+
+class RawLaunch(NamedTuple):
+    """All that an engine's measure() is given of a launch beside its phase and point."""
+
+    command: Command
+    outcome: Outcome
+
+
+class NotAsWritten(Exception):
+    """A file of raw output is gone, or is another one than the record has the SHA-256 of; says which."""
 
 
 class Recorder:
@@ -22,7 +40,8 @@ class Recorder:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.raw = os.path.join(directory, 'raw')
+        self.raw = os.path.join(directory, RAW)
+        self._chain = Chain()
         path = os.path.join(directory, SAMPLES)
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
@@ -32,9 +51,21 @@ class Recorder:
 
     def write(self, value: Any) -> None:
         """Append one record. A killed runner leaves whole lines, and at most one truncated one at the end."""
-        data = line_of(value).encode('utf-8')
+        data = self._chain.linked(line_of(value)).encode('utf-8')
         while data:
             data = data[os.write(self._descriptor, data) :]
+
+    def keep(self, name: str, launch: RawLaunch) -> str:
+        """Keep what a measurement is made of as raw/<name>.launch.json.gz; returns the SHA-256 of the file.
+
+        Of each stream that is what the engine was given of it, its two ends where it is long.
+        """
+        packed = io.BytesIO()
+        with gzip.GzipFile(filename='', mode='wb', fileobj=packed, mtime=0) as stream:
+            stream.write(json.dumps(to_json(launch)).encode('ascii'))
+        with open(os.path.join(self.raw, name + LAUNCH), 'wb') as file:
+            file.write(packed.getvalue())
+        return hashlib.sha256(packed.getvalue()).hexdigest()
 
     def sync(self) -> None:
         """Bring what was written to storage; once a block and at the end, not once a sample."""
@@ -48,11 +79,24 @@ class Recorder:
 def records_in(directory: str) -> Records:
     """The records that a job left in its directory, empty ones where it left none, with the state of its job."""
     try:
-        with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace') as stream:
+        with open(os.path.join(directory, SAMPLES), encoding='utf-8', errors='replace', newline='\n') as stream:
             records = read_records(stream)
     except FileNotFoundError:
         records = read_records(())
     return records._replace(job_state=_job_state_in(directory), issued=_issued_in(directory))
+
+
+def kept_launch(directory: str, name: str, digest: str) -> RawLaunch:
+    """What Recorder.keep() has kept under this name; raises NotAsWritten."""
+    path = os.path.join(directory, RAW, name + LAUNCH)
+    try:
+        with open(path, 'rb') as stream:
+            packed = stream.read()
+    except OSError as error:
+        raise NotAsWritten(f'{path}: {error.strerror}') from error
+    if hashlib.sha256(packed).hexdigest() != digest:
+        raise NotAsWritten(f'{path} was changed after it was written: its SHA-256 is not that in the record')
+    return from_json(RawLaunch, json.loads(gzip.decompress(packed).decode('ascii')))
 
 
 def write_job_state(directory: str, job_state: str, job: str) -> None:
@@ -62,12 +106,13 @@ def write_job_state(directory: str, job_state: str, job: str) -> None:
 
 def append(directory: str, value: Any) -> None:
     """Add one record after the job, on a line of its own even where the last one is truncated."""
+    line = Chain(records_in(directory).chain or '').linked(line_of(value))
     with open(os.path.join(directory, SAMPLES), 'ab+') as stream:
         if stream.tell() > 0:
             stream.seek(-1, os.SEEK_END)
             if stream.read(1) != b'\n':
                 stream.write(b'\n')
-        stream.write(line_of(value).encode('utf-8'))
+        stream.write(line.encode('utf-8'))
 
 
 def _job_state_in(directory: str) -> str:

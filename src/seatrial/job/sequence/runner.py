@@ -35,7 +35,7 @@ def run(plan: TrialPlan) -> End:
     """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already."""
     recorder = Recorder(plan.records)
     signals = Signals()
-    at_end = _AtEnd({}, {}, [])
+    at_end = _AtEnd({}, {}, [], {})
     try:
         reason, why = _guarded(plan, recorder, signals, at_end)
     except Interrupted as error:
@@ -68,6 +68,7 @@ class _AtEnd(NamedTuple):
     stopped: Dict[str, str]
     state: Dict[str, str]
     findings: List[Finding]
+    background: Dict[str, float]
 
 
 def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtEnd) -> Tuple[str, str]:
@@ -98,7 +99,7 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
     trial = _begun(plan, recorder, signals, held, seen)
     driver = trial.setup.driver
     try:
-        with observed(plan.target, recorder.directory, driver):
+        with observed(plan.target, recorder.directory, driver, at_end.background):
             kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
             measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
             if plan.axis.equals and not plan.stopping.fixed:

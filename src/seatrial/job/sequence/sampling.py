@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any, List, Optional
 
-from seatrial.engine.base import Command, EngineError
+from seatrial.engine.base import Command, EngineError, Outcome
 from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
@@ -14,7 +14,9 @@ from seatrial.job.launch import stall
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, processes_of
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
+from seatrial.job.sequence.recorder import RawLaunch
 from seatrial.job.sequence.trial import Refused, Trial
+from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
@@ -47,10 +49,11 @@ def take(
 ) -> Sample:
     """Launch one phase in a directory of the run; record what came of it and what the rules find.
 
-    Raises Interrupted, Refused if the file system does not answer, RunDirectoryError, and LaunchGivenUp when the
-    sample of a launch that would not end is written.
+    Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
+    LaunchGivenUp when the sample of a launch that would not end is written.
     """
     stalled_s = _stalled_s(trial)
+    _check_room(trial)
     trial.setup.run.verify()
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
@@ -59,7 +62,7 @@ def take(
         attempt.findings.append(finding('P17b', f'it did not answer for {stalled_s:.0f} s before this launch'))
     if attempt.measurement is None:
         trial.signals.check()  # Slurm ends the engine and the runner together
-    command, processes = attempt.command, attempt.processes
+    command, processes, raw = attempt.command, attempt.processes, os.path.basename(attempt.raw)
     sample = Sample(
         stage=stage,
         phase=launch.phase,
@@ -70,8 +73,8 @@ def take(
         started=started,
         elapsed_s=time.monotonic() - clock,
         command=tuple(shell_line(argv) for argv in processes.argvs),
-        exit_status=attempt.exit_status,
-        raw=os.path.basename(attempt.raw),
+        exit_status=attempt.outcome.exit_status,
+        raw=raw,
         measurement=attempt.measurement,
         cache=attempt.seen.cache,
         storage_read_bytes=attempt.seen.storage_read_bytes,
@@ -82,6 +85,7 @@ def take(
         inputs=tuple(map(os.path.basename, processes.inputs)),
         links=command.links,
         directories=command.directories,
+        raw_digest=trial.recorder.keep(raw, RawLaunch(command, attempt.outcome)) if attempt.measurement else '',
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
@@ -130,7 +134,7 @@ class _Attempt:
         self.evidence = Evidence(trial.setup, launch, directory, self.named)
         self.command = Command('', (), {}, ())
         self.processes = Processes([], {})
-        self.exit_status = 0
+        self.outcome = Outcome((), (), (), ())
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
@@ -190,7 +194,7 @@ class _Attempt:
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
-        self.exit_status = finished.outcome.exit_status
+        self.outcome = finished.outcome
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
@@ -253,6 +257,18 @@ def _stalled_s(trial: Trial) -> float:
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
+
+
+def _check_room(trial: Trial) -> None:
+    """Refused where less is free than the site keeps for others."""
+    target, before = trial.plan.target, trial.seen.environment
+    keep = (target.limits.keep_bytes, target.limits.keep_inodes)
+    free = free_room(target.path) if any(keep) else None
+    first = (before.free_bytes, before.free_inodes)
+    for unit, left, least, then in zip(('B', 'inodes'), free or (), keep, first):
+        if left < least:
+            said = f'{left} {unit} are free on {target.path}, fewer than the {least} to be kept; {then} were before'
+            raise Refused(finding('P9a', said).sentence)
 
 
 def _limit_s(trial: Trial, point: Point) -> float:

@@ -9,7 +9,7 @@ import os
 import platform
 import threading
 import time
-from typing import Any, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional
 
 from seatrial.filesystem.base import FileSystem, Meter, no_meter
 from seatrial.model.ask import ask
@@ -57,13 +57,14 @@ def telemetry_in(directory: str) -> Optional[Telemetry]:
 
 
 @contextlib.contextmanager
-def observed(target: Target, records: str, driver: FileSystem) -> Iterator[None]:
+def observed(target: Target, records: str, driver: FileSystem, background: Dict[str, float]) -> Iterator[None]:
     """Watch the traffic with the target while the body runs; what was seen goes to telemetry.jsonl in `records`.
 
     Sizes of requests and the site's command to the servers are asked before it and, unless it raises, after it.
+    background: is given what the command prints, where that is one number and nothing else, by BEFORE and AFTER
     """
     log = Log(records)
-    _ask_beside(log, target, records, driver, BEFORE)
+    _ask_beside(log, target, records, driver, BEFORE, background)
     watching = Watching(_meter(target, driver), log, INTERVAL_S)
     finished = False
     try:
@@ -72,7 +73,7 @@ def observed(target: Target, records: str, driver: FileSystem) -> Iterator[None]
     finally:
         if watching.stop():
             if finished:
-                _ask_beside(log, target, records, driver, AFTER)
+                _ask_beside(log, target, records, driver, AFTER, background)
             log.close()
 
 
@@ -171,16 +172,18 @@ def _meter(target: Target, driver: FileSystem) -> Meter:
         return no_meter(f'the counters were not found: {error!r}')
 
 
-def _ask_beside(log: Log, target: Target, records: str, driver: FileSystem, when: str) -> None:
+def _ask_beside(
+    log: Log, target: Target, records: str, driver: FileSystem, when: str, background: Dict[str, float]
+) -> None:
     """What is asked once before and once after the case. It may take its deadlines, and must not fail the run."""
     with contextlib.suppress(Exception):
         log.write(driver.rpc_sizes(target.path, when))
     if target.telemetry:
         with contextlib.suppress(Exception):
-            log.write(_servers(target, records, driver, when))
+            log.write(_servers(target, records, driver, when, background))
 
 
-def _servers(target: Target, records: str, driver: FileSystem, when: str) -> Servers:
+def _servers(target: Target, records: str, driver: FileSystem, when: str, background: Dict[str, float]) -> Servers:
     """Run the site's command; its output is kept as it came."""
     job = os.environ.get('SLURM_JOB_ID', '')
     raw = f'telemetry-{when}'
@@ -193,6 +196,11 @@ def _servers(target: Target, records: str, driver: FileSystem, when: str) -> Ser
             stream.write(text)
     if answer.exit_status is None:
         return empty._replace(why_not=f'it did not end within {SERVERS_S:.0f} s')
+    if not answer.exit_status:
+        with contextlib.suppress(ValueError):  # it prints something else, such as Lustre's job_stats
+            load = float(answer.stdout)
+            if 0.0 <= load < float('inf'):
+                background[when] = load
     own, why_not = driver.served(answer.stdout, job) if job else ((), '')
     if answer.exit_status:
         why_not = why_not or f'it ended with {answer.exit_status}'

@@ -1,0 +1,101 @@
+"""Whether a record says what the raw output says: every measurement is made again by its engine and compared."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.registry import by_name
+from seatrial.job.sequence.recorder import NotAsWritten, kept_launch, records_in
+from seatrial.model import lines
+from seatrial.model.codec import FormError
+from seatrial.model.metric import Measurement
+from seatrial.model.plan import TrialPlan
+from seatrial.model.record import KINDS, SAMPLES, Sample
+from seatrial.rules import places
+from seatrial.rules.case import CaseSeen
+from seatrial.rules.registry import CASE, findings
+
+OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What became of one case. launches: whose measurements were made again and are the same, to the last bit.
+
+    contradictions: what differs, by line and figure; unproved: what nothing is left of to compare with
+    """
+
+    launches: int
+    contradictions: tuple[str, ...]
+    unproved: tuple[str, ...]
+
+
+def verified(plan: TrialPlan, directory: Path) -> Verified:
+    """The record of a case in this directory beside the raw output that lies there. Raises OSError."""
+    records = records_in(str(directory))
+    found = [each for each in findings(CASE, CaseSeen(plan, records)) if each.rule in OF_THE_RECORD]
+    contradictions = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
+    unproved = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'invalid']
+    engine = by_name(records.start.engine, plan.kind) if records.start and records.start.engine else None
+    launches = 0
+    for number, sample in _measured(directory):
+        where = f'{SAMPLES}, line {number} ({sample.stage} {sample.launch}, repetition {sample.repetition + 1})'
+        if engine is None or not sample.raw_digest:
+            unproved.append(f'{where}: its output was not kept')
+            continue
+        try:
+            differences = _differences(engine, directory, sample)
+        except (NotAsWritten, FormError, EOFError, ValueError) as error:
+            gone = isinstance(error.__cause__, FileNotFoundError)
+            (unproved if gone else contradictions).append(f'{where}: {error}')
+            continue
+        contradictions += [f'{where}: {each}' for each in differences]
+        launches += not differences
+    if not launches and not contradictions and not unproved:
+        unproved.append('no launch is on record')
+    return Verified(launches, tuple(contradictions), tuple(unproved))
+
+
+def _measured(directory: Path) -> Iterator[tuple[int, Sample]]:
+    """The launches that were measured, each with the number of its line."""
+    try:
+        with (directory / SAMPLES).open(encoding='utf-8', errors='replace', newline='\n') as stream:
+            for number, line in enumerate(lines.Chain().checked(stream), 1):
+                values, _ = lines.values_in([line], KINDS)
+                yield from ((number, each) for each in values if isinstance(each, Sample) and each.measurement)
+    except FileNotFoundError:
+        return
+
+
+def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
+    """What of a measurement is otherwise in the raw output, in words. Raises NotAsWritten, or what codecs raise."""
+    assert sample.measurement is not None
+    raw = kept_launch(str(directory), sample.raw, sample.raw_digest)
+    try:
+        again = engine.measure(sample.phase, sample.point, raw.command, raw.outcome)
+    except EngineError as error:
+        return [f'the output gives no figure: {error}']
+    if sample.measurement.nodes:
+        again = places.by_node(again)
+    return [
+        f'{name} is {said!r} in the record and {found!r} by the output'
+        for name, said, found in _fields(sample.measurement, again)
+        if said != found
+    ]
+
+
+def _fields(said: Measurement, found: Measurement) -> Iterator[tuple[str, Any, Any]]:
+    """Each field by its name with both values, those of each metric first; a figure is called by its metric."""
+    names = {each.name: None for each in (*said.metrics, *found.metrics)}
+    for name in names:
+        one, other = said.metric(name), found.metric(name)
+        if one is None or other is None:
+            yield f'the metric {name}', one and one.value, other and other.value
+        else:
+            for field, each, again in zip(one._fields, one, other, strict=True):
+                yield name if field == 'value' else f'{field} of {name}', each, again
+    for field, each, again in zip(said._fields, said, found, strict=True):
+        if field != 'metrics':
+            yield field, each, again

@@ -1,0 +1,32 @@
+"""`seatrial explain`: a validity rule in words."""
+
+import click
+from rich.console import Console
+
+from seatrial.cli.terminal import console
+from seatrial.model.shown import choice
+from seatrial.rules.registry import EFFECTS, RULES, Rule
+
+HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
+
+
+@click.command()
+@click.argument('rule', required=False)
+def explain(rule: str | None) -> None:
+    """Say what RULE asks for, what follows where it does not hold, the remedy, and why; without RULE list all."""
+    screen = console()
+    if rule is None:
+        for each in RULES.values():
+            screen.print(f'{each.id:<5} {each.title}', soft_wrap=True)
+        return
+    known = {each.casefold(): each for each in RULES}
+    if rule.casefold() not in known:
+        raise click.UsageError(f"there is no rule '{rule}'; {choice(rule.upper(), RULES)}")
+    _say(screen, RULES[known[rule.casefold()]])
+
+
+def _say(screen: Console, rule: Rule) -> None:
+    said = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
+    screen.print(rule.id)
+    for heading, text in zip(HEADINGS, said, strict=True):
+        screen.print(f'  {heading:<15} {text}', soft_wrap=True)

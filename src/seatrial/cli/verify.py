@@ -1,0 +1,102 @@
+"""`seatrial verify`: every figure of a session made again from the raw output of its engines."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+
+from seatrial.check.verified import Verified, verified
+from seatrial.cli.evidence import named, plan_in, sessions_of
+from seatrial.cli.options import site_option
+from seatrial.cli.results import RESULTS
+from seatrial.cli.terminal import console, marked
+from seatrial.job.sequence.recorder import records_in
+from seatrial.judge.case import judge_case
+from seatrial.judge.session import judge_session
+from seatrial.judge.verdict import EXIT_CODES, CaseResult, Verdict
+from seatrial.model.record import PLAN
+from seatrial.report.words import chain_words, cut
+from seatrial.site.load import load as load_site
+from seatrial.workload.words import counted
+
+SHOWN = 10
+
+
+@click.command()
+@click.argument('session', required=False)
+@site_option
+def verify(session: str | None, site_folder: Path) -> int:
+    """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
+
+    Exit codes: 0 every figure is that of the output, to the last bit; 11 something contradicts it, or was changed
+    after it was written; 13 nothing does, but not all of it is there to compare with.
+    """
+    site = load_site(site_folder)
+    known = sessions_of(site)
+    if not known:
+        raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
+    folder = site.session_folder(named(known, session, site.state) if session else known[-1])
+    screen = console()
+    results = []
+    worst = Verdict.PASS
+    for file in sorted(folder.glob(f'cases/*/{PLAN}')):
+        plan = plan_in(file)
+        found = verified(plan, file.parent)
+        result = judge_case(plan, records_in(str(file.parent)))
+        results.append(result)
+        screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
+        for said in cut([*found.contradictions, *found.unproved], SHOWN):
+            screen.print(f'  {said}', soft_wrap=True)
+        if found.contradictions:
+            worst = Verdict.INVALID
+        elif found.unproved and worst is Verdict.PASS:
+            worst = Verdict.INCOMPLETE
+    whole = judge_session(folder.name, '', results)
+    contradicted = _contradicted(folder, results, whole.chain)
+    for said in cut(contradicted, SHOWN):
+        screen.print(f'{RESULTS}: {said}', soft_wrap=True)
+    worst = Verdict.INVALID if contradicted else worst
+    verdict = Text('verified') if worst is Verdict.PASS else marked(worst)
+    screen.print(Text.assemble(verdict, f'  session {folder.name}: {chain_words(whole.chain)}'), soft_wrap=True)
+    return EXIT_CODES[worst]
+
+
+def _words(found: Verified) -> str:
+    said = [f'{counted(found.launches, "launch", "launches")} as their output says']
+    if found.contradictions:
+        said.append(counted(len(found.contradictions), 'contradiction'))
+    if found.unproved:
+        said.append(f'{len(found.unproved)} not proved')
+    return ', '.join(said)
+
+
+def _contradicted(folder: Path, results: list[CaseResult], chain: str) -> list[str]:
+    """Which figures of results.json are not those of the records; nothing where it is not there."""
+    try:
+        said = json.loads((folder / RESULTS).read_text())
+    except FileNotFoundError:
+        return []
+    except ValueError:
+        return ['it is no JSON']
+    values = {(each.case.name, one.metric): list(one.values) for each in results for one in each.metrics}
+    try:
+        found = [
+            f'{name}: {metric} is not as the record has it'
+            for (name, metric), figures in _figures(said).items()
+            if values.get((name, metric)) != figures
+        ]
+        return found + [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != chain)
+    except (KeyError, TypeError):
+        return ['it is not of this version of Seatrial']
+
+
+def _figures(results: Mapping[str, Any]) -> dict[tuple[str, str], list[float]]:
+    """The values of each metric in results.json, by the names of case and metric. Raises KeyError or TypeError."""
+    return {
+        (case['case']['name'], metric['metric']): metric['values']
+        for case in results['cases']
+        for metric in case['metrics']
+    }
