@@ -108,6 +108,7 @@ class CaseResult:
     curves:   what expectations were judged on; unjudged: why the case is not judged, or empty
     darshan:  what was meant beside what was issued, of each launch under Darshan (P15)
     isolation: which of its places are slow, of a sweep over nodes or targets
+    verified: how much content was proved (F2), as a sentence; empty where nothing was
     """
 
     case: Case
@@ -129,6 +130,7 @@ class CaseResult:
     facts: tuple[Fact, ...] = ()
     darshan: tuple[Comparison, ...] = ()
     isolation: Isolation | None = None
+    verified: str = ''
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

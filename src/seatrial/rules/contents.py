@@ -1,13 +1,21 @@
-"""Rules over the data of a write: as the engine tells of them, and as they lie in the files after the launch."""
+"""Rules over the data of a write: as the engine tells of them, as they lie in the files, as they are read back."""
 
 import zlib
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.rules.registry import WRITTEN, rule
+from seatrial.model.record import Records
+from seatrial.model.units import approximate_size
+from seatrial.rules.registry import CASE, WRITTEN, rule, seen_elsewhere
+from seatrial.workload.base import COLD
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted, listed
 
 BLOCK = 4096
 """Bytes that are looked at in one place."""
+
+PROOF = 'proof'
+"""The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
 
 INCOMPRESSIBLE = 0.90  # fio's random words have 61 random bits of 64 (lib/rand.c): they compress to 95 %
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
@@ -113,6 +121,40 @@ def not_deduplicable(written: Written) -> Optional[str]:
 )
 def deduplication_known(written: Written) -> Optional[str]:
     return _repeated(written) if written.plan.target.deduplicates is None else None
+
+
+seen_elsewhere(
+    'F2',
+    'What was written and synced is read back as it was, byte for byte',
+    CASE,
+    'fail',
+    'the storage lost or changed data; the file is kept: look at it there, then `seatrial clean`',
+    'write(2), fsync(2); data of a known content, read by another node, else past the cache',
+)
+
+
+def verified(records: Records) -> str:
+    """How much content was proved, behind 'contents'; empty where nothing was, or where F2 says what differs."""
+    launches = [sample for sample in records.samples if sample.stage == PROOF]
+    if not launches:
+        return ''
+    last = launches[-1]
+    wrong = [each for each in last.findings if each.effect != 'label']
+    if wrong:
+        return '' if wrong[0].rule == 'F2' else f'not verified: {wrong[0].rule}: {wrong[0].sentence}'
+    if last.phase != 'read' or last.measurement is None:
+        return 'not verified: what was written was not read back'
+    files = kind_of(last.point.kind).files(last.point)
+    compared, whole = last.measurement.bytes_moved, sum(file.size for file in files)
+    share = '' if compared == whole else f' ({100.0 * compared / whole:.2g} %)'
+    if last.point.nodes > 1:
+        how = 'each part by another than wrote it'
+    else:
+        how = 'past its cache' if last.cache == COLD else 'perhaps from its cache'
+    return (
+        f'verified: {approximate_size(compared)} of {approximate_size(whole)}{share} in '
+        f'{counted(len(files), "file")}, read by {listed(last.measurement.hosts)}, {how}'
+    )
 
 
 def _repeated(written: Written) -> Optional[str]:

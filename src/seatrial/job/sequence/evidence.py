@@ -80,7 +80,8 @@ class Evidence:
 
     def seen(self, measurement: Measurement, read_bytes: int) -> Seen:
         """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes."""
-        setup, found = self._setup, []
+        setup = self._setup
+        found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             launched = launched._replace(
@@ -90,7 +91,7 @@ class Evidence:
                 storage_read_bytes=self._from_storage(read_bytes),
                 data_rate=setup.engine.data_rate,
             )
-            if self._kind.writes(self._phase):
+            if self._kind.writes(self._phase) and not setup.engine.verifies:
                 found = self._contents(measurement, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
@@ -100,7 +101,9 @@ class Evidence:
                     expected=setup.engine.entries(self._point, self._phase),
                     counted=setup.run.file_count(self._directory, sizes),
                 )
-        return Seen((*launch_findings(launched), *found), cache_state(launched), launched.storage_read_bytes)
+        if not setup.engine.verifies:  # its launches are no figures
+            found = [*launch_findings(launched), *found]
+        return Seen(tuple(found), cache_state(launched), launched.storage_read_bytes)
 
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
@@ -124,7 +127,8 @@ class Evidence:
             number = f'{len(self._before)} files are' if len(self._before) > 1 else 'a file is'
             fault = f'{number} there already ({min(self._before)})'
         if fault is not None:
-            raise EngineError('T17', f'before the {self._phase} {fault}')
+            lost = self._setup.engine.verifies and self._kind.needs_files(self._phase)
+            raise EngineError('F2' if lost else 'T17', f'before the {self._phase} {fault}')
 
     def _forget_data(self) -> None:
         setup = self._setup

@@ -13,6 +13,7 @@ from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.followup import drill_down, measure_again
 from seatrial.job.sequence.layouts import TRIED, Layouts
+from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.signals import Interrupted, Signals
 from seatrial.job.sequence.sizing import by_warm_up
@@ -90,7 +91,8 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
 def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
     seen = start.examined(plan, None)
     signals.check()
-    trial = _begun(plan, recorder, signals, held, seen)
+    begun = _begun(plan, recorder, signals, held, seen)
+    trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
     with observed(plan.target, recorder.directory, driver):
         kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
@@ -98,6 +100,7 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
         if plan.axis.equals and not plan.stopping.fixed:
             measure_again(trial)
         drill_down(trial)
+        prove(trial)
     at_end.state.update(driver.state(plan.target.path))
 
 

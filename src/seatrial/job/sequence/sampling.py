@@ -137,7 +137,7 @@ class _Attempt:
         """What an engine says that failed; a call that the storage failed is no fault of the engine's."""
         failed = failed_call(error.sentence)
         if failed is None:
-            return finding(error.rule, self._where(error.sentence))
+            return finding(error.rule, self._where(error.sentence), error.evidence)
         evidence = {
             'errno': failed.errno,
             'node': failed.node or self._node(),
