@@ -83,3 +83,11 @@ def test_a_proof_that_was_none_says_why_unless_a_reason_of_the_case_does(plan, r
 
 def test_a_record_without_a_proof_says_nothing(plan):
     assert verified(Records(None, None, [], None, None, 0)) == ''
+
+
+@pytest.mark.parametrize(('sent', 'rules'), [(None, []), (100, []), (95, []), (94, ['T25']), (10**6, [])])
+def test_what_is_said_to_be_written_has_left_the_node(plan, sent, rules):
+    written = Written(plan, Contents((), 0.0, 0.0), 2.0, '', 100, sent)
+    found = findings(WRITTEN, written)
+    assert [each.rule for each in found] == rules
+    assert not found or '100 B are said to be written on this node, and 94 B left it' in found[0].sentence

@@ -17,6 +17,7 @@ BLOCK = 4096
 PROOF = 'proof'
 """The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
 
+SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
 INCOMPRESSIBLE = 0.90  # fio's random words have 61 random bits of 64 (lib/rand.c): they compress to 95 %
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
 UNSYNCED_SHARE = 0.25  # of the timed region
@@ -40,12 +41,18 @@ class Contents(NamedTuple):
 
 
 class Written(NamedTuple):
-    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty."""
+    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty.
+
+    claimed, sent: bytes that the tasks of this node have written, as the engine says, and that the node has sent to
+    the storage meanwhile, whoever wrote them; None where its counters do not tell
+    """
 
     plan: TrialPlan
     contents: Contents
     seconds: float
     repeats: str = ''
+    claimed: int = 0
+    sent: Optional[int] = None
 
 
 @rule(
@@ -79,6 +86,20 @@ def nothing_left_to_sync(written: Written) -> Optional[str]:
         f'syncing the files after the launch took {written.contents.sync_s:.2f} s and '
         f'{written.contents.again_s:.2f} s once more, where {written.seconds:.2f} s were timed'
     )
+
+
+@rule(
+    'T25',
+    'What a node has written and synced has left it, by the counters of its client or device',
+    WRITTEN,
+    'invalid',
+    'the engine wrote less than it says, or something on the node keeps what was synced',
+    'engines that moved half of the bytes (seen); P2 asks as much of a cold read',
+)
+def sent_what_is_claimed(written: Written) -> Optional[str]:
+    if written.sent is None or written.sent >= SENT_SHARE * written.claimed:
+        return None
+    return f'{written.claimed} B are said to be written on this node, and {written.sent} B left it'
 
 
 @rule(

@@ -124,5 +124,6 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
         deadline=time.monotonic() + plan.stopping.budget_s,
         counter=itertools.count(1),
         rates=[],
+        beside_s=[],
         nodes=start.named_nodes(plan),
     )
