@@ -52,16 +52,21 @@ awk -F= -f {echo} "$4" {report} > "${{3#--output=}}"
 """
 # Seatrial reads in the report which options fio has had: those of the job file take the places of @global and @job.
 ECHO = """
+NR == FNR && $1 == "bs" { transfers = SIZE / $2 }
 NR == FNR && /^\\[/ { part = $0 == "[global]" ? "@global" : "@job"; comma = ""; next }
 NR == FNR { own[part] = own[part] comma "\\"" $1 "\\": \\"" $2 "\\""; comma = ", "; next }
-{ for (part in own) sub("\\"" part "\\"", "{" own[part] "}"); print }
+{ for (part in own) sub("\\"" part "\\"", "{" own[part] "}")
+  sub("\\"@transfers\\"", transfers); sub("\\"@iops\\"", sprintf("%.6f", transfers / SECONDS)); print }
 """
-# The command on the node. Rule T19 would call the stand-in's launches too short; the peak memory is read last.
+# The command on the node. Rule T19 would call the stand-in's launches too short; the peak memory is read last. What
+# the proof of contents takes is no overhead of launches: benchmarks/proof.py measures it.
 RUNNER = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from seatrial.rules import launch
 launch.CLOCK_MIN_S = 0.0
+from seatrial.job.sequence import runner
+runner.prove = lambda trial: None
 from seatrial.job.__main__ import main
 code = main(sys.argv[2:])
 if sys.argv[2] == 'run':
@@ -184,13 +189,15 @@ def _fio(folder: Path, command_s: float) -> str:
     _, _, printed = TRANSCRIPT.read_text().partition('=== json\n')
     report, _ = json.JSONDecoder().raw_decode(printed)
     job = report['jobs'][0]
-    job['write'].update(io_bytes=SIZE, runtime=int(1000 * command_s), bw_bytes=int(SIZE / command_s))
+    rate = int(SIZE / command_s)
+    job['write'].update(io_bytes=SIZE, runtime=int(1000 * command_s), bw_bytes=rate, bw=rate >> 10)
+    job['write'].update(total_ios='@transfers', iops='@iops')
     job['job options'] = '@job'
     report.update({'jobs': [job], 'global options': '@global'})
     canned, echo, data, program = (folder / name for name in ('canned.json', 'echo.awk', 'data', 'fio'))
     data.write_bytes(os.urandom(SIZE))
     canned.write_text(json.dumps(report, indent=2) + '\n')
-    echo.write_text(ECHO)
+    echo.write_text(ECHO.replace('SIZE', str(SIZE)).replace('SECONDS', str(command_s)))
     program.write_text(FIO.format(seconds=command_s, data=data, echo=echo, report=canned))
     program.chmod(0o755)
     return str(program)

@@ -13,7 +13,7 @@ from seatrial.engine.fio_process import CLOCK_S
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of
-from transcript import transcripts
+from transcript import run_for, transcripts
 
 TRANSCRIPTS = transcripts('fio')
 
@@ -469,9 +469,20 @@ class TestDoctoredReports:
 
         assert refusal('mfwa-write', changed('mfwa-write', shift)).rule == 'T18'
 
+    @pytest.mark.parametrize(
+        ('key', 'factor'), [('bw_bytes', 2), ('bw', 2), ('iops', 2.0), ('runtime', 2), ('total_ios', 2)]
+    )
+    def test_figures_that_contradict_each_other_are_refused_with_both(self, key, factor):
+        def double(data):
+            data['jobs'][1]['write'][key] *= factor
+
+        error = refusal('mfwa-write', changed('mfwa-write', double))
+        assert (error.rule, error.sentence[:7]) == ('T1', 'task 1 ')
+        assert '262144 bytes' in error.sentence
+
     def test_a_runtime_longer_than_the_process_lived_is_refused(self):
         def slow(data):
-            data['jobs'][0]['write']['runtime'] = 60_000
+            run_for(data['jobs'][0]['write'], 60_000)
 
         assert 'its clock is wrong' in refusal('mfwa-write', changed('mfwa-write', slow)).sentence
 
@@ -505,7 +516,7 @@ class TestDoctoredReports:
         def start(data):
             for job, start_ms in zip(data['jobs'], (1_700_000_000_030, 1_700_000_000_000), strict=True):
                 job['job_start'] = start_ms
-                job['write']['runtime'] = 100
+                run_for(job['write'], 100)
 
         measurement = measure('mfwa-write', changed('mfwa-write', start))
         assert [round(task.start_s, 6) for task in measurement.tasks] == [0.03, 0.0]
@@ -596,7 +607,7 @@ def with_times(*spans, runtimes_ms=(1000, 1000)):
     reports = []
     for report, runtime_ms in zip(seen.outputs, runtimes_ms, strict=True):
         data = json.loads(report)
-        data['jobs'][0]['write']['runtime'] = runtime_ms
+        run_for(data['jobs'][0]['write'], runtime_ms)
         reports.append(json.dumps(data, indent=2))
     processes = tuple(ProcessTime(f'node{n}', start, end, 0) for n, (start, end) in enumerate(spans, 1))
     return seen._replace(processes=processes, outputs=tuple(reports))

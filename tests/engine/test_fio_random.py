@@ -21,7 +21,7 @@ from seatrial.model.metric import LOWER, percentile_name
 from seatrial.model.units import KIB, MIB
 from seatrial.workload.random import DIRECTIONS, PERCENTILES, PHASES, names_of, random_access
 from seatrial.workload.registry import kind_of
-from transcript import transcripts
+from transcript import run_for, transcripts
 
 TRANSCRIPTS = transcripts('fio')
 RANDOM = kind_of('random')
@@ -386,7 +386,7 @@ class TestDoctoredReports:
 
     def test_a_runtime_longer_than_the_process_lived_is_refused(self):
         def slow(data):
-            data['jobs'][0]['read']['runtime'] = 60_000
+            run_for(data['jobs'][0]['read'], 60_000)
 
         assert 'its clock is wrong' in refusal('random-read', changed('random-read', slow)).sentence
 

@@ -573,6 +573,14 @@ def test_a_signal_is_named():
         ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'claims 29658.0000 MiB/s'),
         ({'bwMeanMIB': '1.0000'}, 'T1', 'a mean of 1.0000'),
         ({'totalTime': '9.0000'}, 'T1', 'in 9.0000 s'),
+        ({'MeanTime': '9.0000'}, 'T1', 'a mean time of s 9.0000, where it is 0.0'),
+        ({'bwMaxMIB': '1.0000'}, 'T1', 'a maximum of MiB/s 1.0000, where it is '),
+        ({'bwMinMIB': '1.0000'}, 'T1', 'a minimum of MiB/s 1.0000, where it is '),
+        ({'bwStdMIB': '1.0000'}, 'T1', 'a deviation of 1.0000, where it is 0'),
+        ({'numTasks': '4'}, 'T1', 'reports tasks 4, where it is 2'),
+        ({'blockKiB': '64.0000'}, 'T1', 'a block of 64.0000 KiB, where it is 4096 KiB'),
+        ({'xferKiB': '1.0000'}, 'T1', 'a transfer of 1.0000 KiB, where it is 64 KiB'),
+        ({'iops': '1.0000'}, 'T1', 'claims 1.0000 transfers a second for 128 in '),
         ({'totalTime': '-1.0000'}, 'T12', 'clock was set'),
         ({'bwMiB': '"inf"', 'bwMeanMIB': '"inf"', 'totalTime': '0.0000'}, 'T12', 'too short to measure'),
         ({'bwMiB': '0.0000', 'bwMeanMIB': '0.0000'}, 'T12', 'too short to measure'),
@@ -636,8 +644,10 @@ def timed(seconds, longest_s, lived_s=100.0, nodes=2):
     """The refusal of a read of 8 MiB in so many seconds, whose longest rank took so long; None if it is valid."""
     at, name = ('read', point(nodes=nodes)), 'two-nodes-mfwa-read' if nodes == 2 else 'one-mfwa-read'
     figure = f'{8 / seconds:.4f}'
-    summary = changed(name, bwMiB=figure, bwMeanMIB=figure, totalTime=f'{seconds:.4f}')
-    ranks = re.sub(r'(read,1),[^,]+', rf'\1,{longest_s:.10e}', text(name, 'csv'))
+    figures = dict.fromkeys(('bwMiB', 'bwMaxMIB', 'bwMinMIB', 'bwMeanMIB'), figure)
+    summary = changed(name, **figures, **dict.fromkeys(('totalTime', 'MeanTime'), f'{seconds:.4f}'))
+    own = point().bytes_per_task / longest_s
+    ranks = re.sub(r'(read,1),[^,]+,([^,]+),[^,]+', rf'\1,{longest_s:.10e},\2,{own:.10e}', text(name, 'csv'))
     seen = outcome(name, summary=summary, ranks=ranks)
     seen = seen._replace(processes=(ProcessTime('node1', 2.0, 2.0 + lived_s, 0),))
     try:
@@ -652,6 +662,15 @@ def test_a_region_that_only_the_clocks_of_two_nodes_make_long_is_refused():
     assert refused.rule == 'T1'
     assert 'claims 3.470 s, and its longest rank took 0.470 s' in refused.sentence
     assert 'up to 3.000 s apart' in refused.sentence
+
+
+@pytest.mark.parametrize('column', [4, 5])
+def test_a_rank_whose_throughput_is_not_its_bytes_over_its_time_is_refused(column):
+    lines = text('one-mfwa-write', 'csv').splitlines()
+    fields = lines[2].split(',')
+    fields[column] = f'{2 * float(fields[column]):.10e}'
+    refused = refusal('one-mfwa-write', ranks='\n'.join([*lines[:2], ','.join(fields)]) + '\n')
+    assert refused.rule == 'T1' and 'rank 1 claims' in refused.sentence and '4194304 B in' in refused.sentence
 
 
 @pytest.mark.parametrize(('seconds', 'longest_s'), [(0.06, 0.03), (0.59, 0.5), (20.0, 18.5)])

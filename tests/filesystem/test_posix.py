@@ -9,11 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import posix
+from seatrial.filesystem.base import Meter
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Capacity, parse_quota
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import Layout
+from seatrial.model.telemetry import WRITTEN
 
 POSIX = by_type('posix')
 HEAD = """Disk quotas for user anna (uid 1234):
@@ -123,3 +125,13 @@ def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
     (tmp_path / 'link').symlink_to(file)
     with pytest.raises(OSError, match='link|symbolic'):
         POSIX.forget(str(tmp_path / 'link'))
+
+
+@pytest.mark.parametrize(
+    ('type_', 'options', 'known'),
+    [('ext4', 'rw', True), ('xfs', 'rw', True), ('xfs', 'rw,rtdev=/dev/sdb', False), ('btrfs', 'rw', False)],
+)
+def test_what_was_sent_is_known_where_all_data_go_to_one_device(monkeypatch, type_, options, known):
+    monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', options), ''))
+    monkeypatch.setattr(posix.Mounted, 'meter', lambda self, path: Meter('', '', lambda deadline_s: {WRITTEN: 7}))
+    assert POSIX.sent_bytes('/') == (7 if known else None)

@@ -14,6 +14,7 @@ import pytest
 
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
+from seatrial.model.units import MIB
 
 TRIAL = """
 version: 1
@@ -47,9 +48,12 @@ def library(tmp_path_factory, repository):
 
 @pytest.fixture
 def session(tmp_path, repository, library):
-    """The exit status of a smoke session of one check, its case in results.json, and what failed its launches."""
+    """The exit status of a smoke session of one check, its case in results.json, and what failed its launches.
 
-    def run(of, call, error, stage, share='32MiB'):
+    What befalls the engine alone does so in one stage; `everywhere`: what the session finds in these files instead.
+    """
+
+    def run(of, call, error, stage, share='32MiB', everywhere=''):
         check, engine = of
         shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
         for name, program in (('fio', shutil.which('fio')), ('python3', sys.executable)):
@@ -60,12 +64,17 @@ def session(tmp_path, repository, library):
         (tmp_path / 'trial.yaml').write_text(text)
         program = Path(sys.executable).with_name('seatrial')
         argv = [program, 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}', f'--engine={engine}']
-        done = subprocess.run([*argv, '--profile=smoke'], capture_output=True, text=True, timeout=300)
+        lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
+        environment = {**os.environ, **lies}
+        done = subprocess.run(
+            [*argv, '--profile=smoke'], env=environment, capture_output=True, text=True, timeout=300
+        )
         (folder,) = (tmp_path / 'state' / 'sessions').iterdir()
         (case,) = json.loads((folder / 'results.json').read_text())['cases']
         (records,) = (folder / 'cases').iterdir()
         found = [each for sample in records_in(str(records)).samples for each in sample.findings]
-        assert os.listdir(tmp_path / 'state' / 'trials') == [], done.stdout
+        damaged = any(each.rule == 'F2' for each in found)
+        assert bool(os.listdir(tmp_path / 'state' / 'trials')) == damaged, done.stdout
         return done.returncode, case, [each for each in found if each.effect != 'label']
 
     return run
@@ -111,3 +120,29 @@ def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, tmp_path):
         pytest.skip('in memory there is nothing to sync')
     status, case, found = session(FIO, 'unsynced', '', 'measured-write', '512MiB')
     assert (status, case['verdict'], {each.rule for each in found}) == (11, 'INVALID', {'T23'}), case['reasons']
+
+
+@pytest.mark.parametrize('lie', ['flipped', 'misread', 'nothing', 'dropped', 'elsewhere'])
+def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept(session, tmp_path, lie):
+    status, case, found = session(FIO, lie, '', 'none', everywhere='/data/data.')
+    assert (status, case['verdict']) == (10, 'FAIL'), case['reasons']
+    evidence = next(each.evidence for each in found if each.rule == 'F2')
+    (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/data/{evidence["file"]}')
+    assert kept.stat().st_size == 32 * MIB and 0 <= int(evidence['offset']) < 32 * MIB
+    assert all(re.fullmatch('[0-9a-f]{32}', evidence[each]) for each in ('expected', 'found'))
+    assert evidence['expected'] != evidence['found']
+    assert evidence['writer'] == evidence['reader'] == socket.gethostname()
+    assert all(value in case['reasons'][0] for value in evidence.values())
+    assert any('the file is kept' in label for label in case['labels'])
+
+
+def test_one_task_whose_data_are_lost_is_found(session):
+    status, case, found = session(FIO, 'dropped', '', 'none', everywhere='/data/data.00000001')
+    evidence = next(each.evidence for each in found if each.rule == 'F2')
+    assert (status, case['verdict'], evidence['file']) == (10, 'FAIL', 'data.00000001'), case['reasons']
+
+
+def test_honest_storage_has_its_contents_verified(session):
+    status, case, found = session(FIO, '', '', 'none')
+    assert (status, found) == (0, []), case['reasons']
+    assert case['verified'].startswith(f'verified: 64 MiB of 64 MiB in 2 files, read by {socket.gethostname()}, ')

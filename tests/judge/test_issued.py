@@ -69,6 +69,13 @@ def test_a_genuine_log_gives_files_sizes_and_bytes(name, files, size, transfer, 
     assert (seen.alignment, seen.misaligned) == (4096, 0.0)
 
 
+@pytest.mark.parametrize(
+    ('name', 'syncs'), [('mfwa', 2), ('sfsa-strided', 2), ('fio-sfsa-strided', 2), ('sfwa-read', 0)]
+)
+def test_a_genuine_log_counts_the_syncs_of_all_tasks(name, syncs):
+    assert issued(name, BIG).syncs == syncs
+
+
 def test_without_its_links_a_file_of_many_names_looks_like_many_files():
     seen = issued('sfwa-read')
     assert (seen.sharing, seen.files) == ('multiple', 2)

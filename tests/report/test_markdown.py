@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.judge.verdict import Verdict
+from seatrial.report.junit import junit
 from seatrial.report.markdown import markdown
+from seatrial.report.page import page
 
 
 @pytest.fixture(scope='module')
@@ -89,3 +91,13 @@ def test_the_summary_of_metadata_says(metadata, said):
 def test_no_table_has_two_units(metadata):
     heads = [line for line in metadata.splitlines() if line.startswith('| verdict')]
     assert [sum(unit in head for unit in ('MiB/s', 'op/s', 'guarantees')) for head in heads] == [1] * 4
+
+
+def test_every_form_of_the_report_says_how_much_content_was_verified(make):
+    plan = make.plan('MultipleFilesWholeAccess')
+    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    said = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
+    evidence = make.session(replace(case, result=replace(case.result, verified=said)))
+    assert f'contents {said}' in markdown(evidence)
+    assert f'contents {said}' in junit(evidence)
+    assert said in page(evidence)

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
-from seatrial.rules.contents import BLOCK, Block, Contents, Written
+from builders import moved, sample_of
+from seatrial.model.record import Finding, Records
+from seatrial.rules.contents import BLOCK, PROOF, Block, Contents, Written, verified
 from seatrial.rules.registry import WRITTEN, findings
 
 
@@ -63,3 +65,35 @@ def test_a_sync_that_takes_long_once_only_was_not_done_before(plan, sync_s, agai
 def test_a_short_delay_of_a_busy_node_is_no_sync(plan):
     assert broken(plan, noise(), sync_s=0.4, seconds=0.1) == []
     assert broken(plan, noise(), sync_s=0.6, seconds=0.1) == ['T23']
+
+
+def proof(plan, nodes=1, cache='', share=1.0, hosts=('n1',), **how):
+    point = plan.points[0]._replace(nodes=nodes)
+    read = moved(point, 1e6, 'read')._replace(hosts=hosts, bytes_moved=int(share * point.bytes_moved))
+    sample = sample_of(plan, point, 'read', measurement=read, stage=PROOF, cache=cache, **how)
+    return verified(Records(None, None, [sample], None, None, 0))
+
+
+def test_how_much_content_was_verified_is_said_with_who_read_it_and_how(plan):
+    whole = 'verified: 128 MiB of 128 MiB in 2 files, read by '
+    assert proof(plan, cache='cold') == f'{whole}n1, past its cache'
+    assert proof(plan, cache='cached') == f'{whole}n1, perhaps from its cache'
+    assert proof(plan, nodes=2, hosts=('n1', 'n2')) == f'{whole}n1, n2, each part by another than wrote it'
+    assert proof(plan, share=0.25, cache='cold').startswith('verified: 32 MiB of 128 MiB (25 %) in 2 files')
+
+
+@pytest.mark.parametrize(('rule', 'said'), [('E1', 'not verified: E1: why'), ('F2', '')])
+def test_a_proof_that_was_none_says_why_unless_a_reason_of_the_case_does(plan, rule, said):
+    assert proof(plan, findings=[Finding(rule, 'invalid', 'why')]) == said
+
+
+def test_a_record_without_a_proof_says_nothing(plan):
+    assert verified(Records(None, None, [], None, None, 0)) == ''
+
+
+@pytest.mark.parametrize(('sent', 'rules'), [(None, []), (100, []), (95, []), (94, ['T25']), (10**6, [])])
+def test_what_is_said_to_be_written_has_left_the_node(plan, sent, rules):
+    written = Written(plan, Contents((), 0.0, 0.0), 2.0, '', 100, sent)
+    found = findings(WRITTEN, written)
+    assert [each.rule for each in found] == rules
+    assert not found or '100 B are said to be written on this node, and 94 B left it' in found[0].sentence

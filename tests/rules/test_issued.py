@@ -62,6 +62,12 @@ def wrong(point, issued, phase='read'):
     return [each.what for each in compare(phase, point, issued) if each.agrees is False]
 
 
+@pytest.mark.parametrize(('syncs', 'disagree'), [(0, ['fsync']), (1, ['fsync']), (2, []), (None, [])])
+def test_a_write_that_not_every_task_has_synced_disagrees_and_a_read_needs_none(syncs, disagree):
+    assert wrong(CONTIGUOUS, just_so(CONTIGUOUS, 'write', syncs=syncs), 'write') == disagree
+    assert wrong(CONTIGUOUS, just_so(CONTIGUOUS, syncs=0)) == []
+
+
 @pytest.mark.parametrize('point', POINTS, ids=NAMES)
 def test_what_was_meant_and_issued_agrees(point):
     assert all(each.agrees for each in compare('read', point, just_so(point)))

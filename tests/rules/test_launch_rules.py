@@ -173,3 +173,11 @@ def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
 def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
     said = finding('T8', 'IOR complained')
     assert said.effect == 'invalid' and said.sentence.startswith('IOR complained; ')
+
+
+@pytest.mark.parametrize(
+    ('lived_s', 'beside_s', 'rules'), [(4.5, 0.25, []), (4.6, 0.25, ['T24']), (4.6, 0.4, []), (0.0, 0.0, [])]
+)
+def test_an_engine_times_its_launch_but_for_the_start_up(write, lived_s, beside_s, rules):
+    # 2 s and half of them, 1 s, and twice the start-up
+    assert broken(lasting(write, 2.0)._replace(lived_s=lived_s, beside_s=beside_s)) == rules

@@ -223,11 +223,12 @@ def said(template, common, jobs, order, number):
         operation = 'read' if 'read' in options.get('rw', common.get('rw')) else 'write'
         moved = share * int(common['bs']) if 'nrfiles' in common else share
         rate = moved * 1000 // runtime
+        transfers = moved // int(common['bs']) if int(common['bs']) else share
         done = dict(form[operation], io_bytes=moved, io_kbytes=moved >> 10, runtime=runtime, bw_bytes=rate)
+        done.update(bw=rate >> 10, total_ios=transfers, iops=1000.0 * transfers / runtime)
         if 'nrfiles' in common:
             latency_ns = 500_000 * runtime // max(1, share)
             latencies = {'mean': float(latency_ns), 'N': share, 'bins': {str(latency_ns): share}}
-            done.update(total_ios=share, iops=1000.0 * share / runtime)
             done['clat_ns'] = dict(done['clat_ns'], **latencies)
         failed, error = order.get('error', ('', 0))
         job = dict(form, jobname=name, error=error if failed == name else 0, write=form['read'])
@@ -240,15 +241,16 @@ def at_random(form, common, order, number):
     """What a job has done in each direction of random I/O."""
     runtime, size = round(1000 * order['seconds']), int(common['bs'])
     rates, latencies = order.get('iops', [1000]), order.get('latency_ns', [1_000_000])
-    rate, latency = rates[number % len(rates)], latencies[number % len(latencies)]
+    wanted, latency = rates[number % len(rates)], latencies[number % len(latencies)]
     mix = int(common.get('rwmixread', 0)) / 100
     shares = {'randread': {'read': 1.0}, 'randwrite': {'write': 1.0}, 'randrw': {'read': mix, 'write': 1 - mix}}
     done = {}
     for direction, share in shares[common['rw']].items():
-        count = max(1, round(share * rate * runtime / 1000))
+        count = max(1, round(share * wanted * runtime / 1000))
         times = {'min': latency, 'max': latency, 'mean': float(latency), 'N': count, 'bins': {str(latency): count}}
         moved, iops = count * size, 1000.0 * count / runtime
-        told = {'io_bytes': moved, 'bw_bytes': moved * 1000 // runtime, 'iops': iops, 'total_ios': count}
+        rate = moved * 1000 // runtime
+        told = {'io_bytes': moved, 'bw_bytes': rate, 'bw': rate >> 10, 'iops': iops, 'total_ios': count}
         done[direction] = dict(form[direction], runtime=runtime, lat_ns=times, **told)
     return done
 

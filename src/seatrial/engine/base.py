@@ -17,12 +17,13 @@ DIRECT_BYTES = 4096
 
 
 class EngineError(Exception):
-    """An output that is not valid: the validity rule that it breaks, and one sentence that says how."""
+    """An output that is not valid: the validity rule that it breaks, one sentence that says how, and its evidence."""
 
-    def __init__(self, rule: str, sentence: str) -> None:
+    def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
         self.rule = rule
         self.sentence = sentence
+        self.evidence = evidence
 
 
 class Command(NamedTuple):
@@ -83,6 +84,7 @@ class Engine:
                  another name is never removed
     keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
+    verifies:    whether it measures nothing and compares all that it reads with what it has written (rule F2)
     """
 
     name = ''
@@ -96,6 +98,7 @@ class Engine:
     makes: Tuple[str, ...] = FILE_NAMES
     keeps_files = True
     data_rate = 0.0
+    verifies = False
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why this engine cannot carry the point out exactly, as half a sentence, or None if it can.

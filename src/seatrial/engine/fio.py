@@ -189,7 +189,16 @@ class Fio(FioProcess):
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """What each job moved, in the order of ranks."""
         exact = kind_of(point.kind).exact_bytes(point)
-        return [moved_of(field(job, phase, dict), job, rank, exact) for rank, job in enumerate(jobs)]
+        done = [field(job, phase, dict) for job in jobs]
+        moved = [moved_of(each, job, rank, exact) for rank, (each, job) in enumerate(zip(done, jobs))]
+        for rank, each in enumerate(done):
+            transfers = field(each, 'total_ios', int)
+            if exact is not None and transfers * point.transfer_size != exact:
+                raise EngineError(
+                    'T1',
+                    f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {point.transfer_size}',
+                )
+        return moved
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         done = [field(job, phase, dict) for job in jobs]
@@ -208,7 +217,24 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
         # 3.33 was seen to exit with 0 after a write that a quota had cut short.
         cut = '; a transfer was cut short; is the file system or a quota full?' if done.get('short_ios') else ''
         raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
-    return Moved(moved, runtime_of(done, rank))
+    seconds = runtime_of(done, rank)
+    _check_figures(done, rank, seconds)
+    return Moved(moved, seconds)
+
+
+def _check_figures(done: Any, rank: int, seconds: float) -> None:
+    """What fio says twice. Raises EngineError T1. It divides integers (show_ddir_status in stat.c) and prints the
+    operations a second with six decimals."""
+    moved, transfers = field(done, 'io_bytes', int), field(done, 'total_ios', int)
+    for key, kind, meant, slack in (
+        ('bw_bytes', int, moved / seconds, 1.0),
+        ('bw', int, moved / seconds / 1024, 1.0),
+        ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),
+    ):
+        said = field(done, key, kind)
+        if abs(said - meant) > slack:
+            done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
+            raise EngineError('T1', f'task {rank} has {key} {said}, and {done_in}: {meant:.6g}')
 
 
 def figure_of(done: List[Any]) -> str:

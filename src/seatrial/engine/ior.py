@@ -34,6 +34,7 @@ from seatrial.workload.access import file_name, shared_whole
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
+RANK_SLACK = 1e-6  # the rows of the ranks have eleven digits (saveRankPerformanceDetailsCSV)
 LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
 LEFT_APART_SHARE = 0.1
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
@@ -275,6 +276,7 @@ class Ior(Engine):
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
             raise EngineError('P15', f'{DIRECT} was {how}')
         seconds = _seconds(result, total, point)
+        _check_figures(result, total, point)
         ranks = parse_ranks(ranks_text)
         _check_ranks(ranks, phase, point, seconds)
         _check_clocks(ranks, point, seconds)
@@ -590,6 +592,33 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
 
 
+def _check_figures(result: Result, total: Total, point: Point) -> None:
+    """What IOR says twice. Raises EngineError T1: printed are four decimals, so products lie between their halves."""
+    half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.transfers
+    said: Tuple[Tuple[str, Any, Any], ...] = (
+        ('tasks', total.tasks, point.tasks),
+        ('repetitions', total.repetitions, 1),
+        ('a maximum of MiB/s', total.max_bandwidth, result.bandwidth),
+        ('a minimum of MiB/s', total.min_bandwidth, result.bandwidth),
+        ('a deviation of', total.deviation, 0),
+        ('a mean time of s', total.mean_s, result.total_s),
+    )
+    for what, figure, meant in said:
+        if figure != meant:
+            raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
+    for what, printed, size in (
+        ('block', result.block_kib, point.block_size),
+        ('transfer', result.transfer_kib, point.transfer_size),
+    ):
+        if abs(printed - size / kib) > half:
+            raise EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
+    low, high = ((result.iops + sign * half) * (result.transfer_s + sign * half) for sign in (-1, 1))
+    if not low <= transfers <= high:
+        raise EngineError(
+            'T1', f'IOR claims {result.iops} transfers a second for {transfers} in {result.transfer_s} s'
+        )
+
+
 def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds: float) -> None:
     if [(rank.access, rank.rank) for rank in ranks] != [(phase, rank) for rank in range(point.tasks)]:
         raise EngineError(
@@ -598,6 +627,11 @@ def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds:
     for rank in ranks:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
             raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
+        for rate, time_s in ((rank.with_open_throughput, rank.with_open_s), (rank.throughput, rank.transfer_s)):
+            if abs(rate * time_s - point.bytes_per_task) > RANK_SLACK * point.bytes_per_task:
+                raise EngineError(
+                    'T1', f'rank {rank.rank} claims {rate:.6g} B/s for {point.bytes_per_task} B in {time_s} s'
+                )
 
 
 def _check_clocks(ranks: Tuple[RankTime, ...], point: Point, seconds: float) -> None:

@@ -251,6 +251,13 @@ class FileSystem:
         """
         return None
 
+    def sent_bytes(self, path: str) -> Optional[int]:
+        """Bytes that this node has sent to the storage so far, all processes together; None is unknown.
+
+        What is written and synced is among them (rule T25): None too where data can go another way.
+        """
+        return None
+
     def meter(self, path: str) -> Meter:
         """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""
         return no_meter(f'it is not known what a client of type {self.name} counts')

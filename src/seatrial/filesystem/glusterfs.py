@@ -96,6 +96,7 @@ class GlusterFS(Mounted):
     """The FUSE client; the layout of a volume is its distribution over bricks, which only its administrator sets."""
 
     name = 'glusterfs'
+    meters_all = True
     kernel_types = ('fuse.glusterfs', 'glusterfs')
     recovery_limit_s = 300.0
     recovery_source = 'above the 42 s of network.ping-timeout'

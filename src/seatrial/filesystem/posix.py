@@ -28,6 +28,11 @@ KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2'
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
 """Kernel types whose pages are the files."""
 
+ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
+"""Kernel types whose data lie on the device of the mount."""
+
+ANSWER_S = 10.0
+
 BLOCK_DEVICES = '/sys/dev/block'
 ALL_ONES = (-1, (1 << 64) - 1)
 """How Python shows f_favail of a file system that does not know it, as CephFS."""
@@ -39,7 +44,9 @@ DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_byt
 
 
 class Mounted(FileSystem):
-    """What the kernel tells of any mount."""
+    """What the kernel tells of any mount. meters_all: whether all that is written passes the counters of meter()."""
+
+    meters_all = False
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """From statvfs(3): f_bavail and f_favail.
@@ -127,6 +134,10 @@ class Mounted(FileSystem):
         name = os.path.basename(os.path.realpath(place))
         return Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
 
+    def sent_bytes(self, path: str) -> Optional[int]:
+        """By the counters of meter(), where they miss nothing."""
+        return self.meter(path).look(ANSWER_S).get(WRITTEN) if self.meters_all else None
+
     def forget(self, path: str) -> None:
         """posix_fadvise(2) POSIX_FADV_DONTNEED over the whole file: any user may, and clean pages go."""
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -140,6 +151,7 @@ class Posix(Mounted):
     """A file system of the kernel, on a device or in memory; the only type that any mount may be."""
 
     name = 'posix'
+    meters_all = True
     recovery_source = 'a local file system has no failover'
     can = ('cold reads', 'traffic')
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
@@ -150,6 +162,12 @@ class Posix(Mounted):
     def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
         """None: any mount will do."""
         return None
+
+    def sent_bytes(self, path: str) -> Optional[int]:
+        """Where all data go to the one device of the mount: others have several, and XFS perhaps a real-time one."""
+        mount, _ = look(path)
+        one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
+        return super().sent_bytes(path) if one else None
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.type != 'ext4':

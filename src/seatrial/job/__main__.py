@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import time
 from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.engine.registry import engines_called
@@ -10,6 +11,7 @@ from seatrial.job.directory.removal import removed
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
+from seatrial.model.record import Removal
 from seatrial.model.whole import keep_from_others
 from seatrial.workload.registry import kind_of
 
@@ -68,7 +70,11 @@ def _remove(plan: TrialPlan) -> int:
     if records.start is None or not records.start.run_directory:
         return 0
     made = records.start.run_directory
-    removal = removed(made, plan.session, (records.start.host, records.start.pid))
+    damaged = [each for sample in records.samples for each in sample.findings if each.rule == 'F2']
+    if damaged:
+        removal = Removal(0, 0, (f'all of it, for {damaged[0].sentence}',), time.time())
+    else:
+        removal = removed(made, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)
     for left in removal.left:
         _say(f'left in {made}: {left}')

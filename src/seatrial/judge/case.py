@@ -37,6 +37,7 @@ from seatrial.model.metric import Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
 from seatrial.rules.case import CaseSeen, measured
+from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.registry import kind_of, metrics_at
@@ -112,6 +113,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         isolation=isolated,
         correlation=correlation,
         chain=records.chain or '',
+        verified=verified(records),
     )
 
 

@@ -23,6 +23,7 @@ RANDOM_MIN = 32  # transitions, for an order to be called random
 SAME_BYTES = 0.02  # by how much headers and the like may blur the extent
 
 _WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
+_SYNCS = ('POSIX_FSYNCS', 'POSIX_FDSYNCS')
 _KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # of MPI-IO calls: independent, collective, split collective, nonblocking
 _COLLECTIVE = ('COLL', 'SPLIT')
 
@@ -187,6 +188,7 @@ def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> I
         alignment=max([0, *units]),
         misaligned=misaligned / transfers if transfers else 0.0,
         partial=partial,
+        syncs=sum(file.sum_of('POSIX', name) for file in files for name in _SYNCS),
     )
 
 

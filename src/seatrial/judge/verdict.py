@@ -117,6 +117,7 @@ class CaseResult:
     isolation: which of its places are slow, of a sweep over nodes or targets
     correlation: of neighbouring repetitions, by which the intervals of the means are widened
     chain:    the link of the last line of its record; empty where it has none
+    verified: how much content was proved (F2), as a sentence; empty where nothing was
     """
 
     case: Case
@@ -140,6 +141,7 @@ class CaseResult:
     isolation: Isolation | None = None
     correlation: float = 0.0
     chain: str = ''
+    verified: str = ''
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -46,6 +46,7 @@ class Issued(NamedTuple):
     sizes:      of the transfers, the most frequent first
     alignment:  bytes, of the file system; 0 is unknown; misaligned: the share of transfers that began off it
     partial:    Darshan has not seen everything, and says so itself
+    syncs:      calls of fsync and fdatasync; None in records of before they were counted
     """
 
     processes: int
@@ -62,6 +63,7 @@ class Issued(NamedTuple):
     alignment: int
     misaligned: float
     partial: bool
+    syncs: Optional[int] = None
 
     @property
     def order(self) -> str:

@@ -19,7 +19,8 @@ class Finding(NamedTuple):
     """What a validity rule found.
 
     effect: 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
-    evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known
+    evidence: of a call that failed: its 'errno' by name, 'node', 'file' and 'time' (UTC), as far as they are known;
+              of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     """
 
     rule: str
@@ -39,7 +40,7 @@ class NotTested(NamedTuple):
 class Sample(NamedTuple):
     """One launch: one phase of one repetition of one point. Times in seconds, started in Unix time.
 
-    stage:  'prepare', 'warmup', 'measured', 'confirm', 'drill' or 'darshan' (P15)
+    stage:  'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     point:  as it was launched, resized and with everything in full
     block:  the randomised block that it belongs to
     sizing: the number of the Sized record that it follows; only samples of the last one count

@@ -78,8 +78,9 @@ def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
     for fact in case.facts:
         _property(properties, fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}')
     _outcome(element, case.verdict, case.reasons)
-    if case.labels:
-        ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(case.labels))
+    said = [*case.labels, f'contents {case.verified}'] if case.verified else case.labels
+    if said:
+        ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(said))
     return element
 
 

@@ -38,6 +38,13 @@ def markdown(evidence: SessionEvidence) -> str:
         '',
         *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
         *_listed([line for case in evidence.cases for line in _metadata(case)]),
+        *_listed(
+            [
+                f'- {_escaped(f"{case.case.check}: contents {case.verified}")}'
+                for case in result.cases
+                if case.verified
+            ]
+        ),
         *_listed(_layouts(evidence)),
         *_listed(_reasons(result)),
         *_criteria(result),

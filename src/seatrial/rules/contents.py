@@ -1,15 +1,24 @@
-"""Rules over the data of a write: as the engine tells of them, and as they lie in the files after the launch."""
+"""Rules over the data of a write: as the engine tells of them, as they lie in the files, as they are read back."""
 
 import itertools
 import zlib
 from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
-from seatrial.rules.registry import WRITTEN, rule
+from seatrial.model.record import Records
+from seatrial.model.units import approximate_size
+from seatrial.rules.registry import CASE, WRITTEN, rule, seen_elsewhere
+from seatrial.workload.base import COLD
+from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted, listed
 
 BLOCK = 4096
 """Bytes that are looked at in one place."""
 
+PROOF = 'proof'
+"""The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
+
+SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
 INCOMPRESSIBLE = 0.85
 """At least to this share of their size, all blocks of a file together. fio draws a factor of all words of a transfer
 at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers 237 compressed to less than 94 %,
@@ -36,12 +45,18 @@ class Contents(NamedTuple):
 
 
 class Written(NamedTuple):
-    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty."""
+    """seconds: of the timed region. repeats: what of the data the engine says is there twice, or empty.
+
+    claimed, sent: bytes that the tasks of this node have written, as the engine says, and that the node has sent to
+    the storage meanwhile, whoever wrote them; None where its counters do not tell
+    """
 
     plan: TrialPlan
     contents: Contents
     seconds: float
     repeats: str = ''
+    claimed: int = 0
+    sent: Optional[int] = None
 
 
 @rule(
@@ -75,6 +90,20 @@ def nothing_left_to_sync(written: Written) -> Optional[str]:
         f'syncing the files after the launch took {written.contents.sync_s:.2f} s and '
         f'{written.contents.again_s:.2f} s once more, where {written.seconds:.2f} s were timed'
     )
+
+
+@rule(
+    'T25',
+    'What a node has written and synced has left it, by the counters of its client or device',
+    WRITTEN,
+    'invalid',
+    'the engine wrote less than it says, or something on the node keeps what was synced',
+    'engines that moved half of the bytes (seen); P2 asks as much of a cold read',
+)
+def sent_what_is_claimed(written: Written) -> Optional[str]:
+    if written.sent is None or written.sent >= SENT_SHARE * written.claimed:
+        return None
+    return f'{written.claimed} B are said to be written on this node, and {written.sent} B left it'
 
 
 @rule(
@@ -118,6 +147,40 @@ def not_deduplicable(written: Written) -> Optional[str]:
 )
 def deduplication_known(written: Written) -> Optional[str]:
     return _repeated(written) if written.plan.target.deduplicates is None else None
+
+
+seen_elsewhere(
+    'F2',
+    'What was written and synced is read back as it was, byte for byte',
+    CASE,
+    'fail',
+    'the storage lost or changed data; the file is kept: look at it there, then `seatrial clean`',
+    'write(2), fsync(2); data of a known content, read by another node, else past the cache',
+)
+
+
+def verified(records: Records) -> str:
+    """How much content was proved, behind 'contents'; empty where nothing was, or where F2 says what differs."""
+    launches = [sample for sample in records.samples if sample.stage == PROOF]
+    if not launches:
+        return ''
+    last = launches[-1]
+    wrong = [each for each in last.findings if each.effect != 'label']
+    if wrong:
+        return '' if wrong[0].rule == 'F2' else f'not verified: {wrong[0].rule}: {wrong[0].sentence}'
+    if last.phase != 'read' or last.measurement is None:
+        return 'not verified: what was written was not read back'
+    files = kind_of(last.point.kind).files(last.point)
+    compared, whole = last.measurement.bytes_moved, sum(file.size for file in files)
+    share = '' if compared == whole else f' ({100.0 * compared / whole:.2g} %)'
+    if last.point.nodes > 1:
+        how = 'each part by another than wrote it'
+    else:
+        how = 'past its cache' if last.cache == COLD else 'perhaps from its cache'
+    return (
+        f'verified: {approximate_size(compared)} of {approximate_size(whole)}{share} in '
+        f'{counted(len(files), "file")}, read by {listed(last.measurement.hosts)}, {how}'
+    )
 
 
 def _repeated(written: Written) -> Optional[str]:

@@ -55,6 +55,8 @@ def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
     calls = _calls(point.interface, point.collective)
     issued_calls = _calls(issued.interface, issued.collective)
     aspects.append(Aspect('calls', calls, issued_calls, calls == issued_calls if issued.done else None))
+    if kind_of(point.kind).writes(phase) and issued.syncs is not None:
+        aspects.append(_synced(point, issued.syncs))
     return tuple(aspects)
 
 
@@ -160,6 +162,12 @@ def _transfer_size(point: Point, issued: Issued) -> Aspect:
     shown = ', '.join(f'{format_size(each.size)} ({100 * each.share:.0f} %)' for each in issued.sizes[:2]) or 'none'
     agrees = share >= NEARLY_ALL if point.transfer_size <= MAX_BYTES_A_CALL else None
     return Aspect('transfer size', format_size(point.transfer_size), shown, agrees)
+
+
+def _synced(point: Point, syncs: int) -> Aspect:
+    """Every task syncs what it has written; of a file that all open by MPI-IO one of them may for all."""
+    least = len(kind_of(point.kind).files(point)) if point.interface == 'mpiio' else point.tasks
+    return Aspect('fsync', f'{least} or more', str(syncs), syncs >= least)
 
 
 def _calls(interface: str, collective: bool) -> str:

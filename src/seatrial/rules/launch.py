@@ -16,6 +16,7 @@ FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more c
 CLOCK_MIN_S = 0.5
 CLOCK_STEPS = 500  # of the engine's clock: 0.5 s of fio's milliseconds
 MAKING_SHARE = 0.25
+BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 1.0, 2.0, 0.5  # of the start-up and of the timed region: a node can be busy
 TOGETHER_SHARE = 0.10
 TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
 
@@ -43,6 +44,8 @@ class Launched(NamedTuple):
     before, after: the files that were there before and after the launch, by name with their size
     storage_read_bytes: what the block layer fetched for the launch's processes; None where it cannot be seen
     data_rate: how fast a task makes its data in the timed region of a write, in B/s; 0: not known
+    lived_s:   from the start of the launch's first process to the end of its last; 0: not known
+    beside_s:  that the launches of the warm-up lived beside their timed regions, at least
 
     Of metadata:
     expected:  entries that are to be below the data directory after it; None where nothing was counted
@@ -62,6 +65,8 @@ class Launched(NamedTuple):
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     storage_read_bytes: Optional[int] = None
     data_rate: float = 0.0
+    lived_s: float = 0.0
+    beside_s: float = 0.0
     expected: Optional[Entries] = None
     counted: Optional[FileCount] = None
     emptied: bool = False
@@ -420,6 +425,25 @@ def _too_short(launched: Launched) -> Optional[str]:
     if 0 < seconds < least_s:
         return f'the timed region lasted {seconds:.3f} s, less than {least_s:g} s'
     return None
+
+
+@rule(
+    'T24',
+    'An engine times all of its launch but the start-up, which the warm-up shows',
+    DATA_LAUNCH,
+    'invalid',
+    'figures of a time that is too short are too good; see its raw output in the records',
+    'figures that were doubled (seen); 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
+)
+def times_its_launch(launched: Launched) -> Optional[str]:
+    timed_s = launched.measurement.seconds
+    untimed_s = launched.lived_s - timed_s
+    if untimed_s <= BESIDE_S + BESIDE_TIMES * launched.beside_s + BESIDE_SHARE * timed_s:
+        return None
+    return (
+        f'{timed_s:.2f} s were timed of a launch of {launched.lived_s:.2f} s, '
+        f'whose start-up took {launched.beside_s:.2f} s in the warm-up'
+    )
 
 
 @rule(

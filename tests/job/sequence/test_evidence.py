@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders import FLAT, MFWA, SIZES, plan_of
+from builders import FLAT, MFWA, SIZES, moved, plan_of
 from seatrial.engine.base import Command, EngineError
 from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.fio import Fio
@@ -355,3 +355,28 @@ def test_a_launch_that_was_counted_wrong_is_said_beside_its_cache_state(run, wat
     fill(run, files=5)
     seen = watch(TREE, 'stat').seen()
     assert (rules(seen), seen.cache) == (['T17a'], 'cached')
+
+
+# What a node has sent to the storage
+
+
+@pytest.mark.parametrize(
+    ('counted', 'host', 'broken'),
+    [
+        ((1000, 1000 + 64), '', True),
+        ((1000, 1000 + 2**27), '', False),
+        ((1000, 64), '', False),
+        ((None, 64), '', False),
+        ((1000, None), '', False),
+        ((1000, 1000 + 64), 'elsewhere', False),
+    ],
+)
+def test_what_left_the_node_during_a_write_is_compared_with_what_is_claimed(run, counted, host, broken):
+    plan, driver = plan_of(), Driver()
+    counts = iter(counted)
+    driver.sent_bytes = lambda path: next(counts)
+    point = plan.points[0]
+    of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('write', point), 'data')
+    of.make_ready(NOTHING)
+    measurement = moved(point, 1e8)._replace(hosts=(host or os.uname().nodename,))
+    assert ('T25' in rules(of.seen(measurement, 0))) == broken

@@ -826,3 +826,10 @@ def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, 
     assert (ran.end.reason, ran.records.samples) == ('refused', [])
     assert ran.end.why.startswith('2 geometries are wrong')
     assert lab.surroundings() == before and lab.left() == []
+
+
+def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid(lab, stub_fio):
+    fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500]}))
+    result = lab.run(lab.plan(fio, values=(32,))).result
+    assert result.verdict is Verdict.INVALID
+    assert any('T24: 0.50 s were timed of a launch of 3.' in reason for reason in result.reasons)

@@ -1,14 +1,13 @@
 """What lies in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
 
 import contextlib
-import errno
 import mmap
 import os
 import random
 import time
-from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterable, Iterator, List
 
+from seatrial.engine.past_cache import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
 
 MAX_FILES = 64
@@ -29,13 +28,15 @@ def contents(directory: str, sizes: Dict[str, int]) -> Contents:
     blocks: List[Block] = []
     with contextlib.ExitStack() as opened:
         page = opened.enter_context(contextlib.closing(mmap.mmap(-1, BLOCK)))  # O_DIRECT wants it aligned
+        whole = opened.enter_context(memoryview(page))
         files = {name: os.open(os.path.join(directory, name), os.O_RDONLY | os.O_NOFOLLOW) for name in chosen}
         for descriptor in files.values():
             opened.callback(os.close, descriptor)
         took_s = _sync_s(files.values()), _sync_s(files.values())
         for name in sorted(files):
             for offset in _places(sizes[name], parts, rng):
-                blocks.append(Block(name, offset, _read(files[name], offset, page)))
+                there, _ = read_past_cache(files[name], offset, whole)
+                blocks.append(Block(name, offset, page[:there]))
     return Contents(tuple(blocks), *took_s)
 
 
@@ -52,16 +53,3 @@ def _places(size: int, parts: int, rng: random.Random) -> Iterator[int]:
     parts = min(parts, blocks)
     for part in range(parts):
         yield BLOCK * rng.randrange(blocks * part // parts, blocks * (part + 1) // parts)
-
-
-def _read(descriptor: int, offset: int, page: mmap.mmap) -> bytes:
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    flags = fcntl(descriptor, F_GETFL)
-    try:
-        fcntl(descriptor, F_SETFL, flags | os.O_DIRECT)
-        return page[: os.readv(descriptor, [page])]
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # of tmpfs, and where transfers must be larger
-            raise
-        fcntl(descriptor, F_SETFL, flags & ~os.O_DIRECT)
-        return page[: os.readv(descriptor, [page])]

@@ -1,6 +1,7 @@
 """What the node itself sees of a launch: before it, that all is ready; after it, the evidence for the rules."""
 
 import os
+import platform
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
@@ -60,6 +61,7 @@ class Evidence:
         self._before: Dict[str, int] = {}
         self._fetched: Optional[int] = None
         self._emptied, self._kept, self._warmed = False, '', ''
+        self._sent: Optional[int] = None
 
     def make_ready(self, command: Command) -> None:
         """Make the directories that the engine wants, and caches cold. EngineError if it must not be launched."""
@@ -73,15 +75,21 @@ class Evidence:
             os.close(where)
         if self._kind.moves_data:
             self._check_files()
+        if self._kind.moves_data and self._kind.writes(self._phase) and not self._setup.engine.verifies:
+            self._sent = self._sent_here()
         if self._kind.reads(self._phase):
             if self._kind.moves_data:
                 self._forget_data()
             else:
                 self._forget_metadata()
 
-    def seen(self, measurement: Measurement, read_bytes: int) -> Seen:
-        """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes."""
-        setup, found = self._setup, []
+    def seen(self, measurement: Measurement, read_bytes: int, lived_s: float = 0.0, beside_s: float = 0.0) -> Seen:
+        """What the rules say now that it has ended; read_bytes: that the block layer fetched for its processes.
+
+        lived_s, beside_s: as in Launched.
+        """
+        setup = self._setup
+        found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             launched = launched._replace(
@@ -90,8 +98,10 @@ class Evidence:
                 after=setup.run.file_list(self._directory),
                 storage_read_bytes=self._from_storage(read_bytes),
                 data_rate=setup.engine.data_rate,
+                lived_s=lived_s,
+                beside_s=beside_s,
             )
-            if self._kind.writes(self._phase):
+            if self._kind.writes(self._phase) and not setup.engine.verifies:
                 found = self._contents(measurement, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
@@ -101,7 +111,9 @@ class Evidence:
                     expected=setup.engine.entries(self._point, self._phase),
                     counted=setup.run.file_count(self._directory, sizes),
                 )
-        return Seen((*launch_findings(launched), *found), cache_state(launched), launched.storage_read_bytes)
+        if not setup.engine.verifies:  # its launches are no figures
+            found = [*launch_findings(launched), *found]
+        return Seen(tuple(found), cache_state(launched), launched.storage_read_bytes)
 
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
@@ -111,8 +123,18 @@ class Evidence:
             return [
                 finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
             ]
-        repeats = setup.engine.repeats(self._point)
-        return findings(WRITTEN, Written(setup.plan, lies, measurement.seconds, repeats))
+        written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
+        here, now = short(platform.node()) in map(short, measurement.hosts), self._sent_here()
+        # Where a block was written several times before the sync, it leaves the node once.
+        once = self._kind.exact_bytes(self._point) is not None
+        # A counter that has begun anew has counted less.
+        if once and here and self._sent is not None and now is not None and now >= self._sent:
+            claimed = measurement.bytes_moved // self._point.nodes
+            written = written._replace(claimed=claimed, sent=now - self._sent)
+        return findings(WRITTEN, written)
+
+    def _sent_here(self) -> Optional[int]:
+        return self._setup.driver.sent_bytes(self._setup.plan.target.path)
 
     def _check_files(self) -> None:
         """Nothing is read that is not there in full: fio unlinks a file that is too short. Nothing is written where
@@ -125,7 +147,8 @@ class Evidence:
             number = f'{len(self._before)} files are' if len(self._before) > 1 else 'a file is'
             fault = f'{number} there already ({min(self._before)})'
         if fault is not None:
-            raise EngineError('T17', f'before the {self._phase} {fault}')
+            lost = self._setup.engine.verifies and self._kind.needs_files(self._phase)
+            raise EngineError('F2' if lost else 'T17', f'before the {self._phase} {fault}')
 
     def _forget_data(self) -> None:
         setup = self._setup

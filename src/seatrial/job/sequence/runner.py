@@ -16,6 +16,7 @@ from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.followup import drill_down, measure_again
 from seatrial.job.sequence.layouts import TRIED, Layouts
+from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.sampling import of_failed_call
 from seatrial.job.sequence.signals import Interrupted, Signals
@@ -54,7 +55,7 @@ def run(plan: TrialPlan) -> End:
         with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
             traceback.print_exc(file=stream)
         reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
-    end = End(reason, why, time.time(), at_end.stopped, at_end.state, tuple(at_end.findings))
+    end = End(reason, why, time.time(), at_end.stopped, at_end.state, tuple(at_end.findings), at_end.background)
     recorder.write(end)
     recorder.sync()
     recorder.close()
@@ -96,7 +97,8 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
 def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
     seen = start.examined(plan, None)
     signals.check()
-    trial = _begun(plan, recorder, signals, held, seen)
+    begun = _begun(plan, recorder, signals, held, seen)
+    trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
     try:
         with observed(plan.target, recorder.directory, driver, at_end.background):
@@ -105,6 +107,7 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
             if plan.axis.equals and not plan.stopping.fixed:
                 measure_again(trial)
             drill_down(trial)
+            prove(trial)
     except rundir.RunDirectoryError as error:
         # It could be made: what fails by now has become so.
         name = errno.errorcode.get(error.errno or 0, '')
@@ -134,5 +137,6 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
         deadline=time.monotonic() + plan.stopping.budget_s,
         counter=itertools.count(1),
         rates=[],
+        beside_s=[],
         nodes=start.named_nodes(plan),
     )

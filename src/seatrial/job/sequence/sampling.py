@@ -27,6 +27,7 @@ from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
+OF_TIME = ('T24',)  # measured launches are compared with the warm-up's
 TOO_SHORT = ('T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
@@ -154,7 +155,7 @@ class _Attempt:
         """What an engine says that failed; a call that the storage failed is no fault of the engine's."""
         failed = failed_call(error.sentence)
         if failed is None:
-            return finding(error.rule, self._where(error.sentence))
+            return finding(error.rule, self._where(error.sentence), error.evidence)
         phase, point = self.launch
         room = self._room() if failed.errno in NO_ROOM else ''
         failed = failed._replace(node=failed.node or self._node())
@@ -197,9 +198,14 @@ class _Attempt:
         self.outcome = finished.outcome
         self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
-        self.seen = self.evidence.seen(self.measurement, finished.read_bytes)
+        times = finished.outcome.processes
+        lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)
+        if self.stage == 'warmup':
+            trial.beside_s.append(max(lived_s - self.measurement.seconds, 0.0))
+        beside_s = min(trial.beside_s, default=0.0)
+        self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
         counts = self.stage in ('measured', places.CONFIRM)
-        self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT]
+        self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT + OF_TIME]
         self.findings += self._after(connections)
         if self.named:
             self.measurement = places.by_node(self.measurement)

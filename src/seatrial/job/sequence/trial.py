@@ -26,6 +26,7 @@ class Trial(NamedTuple):
     deadline: of the time budget, in monotonic seconds
     counter:  of the launches, for the names of their raw output
     rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
+    beside_s: that each launch of the warm-up lived beside its timed region; each adds its own
     nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
     """
 
@@ -40,6 +41,7 @@ class Trial(NamedTuple):
     deadline: float
     counter: Iterator[int]
     rates: List[float]
+    beside_s: List[float]
     nodes: Tuple[str, ...] = ()
 
     def left_s(self) -> float:

@@ -1,0 +1,67 @@
+"""The proof of contents at the end of a case: data of our own, written as its largest point is, and read back (F2).
+
+It is outside all timing. It takes PROOF_SHARE of the time budget, or MIN_S where that is longer, and the start-up of
+its two launches: what is too much for that is proved in part.
+"""
+
+import hashlib
+import sys
+
+from seatrial.engine.proof import Proof
+from seatrial.job.sequence.recorder import records_in
+from seatrial.job.sequence.sampling import take
+from seatrial.job.sequence.trial import DATA, Trial
+from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
+from seatrial.model.record import Records, Sample
+from seatrial.rules.contents import PROOF
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import kind_of, resized
+
+PROOF_SHARE = 0.05
+MIN_S = 1.0
+LAUNCH_SHARE = 0.4  # of that time, for the I/O of each of its two launches
+
+
+def reserved_s(plan: TrialPlan) -> float:
+    """Seconds of the time budget that are kept for the proof; 0 where nothing is to be proved."""
+    return PROOF_SHARE * plan.stopping.budget_s if kind_of(plan.kind).moves_data else 0.0
+
+
+def prove(trial: Trial) -> None:
+    """Write and compare; where the data differ, they are kept. Raises as sampling.take does."""
+    plan, records = trial.plan, records_in(trial.plan.records)
+    if not kind_of(plan.kind).moves_data or records.sized is None:
+        return
+    point = _point(plan, records, records.sized.per_task)
+    limit_s = LAUNCH_SHARE * max(MIN_S, reserved_s(plan))
+    share = int(limit_s * _slowest(records)) // point.tasks
+    key = hashlib.sha256(f'{plan.session} {plan.case.name}'.encode()).hexdigest()
+    proof = Proof(key, min(point.transfers, max(1, share // point.transfer_size)), limit_s)
+    launches = [_take(trial, proof, Launch('write', point))]
+    if launches[0].measurement is not None:
+        launches.append(_take(trial, proof.reads_back(launches[0].measurement, point), Launch('read', point)))
+    if not any(each.rule == 'F2' for sample in launches for each in sample.findings):
+        trial.setup.run.empty(DATA)
+
+
+def _take(trial: Trial, proof: Proof, launch: Launch) -> Sample:
+    setup = trial.setup._replace(engine=proof)
+    return take(trial._replace(setup=setup, program=sys.executable), PROOF, launch, 0, DATA)
+
+
+def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
+    """The largest one that could be measured; of a workload whose files are prepared, as they are."""
+    good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
+    points = [point for point in plan.points if point.label in good] or plan.points
+    largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.transfer_size))
+    prepared = kind_of(plan.kind).preparations([largest])
+    return (prepared[0].point if prepared else largest)._replace(phases=('write', 'read'))
+
+
+def _slowest(records: Records) -> float:
+    """B/s of the slowest launch that moved data; 0 where there was none."""
+    moved = [
+        each.measurement for each in records.samples if each.stage in ('prepare', 'measured') and each.measurement
+    ]
+    return min((each.bytes_moved / each.seconds for each in moved if each.bytes_moved and each.seconds), default=0.0)
