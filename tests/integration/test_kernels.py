@@ -156,7 +156,7 @@ class TestFailures:
         running = begun(kernels, nodes=1)
         kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'nomaster')
         try:
-            time.sleep(15)
+            time.sleep(30)
         finally:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
         ended = running.ended()
