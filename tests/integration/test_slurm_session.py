@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+from seatrial.check.verified import verified
 from seatrial.job.directory.rundir import path_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.metric import UNNAMED
-from seatrial.model.plan import Case
+from seatrial.model.plan import Case, read_plan
+from seatrial.model.record import PLAN
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / 'ci' / 'lab-slurm'
@@ -167,6 +169,12 @@ def test_the_launcher_of_each_partition_started_its_tasks(session):
         if case['nodes'] > 1:
             starters = {line.split()[0] for sample in records.samples for line in sample.command}
             assert starters == {'srun' if case['partition'] == 'lab:compute' else 'mpiexec'}
+
+
+def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(session):
+    for file in session.folder.glob(f'cases/*/{PLAN}'):
+        found = verified(read_plan(str(file)), file.parent)
+        assert (found.launches > 1, found.contradictions, found.unproved) == (True, (), ())
 
 
 def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):
