@@ -266,7 +266,7 @@ FAULTS = {
         (10, 11),
         r'did not end within.*\(on n2\)|F1: .*(EROFS|EIO) of data.00000000 on n2',
     ),
-    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', (10, 13), 'ead-only file system'),
+    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', (10,), 'F1: .*EROFS of .* on n2'),
     'full': (WRITE, EXT4, FILLED, (13,), 'P9a: .*ENOSPC of data.00000000 on n2'),
 }
 
