@@ -19,6 +19,7 @@ from seatrial.job.directory.rundir import path_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.metric import UNNAMED
 from seatrial.model.plan import Case
+from seatrial.workload.access import writer_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / 'ci' / 'lab-slurm'
@@ -167,6 +168,19 @@ def test_the_launcher_of_each_partition_started_its_tasks(session):
         if case['nodes'] > 1:
             starters = {line.split()[0] for sample in records.samples for line in sample.command}
             assert starters == {'srun' if case['partition'] == 'lab:compute' else 'mpiexec'}
+
+
+def test_what_one_node_has_written_another_one_has_verified(session):
+    for case, records in samples_of(session.folder):
+        proof = {sample.phase: sample for sample in records.samples if sample.stage == 'proof'}
+        if case['check'] == 'MultipleFilesTransferSizes':
+            writers, readers = ([task.host for task in proof[each].measurement.tasks] for each in ('write', 'read'))
+            assert len(set(writers)) == case['nodes']
+            point = proof['read'].point
+            read = [(host, writers[writer_of(point, rank)]) for rank, host in enumerate(readers)]
+            assert all((reader != writer) == (case['nodes'] > 1) for reader, writer in read)
+    said = [case['verified'] for case in cases_of(session.folder) if case['verified']]
+    assert [each.rpartition(', ')[2] for each in said].count('each part by another than wrote it') == 2
 
 
 def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):
