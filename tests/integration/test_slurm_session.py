@@ -21,6 +21,7 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.model.metric import UNNAMED
 from seatrial.model.plan import Case, read_plan
 from seatrial.model.record import PLAN
+from seatrial.workload.access import writer_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 LAB = REPOSITORY / 'ci' / 'lab-slurm'
@@ -175,6 +176,19 @@ def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(session)
     for file in session.folder.glob(f'cases/*/{PLAN}'):
         found = verified(read_plan(str(file)), file.parent)
         assert (found.launches > 1, found.contradictions, found.unproved) == (True, (), ())
+
+
+def test_what_one_node_has_written_another_one_has_verified(session):
+    for case, records in samples_of(session.folder):
+        proof = {sample.phase: sample for sample in records.samples if sample.stage == 'proof'}
+        if case['check'] == 'MultipleFilesTransferSizes':
+            writers, readers = ([task.host for task in proof[each].measurement.tasks] for each in ('write', 'read'))
+            assert len(set(writers)) == case['nodes']
+            point = proof['read'].point
+            read = [(host, writers[writer_of(point, rank)]) for rank, host in enumerate(readers)]
+            assert all((reader != writer) == (case['nodes'] > 1) for reader, writer in read)
+    said = [case['verified'] for case in cases_of(session.folder) if case['verified']]
+    assert [each.rpartition(', ')[2] for each in said].count('each part by another than wrote it') == 2
 
 
 def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):

@@ -174,7 +174,7 @@ def test_in_an_acceptance_it_is_what_no_cache_holds(files):
     plan = plan._replace(sizing=sizing._replace(first=share))
     assert storage_figure(CaseSeen(plan, long_records(plan))) is None
     small = plan._replace(sizing=sizing._replace(first=share - sizing.granule))
-    assert 'the working set of qd1 is' in storage_figure(CaseSeen(small, long_records(small)))
+    assert 'the working set of qd' in storage_figure(CaseSeen(small, long_records(small)))
 
 
 def long_records(plan):

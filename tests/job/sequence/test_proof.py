@@ -36,17 +36,22 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
 def test_what_is_too_much_for_its_share_of_the_time_is_proved_in_part_and_the_share_is_said(
     lab, stub_fio, monkeypatch
 ):
-    monkeypatch.setattr(proof, 'MIN_S', 0.0)
+    monkeypatch.setattr(proof, 'MIN_S', 1.3)
     plan = lab.plan(stub_fio(('measured', {'seconds': 1.0})), tasks=2, values=(16,))
-    # 128 KiB/s were measured, and each launch has 0.52 s of 1.3 s of the budget: 66 KiB, two of each four transfers.
-    ran = lab.run(plan._replace(stopping=plan.stopping._replace(budget_s=26.0)), proves=True)
+    # 128 KiB/s were measured, and each launch has 0.52 s of 1.3 s: 66 KiB, two of each four transfers.
+    ran = lab.run(plan, proves=True)
     assert proved(ran)[0].measurement.bytes_moved == 64 * KIB
     assert ran.result.verified.startswith('verified: 64 KiB of 128 KiB (50 %) in 2 files')
 
 
-def test_its_share_of_the_time_budget_is_kept_for_it(lab):
-    plan = lab.plan('')
+def test_its_share_of_the_time_budget_is_kept_for_it_and_it_takes_no_more_of_what_the_case_took(
+    lab, stub_fio, monkeypatch
+):
+    monkeypatch.setattr(proof, 'MIN_S', 0.0)
+    plan = lab.plan(stub_fio(('measured', {'seconds': 1.0})), tasks=2, values=(16,))
     assert proof.reserved_s(plan) == 0.05 * plan.stopping.budget_s
+    # Of 4 s and a start-up each launch has 0.1 s: no transfer of 16 KiB would fit, and one is made all the same.
+    assert proved(lab.run(plan, proves=True))[0].measurement.bytes_moved == 2 * 16 * KIB
 
 
 def spoiled(monkeypatch, how):

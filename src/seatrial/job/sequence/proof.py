@@ -1,7 +1,7 @@
 """The proof of contents at the end of a case: data of our own, written as its largest point is, and read back (F2).
 
-It is outside all timing. It takes PROOF_SHARE of the time budget, or MIN_S where that is longer, and the start-up of
-its two launches: what is too much for that is proved in part.
+It is outside all timing. It takes PROOF_SHARE of the time that the case has taken so far, or MIN_S where that is
+longer: what is too much for that is proved in part.
 """
 
 import hashlib
@@ -20,11 +20,11 @@ from seatrial.workload.registry import kind_of, resized
 
 PROOF_SHARE = 0.05
 MIN_S = 1.0
-LAUNCH_SHARE = 0.4  # of that time, for the I/O of each of its two launches
+LAUNCH_SHARE = 0.4  # of that time, for the I/O of each of its two launches: the rest is their start-up
 
 
 def reserved_s(plan: TrialPlan) -> float:
-    """Seconds of the time budget that are kept for the proof; 0 where nothing is to be proved."""
+    """Seconds of the time budget that are kept for the proof, the most that it takes; 0 where there is none."""
     return PROOF_SHARE * plan.stopping.budget_s if kind_of(plan.kind).moves_data else 0.0
 
 
@@ -34,7 +34,8 @@ def prove(trial: Trial) -> None:
     if not kind_of(plan.kind).moves_data or records.sized is None:
         return
     point = _point(plan, records, records.sized.per_task)
-    limit_s = LAUNCH_SHARE * max(MIN_S, reserved_s(plan))
+    taken_s = plan.stopping.budget_s - reserved_s(plan) - trial.left_s()
+    limit_s = LAUNCH_SHARE * max(MIN_S, min(reserved_s(plan), PROOF_SHARE * taken_s))
     share = int(limit_s * _slowest(records)) // point.tasks
     key = hashlib.sha256(f'{plan.session} {plan.case.name}'.encode()).hexdigest()
     proof = Proof(key, min(point.transfers, max(1, share // point.transfer_size)), limit_s)
