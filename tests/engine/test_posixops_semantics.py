@@ -130,6 +130,7 @@ BREACHES = [
     ),
     ('truncate_on_open', os, {'open': without(os.O_TRUNC)}, 'found 7 B in it'),
     ('mmap_shared', mmap, {'MAP_SHARED': mmap.MAP_PRIVATE}, "read 'ooo' instead of 'new'"),
+    ('mmap_shared', os, {'pread': fails_with(errno.EPERM)}, 'write to the mapping: Operation not permitted'),
     ('rename_over', os, {'rename': nothing}, 'the old name is still there'),
     ('rename_over', os, {'read': lambda fd, size: b'old'}, "read 'old' instead of 'new'"),
     ('rename_without_gap', os, {'rename': gap}, 'missed it in'),
