@@ -212,6 +212,21 @@ def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, name
     assert said in one.seen
 
 
+def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
+    late = place / 'semantics' / 'chmod' / 'late'
+
+    def rmtree(directory):
+        if not late.exists():
+            late.touch()
+            fails_with(errno.ENOTEMPTY)()
+        shutil.rmtree(directory)
+
+    monkeypatch.setattr(posix_pair, 'shutil', Broken(shutil, {'rmtree': rmtree}))
+    one, other = facts('chmod')
+    assert one.holds and other.holds
+    assert not late.parent.exists()
+
+
 def test_every_guarantee_has_a_trial_and_a_breach():
     names = [guarantee.name for guarantee in GUARANTEES]
     assert names == list(TRIALS) and set(names) == {breach[0] for breach in BREACHES}
