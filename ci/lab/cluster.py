@@ -67,7 +67,8 @@ from lab.slurm import (
     write_files,
 )
 
-START_S, NUDGE_S, STOP_S = 60.0, 1.0, 20.0
+START_S, NUDGE_S, STOP_S = 180.0, 1.0, 20.0
+"""START_S: three kernels are up in 7 s on 2 idle processors, and in 42 s beside six programs that compute."""
 ASK_S = 60.0
 """Seconds for an answer: a busy machine takes many of them for MariaDB's first tables."""
 
@@ -368,7 +369,8 @@ def wait_until_ready(lab: Lab, daemon: Daemon) -> None:
     while not daemon.is_ready():
         is_alive = any(is_of(p, daemon) for p in processes(lab.hosts))
         if not is_alive or time.monotonic() > end_of_wait:
-            how = f'does not listen after {START_S:.0f} s' if is_alive else 'has ended at once'
+            busy = f'(load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors)'
+            how = f'does not listen after {START_S:.0f} s {busy}' if is_alive else 'has ended at once'
             told = last_lines(output_of(lab, daemon).read_text(errors='replace'))
             raise TroubleError(f'{daemon.program} on {daemon.host} {how}; it said:\n{told}', FAILED)
         time.sleep(0.02)

@@ -130,6 +130,7 @@ BREACHES = [
     ),
     ('truncate_on_open', os, {'open': without(os.O_TRUNC)}, 'found 7 B in it'),
     ('mmap_shared', mmap, {'MAP_SHARED': mmap.MAP_PRIVATE}, "read 'ooo' instead of 'new'"),
+    ('mmap_shared', os, {'pread': fails_with(errno.EPERM)}, 'write to the mapping: Operation not permitted'),
     ('rename_over', os, {'rename': nothing}, 'the old name is still there'),
     ('rename_over', os, {'read': lambda fd, size: b'old'}, "read 'old' instead of 'new'"),
     ('rename_without_gap', os, {'rename': gap}, 'missed it in'),
@@ -209,6 +210,21 @@ def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, name
     assert one == other
     assert one.holds is False
     assert said in one.seen
+
+
+def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
+    late = place / 'semantics' / 'chmod' / 'late'
+
+    def rmtree(directory):
+        if not late.exists():
+            late.touch()
+            fails_with(errno.ENOTEMPTY)()
+        shutil.rmtree(directory)
+
+    monkeypatch.setattr(posix_pair, 'shutil', Broken(shutil, {'rmtree': rmtree}))
+    one, other = facts('chmod')
+    assert one.holds and other.holds
+    assert not late.parent.exists()
 
 
 def test_every_guarantee_has_a_trial_and_a_breach():

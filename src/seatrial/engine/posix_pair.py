@@ -6,16 +6,20 @@ The first task is task 0. The other one is the first one of another node, or tas
 node, or the first one itself where it is alone.
 """
 
+import errno
 import json
 import os
 import shutil
 import tarfile
+import time
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.barrier import Barrier
 from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
+LATE_S = 10.0
+"""Seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so."""
 
 Seen = Tuple[Optional[bool], str]
 Step = Callable[[], Any]
@@ -51,7 +55,7 @@ class Pair:
         except Broken as error:
             holds, seen = False, f'{seen}; {error}'
         if self._rank == 0:
-            shutil.rmtree(self._directory)
+            _remove(self._directory)
         return Fact(name, holds, seen)
 
     def path(self, name: str) -> str:
@@ -100,3 +104,16 @@ class Pair:
                 who = self.other_one if rank else 'the first task'
                 raise Broken(f'{who} could not {doing}: {said[rank]["failed"]}')
         return {rank: said[rank]['did'] for rank in steps}
+
+
+def _remove(directory: str) -> None:
+    """With what appears in it meanwhile. Raises OSError."""
+    end = time.monotonic() + LATE_S
+    while True:
+        try:
+            shutil.rmtree(directory)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or time.monotonic() > end:
+                raise
+        time.sleep(0.1)

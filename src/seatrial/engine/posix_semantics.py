@@ -214,6 +214,7 @@ def _mmap_shared(pair: Pair) -> Seen:
 
 def _write_mapped(path: str, data: bytes) -> None:
     with _opened(path, os.O_RDWR) as descriptor, mmap.mmap(descriptor, 2 * PAGE, mmap.MAP_SHARED) as mapping:
+        os.pread(descriptor, 2 * PAGE, 0)  # says why it cannot be read, where the mapping would end the task (SIGBUS)
         mapping[PAGE : PAGE + len(data)] = data
         mapping.flush()
 
