@@ -13,9 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-from reframe.core.exceptions import ReframeFatalError
-from reframe.core.runtime import runtime
-
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
@@ -114,6 +111,10 @@ def current() -> Session | None:
     """
     if ENVIRONMENT in os.environ:
         return _read(Path(os.environ[ENVIRONMENT]))
+    # Here, as its modules take longer to load than all others, and most commands need none.
+    from reframe.core.exceptions import ReframeFatalError
+    from reframe.core.runtime import runtime
+
     try:
         sources = [source for source in runtime().site_config.sources if source != '<builtin>']
     except ReframeFatalError:

@@ -2,10 +2,6 @@
 
 import re
 
-from reframe.core.config import load_config
-from reframe.core.exceptions import ReframeError
-from reframe.core.systems import System
-
 from seatrial.model.shown import choice
 from seatrial.site.error import problem
 from seatrial.site.load import configuration_in
@@ -23,6 +19,11 @@ def settings_fault(site: Site, system: str) -> str:
     By ReFrame's own schema and resolution, from what settings.py gave when it was executed. Modules are not asked
     for: a login node need not have them.
     """
+    # Here, as in session.current().
+    from reframe.core.config import load_config
+    from reframe.core.exceptions import ReframeError
+    from reframe.core.systems import System
+
     configuration = configuration_in(site.folder / SETTINGS_FILE)
     config = load_config()
     try:
