@@ -150,7 +150,6 @@ class CephFs(Mounted):
     """Both clients; what one of them alone has is said so."""
 
     name = NAME
-    meters_all = True
     kernel_types = (FUSE, 'ceph')
     recovery_limit_s = 300.0
     recovery_source = 'above the 60 s of mds_beacon_grace (15 s) and mds_reconnect_timeout (45 s)'

@@ -78,7 +78,6 @@ class Lustre(Mounted):
     """The driver of the type. What it asks is about the mount that a path lies on, where a node has several."""
 
     name = NAME
-    meters_all = True
     kernel_types = ('lustre',)
     recovery_limit_s = 900.0
     recovery_source = 'the hard limit of its recovery window (recovery_time_hard; kernel log: "150-900")'
