@@ -33,14 +33,38 @@ server of any NFS mount of the node is away `quota` hangs: then they count as un
 - `rpc.rquotad` of package `quota` 4.06 ends on a server without IPv6, and says nothing; take the lines `udp6` and
   `tcp6` out of `/etc/netconfig` there.
 
-## Of no type of their own
+## HDFS
 
-Looked for among Debian's packages and the modules of its user-mode kernel, 2026-11-22:
+Its clients are FUSE mounts of rclone, without a cache of its own (`--vfs-cache-mode off`, the default). Name the
+engines `[dd, posixops]`: dd reads, posixops measures small files. fio opens what it writes for reading too, which
+such a mount refuses. With `--vfs-cache-mode writes` it does not, but fsync and close return before anything is in
+HDFS: do not measure so. Nodes that are to see each other's files at once mount with `--dir-cache-time 0s
+--attr-timeout 0s`. Capacity is that of all data nodes: a file takes one share of it a replica. `doctor` names `hdfs`
+for every mount of rclone.
 
-- MooseFS 3.0: tried on one node with two chunk servers. As `posix` a smoke test passes. Reads are labelled
-  unknown and metadata cached, for its FUSE client shows no counters, and what it caches itself is not known.
-- OpenAFS: Debian has its servers, the kernel has a client (kafs); not tried. GFS2: the kernel has it; not tried.
-- HDFS: Debian has no package of it; its FUSE clients were not tried.
+On two nodes 10 of 33 guarantees hold: what was written and closed is read by another node, emptied and renamed. An
+empty file comes some time after its close, so one listing in two missed it. What does not hold: overwriting,
+appending, shared mappings, `chmod`, `chown`, the modes of an unpacked archive, links, locks, files that are open when
+they are removed (`tests/integration/test_shared_kernels.py`).
+
+## What was looked for
+
+Among Debian's packages, the modules of its user-mode kernel 6.1, Maven Central and the Go module proxy, 2026-11-22:
+
+- HDFS: no Debian package has its servers, and the Go module proxy does not give hdfs-mount; they are of Maven
+  Central, its client is Debian's rclone.
+- OpenAFS 1.8: Debian's servers, and its FUSE client (`ci/lab/afs`): a node reads what another has closed. The
+  kernel's client (kafs) does not load: this kernel is built without RxRPC over IPv6. No session was measured:
+  without Kerberos all files belong to uid 32766, and root's sessions are refused as behind a root squash.
+- OCFS2: Debian has its tools, the kernel the rest; a type above.
+- MooseFS 3.0: Debian has all of it; tried by hand on one node with two chunk servers. As `posix` a smoke test
+  passes. Reads are labelled unknown and metadata cached, for its FUSE client shows no counters, and what it caches
+  itself is not known.
+- GFS2: the kernel has it, Debian has gfs2-utils, dlm-controld and corosync, which it takes between nodes; not tried.
+- OrangeFS: the kernel has its client, but no Debian package has its servers; not tried.
+- BeeGFS: neither a Debian package nor a module of the kernel; its driver is untried.
+- GPFS: a product of IBM, in no package; its driver is untried.
+- Lustre: neither a Debian package nor a module of the kernel; its driver was written from genuine outputs of 2.17.
 """
 
 

@@ -18,7 +18,7 @@ NODES = ('n1', 'n2', 'n3')
 TRIAL = """
 version: 1
 state: {state}
-engines: [fio, posixops]
+engines: [{engines}]
 file_systems:
 {file_systems}partitions:
   lab:io:
@@ -37,6 +37,8 @@ FILE_SYSTEMS = (
     ('fuse', 'cephfs', '/mnt/fuse', 'drop_caches: true'),
     ('kept', 'cephfs', '/mnt/fuse', 'drop_caches: false'),
     ('ocfs2', 'ocfs2', '/mnt/ocfs2', 'drop_caches: true'),
+    ('hdfs', 'hdfs', '/mnt/hdfs', 'drop_caches: true'),
+    ('afs', 'posix', '/mnt/afs', 'drop_caches: true'),
 )
 ONE = '  - {{checks: [{checks}], partitions: [lab:io], file_systems: [{on}], nodes: [{nodes}], {more}}}\n'
 
@@ -75,7 +77,7 @@ class Kernels:
 
     def up(self) -> None:
         """Make it, or start again what has died and let go on what was stopped."""
-        done = self.lab('up', f'--share={self.shared}', '--memory=1G')  # ceph-fuse takes up to 0.2 GiB of it
+        done = self.lab('up', f'--share={self.shared}', '--memory=1G', seconds=240)  # ceph-fuse takes up to 0.2 GiB
         if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
@@ -95,7 +97,9 @@ class Kernels:
         shutil.rmtree(self.place)
         assert down.returncode == 0, down.stderr
 
-    def begin(self, checks: str, on: str = 'nfs', nodes: int = 2, **more: str) -> 'Running':
+    def begin(
+        self, checks: str, on: str = 'nfs', nodes: int = 2, engines: str = 'fio, posixops', **more: str
+    ) -> 'Running':
         """Begin a smoke session of these checks on one of FILE_SYSTEMS."""
         self._sites += 1
         site = self.shared / f'site{self._sites}'
@@ -104,7 +108,8 @@ class Kernels:
         extra = ', '.join(f'{key}: {value}' for key, value in {'budget': '1s', **more}.items())
         trials = ONE.format(checks=checks, on=on, nodes=nodes, more=extra)
         entries = ''.join(ENTRY.format(*each) for each in FILE_SYSTEMS)
-        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', file_systems=entries, trials=trials))
+        filled = TRIAL.format(state=site / 'state', engines=engines, file_systems=entries, trials=trials)
+        (site / 'trial.yaml').write_text(filled)
         return Running(self, site)
 
 

@@ -3,6 +3,8 @@
 The texts have the form that nfsiostat(8) reads of /proc/self/mountstats, and that of /proc/fs/beegfs/*/config.
 """
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -94,3 +96,11 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
 )
 def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, said):
     assert by_type('nfs').gives_up(HOME._replace(options=options)) == said
+
+
+def test_no_free_inode_of_rclone_is_no_full_file_system(monkeypatch):
+    """What rclone 1.60 gave of an HDFS with room."""
+    given = SimpleNamespace(f_bavail=51629463, f_frsize=4096, f_files=1000000000, f_favail=0)
+    monkeypatch.setattr('os.statvfs', lambda path: given)
+    assert by_type('hdfs').capacity('/mnt') == (51629463 * 4096, None)
+    assert by_type('posix').capacity('/mnt').inodes == 0

@@ -123,6 +123,7 @@ def begun(kernels, check='MultipleFilesTransferSizes', size='256MiB', **more):
 
 
 PANIC = 'setsid sh -c "sleep 1; echo c >/proc/sysrq-trigger" >/dev/null 2>&1 &'
+PATIENCE = 'sed -i "s/^SlurmdTimeout=.*/SlurmdTimeout={seconds}/" $SLURM_CONF && scontrol reconfigure'
 SOFT = 'mkdir -p /mnt/soft && mount -t nfs -o vers=4.2,soft,timeo=50,retrans=1 n1:/ /mnt/soft'
 
 
@@ -153,14 +154,17 @@ class TestFailures:
 
     @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
+        """For 30 s, where Slurm waits for longer: the SlurmdTimeout of the other tests would give the node up."""
+        kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=120))
         running = begun(kernels, nodes=1)
         kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'nomaster')
         try:
             time.sleep(30)
         finally:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
-        ended = running.ended()
-        assert ended.status == 0
+            ended = running.ended()
+            kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=30))
+        assert ended.status == 0, ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_started_again_has_lost_nothing(self, kernels):

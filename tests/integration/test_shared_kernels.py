@@ -1,6 +1,7 @@
-"""CephFS and OCFS2 between kernels of their own: what is cold, and the kernel's client of CephFS."""
+"""CephFS, OCFS2, HDFS and OpenAFS between kernels of their own: what is cold, and what holds between two clients."""
 
 import json
+import subprocess
 import sys
 import time
 
@@ -11,6 +12,7 @@ from fuse_lab import CEPH
 pytestmark = [pytest.mark.needs('linux.uml', 'slurmctld', 'fio'), pytest.mark.long]
 CLIENTS = ('n2', 'n3')
 CHECKS = ('MultipleFilesTransferSizes', 'SmallFiles', 'PosixSemantics')
+READ = 'SingleFileWholeAccess'
 MIB = 1 << 20
 MOUNT_CEPH = """
 mkdir -p /mnt/ceph /mnt/fuse /run/ceph
@@ -71,6 +73,31 @@ def ocfs2(kernels, repository):
     yield
     for node in CLIENTS:
         kernels.run(node, 'umount', '/mnt/ocfs2')
+
+
+@pytest.fixture(scope='module')
+def hdfs(kernels, repository):
+    """Makes it anew with so many replicas; the folder of its data nodes."""
+
+    def make(replicas):
+        argv = [str(repository / 'ci' / 'lab' / 'hdfs'), str(replicas), str(kernels.place / 'lab')]
+        made = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+        assert made.returncode == 0, made.stderr
+        return kernels.place / 'lab' / 'state' / 'hdfs'
+
+    yield make
+    for node in CLIENTS:
+        kernels.run(node, 'umount', '/mnt/hdfs')
+
+
+@pytest.fixture(scope='module')
+def afs(kernels, repository):
+    """A server on n1, mounted on n2 and n3."""
+    for node in ('n1', *CLIENTS):
+        kernels.run(node, str(repository / 'ci' / 'lab' / 'afs'))
+    yield
+    for node in CLIENTS:
+        kernels.run(node, 'umount', '-l', '/mnt/afs')
 
 
 def passed(kernels, on):
@@ -160,3 +187,38 @@ class TestOcfs2:
             kernels.run('n3', str(repository / 'ci' / 'lab' / 'ocfs2'))
         assert said == 'kept\n'
         assert kernels.run('n3', 'cat', '/mnt/ocfs2/kept') == 'kept\nmore\n'
+
+
+@pytest.mark.needs('java', 'mvn', 'rclone')
+class TestHdfs:
+    @pytest.mark.parametrize('replicas', [1, 2, 3])
+    def test_another_node_reads_what_one_has_written_and_there_are_so_many_replicas(self, kernels, hdfs, replicas):
+        place = hdfs(replicas)
+        kernels.run('n2', 'dd', 'if=/dev/urandom', 'of=/mnt/hdfs/file', 'bs=1M', 'count=4', 'conv=fsync')
+        one, other = (kernels.run(node, 'md5sum', '/mnt/hdfs/file') for node in CLIENTS)
+        assert one == other
+        assert len(list(place.rglob('blk_*[0-9]'))) == replicas
+
+    def test_sessions_of_small_files_and_of_reads_pass_and_what_it_does_not_guarantee_is_said(self, kernels, hdfs):
+        hdfs(2)
+        checks = 'SmallFiles, PosixSemantics'
+        smoke = kernels.begin(checks, on='hdfs', engines='posixops', files_per_task='50').ended(1200)
+        assert smoke.status == 0, smoke.said
+        (sample,) = smoke.samples('PosixSemantics')
+        broken = {fact['name'] for fact in sample['measurement']['facts'] if fact['holds'] is False}
+        assert {'overwrite_in_place', 'append', 'untar', 'mmap_shared', 'chmod', 'chown'} <= broken
+        assert not broken & {'read_after_close', 'truncate_on_open', 'rename_over', 'fsync_and_rename'}
+        reads = kernels.begin(READ, on='hdfs', nodes=1, engines='dd', bytes_per_task='32MiB').ended()
+        assert reads.status == 0, reads.said
+        assert states(reads, READ, 'read') == {'unknown'}
+
+
+@pytest.mark.needs('afsd.fuse', 'vos')
+class TestOpenAfs:
+    def test_another_node_reads_what_one_has_closed_and_a_session_of_root_is_refused(self, kernels, afs):
+        """Without Kerberos all that is made belongs to nobody (32766), as behind a root squash."""
+        kernels.run('n2', 'dd', 'if=/dev/urandom', 'of=/mnt/afs/file', 'bs=1M', 'count=4')
+        one, other = (kernels.run(node, 'md5sum', '/mnt/afs/file') for node in CLIENTS)
+        assert one == other
+        refused = kernels.begin('SmallFiles', on='afs', files_per_task='50').ended()
+        assert refused.status == 13 and 'the file system gave it to uid 32766' in refused.said, refused.said

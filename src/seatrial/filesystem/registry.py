@@ -7,6 +7,7 @@ from seatrial.filesystem.beegfs import BeeGfs
 from seatrial.filesystem.ceph import CephFs
 from seatrial.filesystem.glusterfs import GlusterFS
 from seatrial.filesystem.gpfs import Gpfs
+from seatrial.filesystem.hdfs import Hdfs
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import Nfs
@@ -22,6 +23,7 @@ DRIVERS: Tuple[FileSystem, ...] = (
     GlusterFS(),
     CephFs(),
     Ocfs2(),
+    Hdfs(),
 )
 
 TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)

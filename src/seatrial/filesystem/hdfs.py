@@ -1,0 +1,32 @@
+"""HDFS through FUSE, by rclone: the client of it that distributions package.
+
+A file is written once, from its beginning to its end. What opens one to write it again, or to read and write at once
+as fio does, gets EPERM. With --vfs-cache-mode writes it does not, but then fsync(2) and close(2) return before
+anything is in HDFS (seen with rclone 1.60): what is measured so is the client's own disk.
+"""
+
+from typing import Optional
+
+from seatrial.filesystem.base import AS_IT_IS, Capacity
+from seatrial.filesystem.posix import Mounted
+from seatrial.model.layout import Layout
+
+
+class Hdfs(Mounted):
+    """A mount of type fuse.rclone: that its remote is HDFS, the site says."""
+
+    name = 'hdfs'
+    kernel_types = ('fuse.rclone',)
+    recovery_limit_s = 300.0
+    recovery_source = 'chosen as for the other network types'
+    tried = 'HDFS 3.3.6, three data nodes, rclone 1.60, Linux 6.1, two nodes, each a kernel of its own (ci/lab/hdfs)'
+    tried_on = '2026-11-22'
+    sources = "rclone's documentation of mount and hdfs"
+    no_layout = 'no layout: replicas and block size are the settings of its name node'
+
+    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+        """Bytes of all data nodes together, of which a file takes one share a replica. Inodes are not known.
+
+        rclone 1.60 says that none is free.
+        """
+        return super().capacity(path, layout, files)._replace(inodes=None)
