@@ -20,7 +20,7 @@ from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
 
-SESSIONS_READ = 120
+SESSIONS_READ = 60
 """Of the history, the newest; four times as many, and so on, while they hold fewer than RUNS_SHOWN of the trial."""
 
 
