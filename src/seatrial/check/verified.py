@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.proof import Proof
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.recorder import NotAsWritten, kept_launch, records_in
 from seatrial.model import lines
@@ -15,7 +16,12 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import KINDS, SAMPLES, Sample
 from seatrial.rules import places
 from seatrial.rules.case import CaseSeen
+from seatrial.rules.contents import PROOF
 from seatrial.rules.registry import CASE, findings
+from seatrial.workload.words import counted
+
+PROVING = Proof('', 0, 0.0)
+"""It reads the reports of any proof."""
 
 OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
@@ -39,20 +45,22 @@ def verified(plan: TrialPlan, directory: Path) -> Verified:
     contradictions = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
     unproved = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'invalid']
     engine = by_name(records.start.engine, plan.kind) if records.start and records.start.engine else None
-    launches = 0
+    launches = not_kept = 0
     for number, sample in _measured(directory):
         where = f'{SAMPLES}, line {number} ({sample.stage} {sample.launch}, repetition {sample.repetition + 1})'
         if engine is None or not sample.raw_digest:
-            unproved.append(f'{where}: its output was not kept')
+            not_kept += 1
             continue
         try:
-            differences = _differences(engine, directory, sample)
+            differences = _differences(PROVING if sample.stage == PROOF else engine, directory, sample)
         except (NotAsWritten, FormError, EOFError, ValueError) as error:
             gone = isinstance(error.__cause__, FileNotFoundError)
             (unproved if gone else contradictions).append(f'{where}: {error}')
             continue
         contradictions += [f'{where}: {each}' for each in differences]
         launches += not differences
+    if not_kept:
+        unproved.append(f'{SAMPLES}: the output of {counted(not_kept, "launch", "launches")} was not kept')
     if not launches and not contradictions and not unproved:
         unproved.append('no launch is on record')
     return Verified(launches, tuple(contradictions), tuple(unproved))

@@ -55,10 +55,14 @@ def verify(session: str | None, site_folder: Path) -> int:
         elif found.unproved and worst is Verdict.PASS:
             worst = Verdict.INCOMPLETE
     whole = judge_session(folder.name, '', results)
-    contradicted = _contradicted(folder, results, whole.chain)
+    try:
+        contradicted = _contradicted(folder, results, whole.chain)
+        worst = Verdict.INVALID if contradicted else worst
+    except (KeyError, TypeError):
+        contradicted = ['it is not of this version of Seatrial, and is not compared']
+        worst = Verdict.INVALID if worst is Verdict.INVALID else Verdict.INCOMPLETE
     for said in cut(contradicted, SHOWN):
         screen.print(f'{RESULTS}: {said}', soft_wrap=True)
-    worst = Verdict.INVALID if contradicted else worst
     verdict = Text('verified') if worst is Verdict.PASS else marked(worst)
     screen.print(Text.assemble(verdict, f'  session {folder.name}: {chain_words(whole.chain)}'), soft_wrap=True)
     return EXIT_CODES[worst]
@@ -74,7 +78,10 @@ def _words(found: Verified) -> str:
 
 
 def _contradicted(folder: Path, results: list[CaseResult], chain: str) -> list[str]:
-    """Which figures of results.json are not those of the records; nothing where it is not there."""
+    """Which figures of results.json are not those of the records; nothing where it is not there.
+
+    Raises KeyError or TypeError where it has another form.
+    """
     try:
         said = json.loads((folder / RESULTS).read_text())
     except FileNotFoundError:
@@ -82,15 +89,12 @@ def _contradicted(folder: Path, results: list[CaseResult], chain: str) -> list[s
     except ValueError:
         return ['it is no JSON']
     values = {(each.case.name, one.metric): list(one.values) for each in results for one in each.metrics}
-    try:
-        found = [
-            f'{name}: {metric} is not as the record has it'
-            for (name, metric), figures in _figures(said).items()
-            if values.get((name, metric)) != figures
-        ]
-        return found + [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != chain)
-    except (KeyError, TypeError):
-        return ['it is not of this version of Seatrial']
+    found = [
+        f'{name}: {metric} is not as the record has it'
+        for (name, metric), figures in _figures(said).items()
+        if values.get((name, metric)) != figures
+    ]
+    return found + [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != chain)
 
 
 def _figures(results: Mapping[str, Any]) -> dict[tuple[str, str], list[float]]:
