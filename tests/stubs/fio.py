@@ -93,6 +93,7 @@ def carry_out(common, jobs, order):
         os.kill(os.getppid(), signal.SIGTERM)
     if 'fill' in order:
         fill(order['fill'])
+    sys.stderr.write(order.get('stderr', ''))
     if 'unlink' in order:
         os.unlink(order['unlink'])
     if fault == 'vanish':

@@ -833,3 +833,11 @@ def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid(lab, stub_fi
     result = lab.run(lab.plan(fio, values=(32,))).result
     assert result.verdict is Verdict.INVALID
     assert any('T24: 0.50 s were timed of a launch of 3.' in reason for reason in result.reasons)
+
+
+def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio):
+    """As srun of Slurm 22.05 says it."""
+    waits = 'srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n'
+    fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': waits}))
+    result = lab.run(lab.plan(fio, values=(32,))).result
+    assert not any('T24' in reason for reason in result.reasons), result.reasons
