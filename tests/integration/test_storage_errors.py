@@ -19,7 +19,7 @@ from seatrial.model.units import MIB
 TRIAL = """
 version: 1
 state: state
-engines: [{{name: fio, program: {fio}}}, {{name: posixops, program: {python}}}]
+engines: [{{name: {engine}, program: {program}}}]
 file_systems:
   scratch: {{type: posix, path: state/trials, limits: {{bytes: 2GiB, inodes: 10000}}, records_on_target: true}}
 partitions:
@@ -30,11 +30,15 @@ trials:
 """
 FAILING = """#!/bin/sh
 case "$*" in *{stage}*)
-    export LD_PRELOAD={library} FAILING_CALL={call} FAILING_FILE=/trials/ FAILING_ERRNO={number};;
+    export LD_PRELOAD={library} FAILING_CALL={call} FAILING_FILE={file} FAILING_ERRNO={number};;
 esac
 exec {program} "$@"
 """
-FIO, POSIXOPS = ('MultipleFilesTransferSizes', 'fio'), ('PosixOperations', 'posixops')
+FIO, IOR = (('MultipleFilesTransferSizes', engine) for engine in ('fio', 'ior'))
+POSIXOPS = ('PosixOperations', 'posixops')
+OF_BOTH = pytest.mark.parametrize(
+    'of', [pytest.param(FIO, id='fio'), pytest.param(IOR, id='ior', marks=pytest.mark.needs('ior', 'mpiexec'))]
+)
 pytestmark = [pytest.mark.needs('fio', 'gcc')]
 
 
@@ -50,20 +54,23 @@ def library(tmp_path_factory, repository):
 def session(tmp_path, repository, library):
     """The exit status of a smoke session of one check, its case in results.json, and what failed its launches.
 
-    What befalls the engine alone does so in one stage; `everywhere`: what the session finds in these files instead.
+    What befalls the engine alone does so in one stage, with its files below `file`; `everywhere`: what the session
+    finds in these files instead. forging: whether the figures of the engine are doubled, which is then no storage's.
     """
 
-    def run(of, call, error, stage, share='32MiB', everywhere=''):
+    def run(of, call, error, stage, share='32MiB', everywhere='', file='/trials/', forging=False):
         check, engine = of
         shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
-        for name, program in (('fio', shutil.which('fio')), ('python3', sys.executable)):
-            words = {'library': library, 'call': call, 'number': getattr(errno, error, 0), 'stage': stage}
-            (tmp_path / name).write_text(FAILING.format(program=program, **words))
-            (tmp_path / name).chmod(0o755)
-        text = TRIAL.format(fio=tmp_path / 'fio', python=tmp_path / 'python3', check=check, share=share)
+        program = sys.executable if engine == 'posixops' else shutil.which(engine)
+        forger = f'{sys.executable} {repository / "tests" / "stubs" / "forging.py"} ' if forging else ''
+        words = {'library': library, 'call': call, 'number': getattr(errno, error, 0), 'stage': stage, 'file': file}
+        wrapper = tmp_path / Path(program).name
+        wrapper.write_text(FAILING.format(program=forger + program, **words))
+        wrapper.chmod(0o755)
+        text = TRIAL.format(engine=engine, program=wrapper, check=check, share=share)
         (tmp_path / 'trial.yaml').write_text(text)
-        program = Path(sys.executable).with_name('seatrial')
-        argv = [program, 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}', f'--engine={engine}']
+        seatrial = Path(sys.executable).with_name('seatrial')
+        argv = [seatrial, 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}', f'--engine={engine}']
         lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
         environment = {**os.environ, **lies}
         done = subprocess.run(
@@ -108,23 +115,44 @@ def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic
     assert any(found.sentence in reason for reason in case['reasons'])
 
 
-@pytest.mark.parametrize(('lie', 'rules'), [('holes', {'T22', 'P4'}), ('zeros', {'T22', 'P4'}), ('alike', {'P4'})])
-def test_what_was_not_written_after_an_honest_warm_up_is_seen_in_the_files(session, lie, rules):
-    status, case, found = session(FIO, lie, '', 'measured-write')
+@OF_BOTH
+@pytest.mark.parametrize(
+    ('lie', 'file', 'rules'),
+    [
+        ('holes', '/trials/', {'T22', 'P4'}),
+        ('end', '/trials/', {'T22'}),
+        ('dropped', '/data.00000001', {'T22'}),
+        ('zeros', '/trials/', {'T22', 'P4'}),
+        ('alike', '/trials/', {'P4'}),
+    ],
+)
+def test_what_was_not_written_after_an_honest_warm_up_is_seen_in_the_files(session, of, lie, file, rules):
+    status, case, found = session(of, lie, '', 'measured-write', file=file)
     assert (status, case['verdict']) == (11, 'INVALID'), case['reasons']
     assert {each.rule for each in found} >= rules  # where a file is one block, its size tells too
 
 
-def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, tmp_path):
+@pytest.mark.long
+@OF_BOTH
+def test_figures_that_are_doubled_in_all_their_fields_are_seen_by_the_life_of_the_launch(session, of):
+    """In the warm-up too; the storage is slow and honest."""
+    status, case, found = session(of, 'slow', '', '/raw/', forging=True)
+    assert (status, case['verdict']) == (11, 'INVALID'), case['reasons']
+    assert {each.rule for each in found} == {'T24'}
+
+
+@OF_BOTH
+def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path):
     if mount_of(str(tmp_path)).type == 'tmpfs':
         pytest.skip('in memory there is nothing to sync')
-    status, case, found = session(FIO, 'unsynced', '', 'measured-write', '512MiB')
+    status, case, found = session(of, 'unsynced', '', 'measured-write', '512MiB')
     assert (status, case['verdict'], {each.rule for each in found}) == (11, 'INVALID', {'T23'}), case['reasons']
 
 
+@OF_BOTH
 @pytest.mark.parametrize('lie', ['flipped', 'misread', 'nothing', 'dropped', 'elsewhere'])
-def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept(session, tmp_path, lie):
-    status, case, found = session(FIO, lie, '', 'none', everywhere='/data/data.')
+def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept(session, of, tmp_path, lie):
+    status, case, found = session(of, lie, '', 'none', everywhere='/data/data.')
     assert (status, case['verdict']) == (10, 'FAIL'), case['reasons']
     evidence = next(each.evidence for each in found if each.rule == 'F2')
     (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/data/{evidence["file"]}')
@@ -142,7 +170,8 @@ def test_one_task_whose_data_are_lost_is_found(session):
     assert (status, case['verdict'], evidence['file']) == (10, 'FAIL', 'data.00000001'), case['reasons']
 
 
-def test_honest_storage_has_its_contents_verified(session):
-    status, case, found = session(FIO, '', '', 'none')
+@OF_BOTH
+def test_honest_storage_has_its_contents_verified(session, of):
+    status, case, found = session(of, '', '', 'none')
     assert (status, found) == (0, []), case['reasons']
     assert case['verified'].startswith(f'verified: 64 MiB of 64 MiB in 2 files, read by {socket.gethostname()}, ')

@@ -1,6 +1,6 @@
 /* Preloaded: of files whose path has FAILING_FILE in it, FAILING_CALL (write, read, fsync, close) fails with
-   FAILING_ERRNO; or pretends: "unsynced" that it has synced, "holes" that it has written every other block, "zeros" and
-   "alike" that it has written what it was given, "dropped" that it has written at all, "elsewhere" that it has written
+   FAILING_ERRNO, or fsync takes 10 s for each 32 MiB of the file ("slow"); or it pretends: "unsynced" that it has synced, "holes" that it has written every other block, "end" that it has
+   written what lies behind the first 4 MiB, "zeros" and "alike" that it has written what it was given, "dropped" that it has written at all, "elsewhere" that it has written
    where it was to, though that was the second half in place of the first. "flipped" writes, and "misread" reads, the
    first byte of each process's first data as another one, and "nothing" reads zeros. */
 #define _GNU_SOURCE
@@ -59,7 +59,7 @@ static ssize_t put(ssize_t (*next)(int, const void *, size_t, off_t), int d, con
         memset((void *)b, 0, n);
     if (is("alike", d))
         memset((void *)b, 'x', n);
-    if (is("dropped", d) || is("elsewhere", d)) {
+    if (is("dropped", d) || is("elsewhere", d) || (is("end", d) && o >= 4 << 20)) {
         struct stat seen;
         if (is("elsewhere", d))
             next(d, (const char *)b + n / 2, n - n / 2, o);
@@ -101,13 +101,19 @@ ssize_t readv(int d, const struct iovec *v, int n)
 
 ssize_t pwrite(int d, const void *b, size_t n, off_t o) { return put(NEXT(pwrite), d, b, n, o); }
 ssize_t pwrite64(int d, const void *b, size_t n, off64_t o) { return put(NEXT(pwrite64), d, b, n, o); }
-ssize_t read(int d, void *b, size_t n) { return fails("read", d) ? -1 : NEXT(read)(d, b, n); }
+ssize_t read(int d, void *b, size_t n) { return fails("read", d) ? -1 : got(d, b, NEXT(read)(d, b, n)); }
 ssize_t pread(int d, void *b, size_t n, off_t o) { return fails("read", d) ? -1 : got(d, b, NEXT(pread)(d, b, n, o)); }
 ssize_t pread64(int d, void *b, size_t n, off64_t o)
 {
     return fails("read", d) ? -1 : got(d, b, NEXT(pread64)(d, b, n, o));
 }
-int fsync(int d) { return fails("fsync", d) ? -1 : is("unsynced", d) ? 0 : NEXT(fsync)(d); }
+int fsync(int d)
+{
+    struct stat seen;
+    if (is("slow", d) && fstat(d, &seen) == 0)
+        usleep(10e6 * seen.st_size / (32 << 20));
+    return fails("fsync", d) ? -1 : is("unsynced", d) ? 0 : NEXT(fsync)(d);
+}
 int close(int d)
 {
     int failing = fails("close", d), error = errno, done = NEXT(close)(d);
