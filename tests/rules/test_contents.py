@@ -35,7 +35,9 @@ def test_data_that_compress_are_invalid(plan, block):
 def test_a_transfer_whose_random_words_end_in_zeros_does_not_make_its_file_compressible(plan):
     """As fio's do now and then."""
     weak = b''.join(os.urandom(6) + bytes(2) for _ in range(BLOCK // 8))
-    assert broken(plan, weak) == [] == broken(plan, *(noise() for _ in range(15)), weak[::2] + bytes(BLOCK // 2))
+    weaker = b''.join(os.urandom(12) + bytes(4) for _ in range(BLOCK // 16))  # to 85 %, as 1 of 131,072 (fio 3.33)
+    assert broken(plan, weak) == [] == broken(plan, weaker)
+    assert broken(plan, *(noise() for _ in range(15)), weak[::2] + bytes(BLOCK // 2)) == []
 
 
 def test_zeros_are_no_data_whatever_the_site_declares(plan):

@@ -19,10 +19,10 @@ PROOF = 'proof'
 """The stage of the launches that write data of a known content at the end of a case, and compare what is read."""
 
 SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
-INCOMPRESSIBLE = 0.85
-"""At least to this share of their size, all blocks of a file together. fio draws a factor of all words of a transfer
-at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers 237 compressed to less than 94 %,
-the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
+INCOMPRESSIBLE = 0.78
+"""At least to this share of their size, all blocks of a file together, which can be of one transfer. fio draws a
+factor of all words of a transfer at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers
+237 compressed to less than 94 %, the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
 UNSYNCED_SHARE = 0.25  # of the timed region
 UNSYNCED_S, TIMES = 0.5, 4.0  # at least, and of a sync of nothing: less can be the delay of a busy disk
