@@ -16,7 +16,7 @@ import pytest
 import seatrial
 from seatrial.check.staging import write_runner
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
-from seatrial.engine.posix_guarantees import GUARANTEES
+from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.units import KIB
@@ -24,7 +24,7 @@ from seatrial.workload.base import Entries
 from seatrial.workload.listing import listing, listing_metrics
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
-from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.semantics import posix_integrity, posix_semantics
 from seatrial.workload.tree import PHASES, metadata_tree, operations
 
 pytestmark = pytest.mark.slow
@@ -373,6 +373,14 @@ class TestSemantics:
         assert facts['hard_links'].seen == 'the same task saw two names of one file, then one'
 
 
+@pytest.mark.parametrize('tasks', [1, 2, 3, 4])
+def test_data_that_are_written_in_every_way_are_read_back_and_nothing_is_left(disk, tasks):
+    measured = disk.launch('integrity', point(posix_integrity(), tasks))
+    assert [fact.name for fact in measured.facts if fact.holds] == [each.name for each in WAYS_TO_WRITE]
+    assert measured.figures == {'holding': len(WAYS_TO_WRITE)}
+    assert list(disk.data.iterdir()) == []
+
+
 @pytest.mark.parametrize(('python', 'folder'), [(sys.executable, 'plain'), ('python3.6', 'with n\xe4mes')])
 def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_path, monkeypatch, python, folder):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
@@ -383,6 +391,7 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
     disk.raw = tmp_path / folder
     launches = [(phase, point(SHARED)) for phase in PHASES]
     launches += [('fileop', point(OPERATIONS)), ('probe', point(posix_semantics())), ('create', listed())]
+    launches.append(('integrity', point(posix_integrity())))
     for phase, at in launches:
         names = {metric.name for metric in disk.launch(phase, at, python).metrics}
         assert names == {metric.name for metric in metrics_of(at, phase)} or at.kind == 'listing'

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.engine.posix_guarantees import WAYS_TO_WRITE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB
@@ -36,6 +37,7 @@ exec {program} "$@"
 """
 FIO, IOR = (('MultipleFilesTransferSizes', engine) for engine in ('fio', 'ior'))
 POSIXOPS = ('PosixOperations', 'posixops')
+INTEGRITY = ('Integrity', 'posixops')
 OF_BOTH = pytest.mark.parametrize(
     'of', [pytest.param(FIO, id='fio'), pytest.param(IOR, id='ior', marks=pytest.mark.needs('ior', 'mpiexec'))]
 )
@@ -175,3 +177,32 @@ def test_honest_storage_has_its_contents_verified(session, of):
     status, case, found = session(of, '', '', 'none')
     assert (status, found) == (0, []), case['reasons']
     assert case['verified'].startswith(f'verified: 64 MiB of 64 MiB in 2 files, read by {socket.gethostname()}, ')
+
+
+@pytest.mark.parametrize('lie', ['flipped', 'misread', 'dropped'])
+def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_path, lie):
+    status, case, found = session(INTEGRITY, lie, '', 'none', everywhere='/integrity.')
+    assert (status, case['verdict'], found[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
+    evidence = found[0].evidence
+    (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/*/{evidence["file"]}')
+    assert kept.stat().st_size > 0 and evidence['expected'] != evidence['found']
+    assert evidence['writer'] == evidence['reader'] == socket.gethostname()
+    assert all(value in case['reasons'][0] for value in evidence.values())
+
+
+def test_what_is_changed_after_an_honest_warm_up_is_kept_too(session, tmp_path):
+    status, case, found = session(INTEGRITY, 'flipped', '', 'none', everywhere='/data/integrity.')
+    assert (status, case['verdict'], found[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
+    assert list((tmp_path / 'state' / 'trials').glob(f'*/data/{found[0].evidence["file"]}'))
+
+
+def test_a_call_that_fails_in_a_check_of_integrity_is_named(session):
+    status, case, (found, *_) = session(INTEGRITY, 'fsync', 'EIO', 'measured-integrity')
+    assert (status, case['verdict'], found.rule) == (10, 'FAIL', 'F1'), case['reasons']
+    assert found.evidence['file'].startswith('integrity.') and found.evidence['node'] == socket.gethostname()
+
+
+def test_honest_storage_keeps_the_data_in_every_way(session):
+    status, case, found = session(INTEGRITY, '', '', 'none')
+    assert (status, found) == (0, []), case['reasons']
+    assert [fact['holds'] for fact in case['facts']] == [True] * len(WAYS_TO_WRITE)

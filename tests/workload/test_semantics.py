@@ -8,7 +8,7 @@ from seatrial.model.point import Allocation
 from seatrial.model.units import MIB
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
-from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.semantics import posix_integrity, posix_semantics
 from seatrial.workload.sweep import Sweep, expand
 
 SEMANTICS = kind_of('semantics')
@@ -51,3 +51,20 @@ def test_no_profile_and_no_site_changes_it():
 )
 def test_what_a_case_does_is_one_sentence(point, where):
     assert SEMANTICS.sentence([point]) == f'The guarantees of POSIX are tried by {where}, one after the other'
+
+
+class TestIntegrity:
+    @pytest.mark.parametrize(('nodes', 'tasks'), [(1, 8), (3, 24)])
+    def test_it_runs_on_all_nodes_of_the_case(self, nodes, tasks):
+        (point,) = expand(TWO, posix_integrity(), Allocation(nodes, 8))
+        assert (point.nodes, point.tasks, fault_of(point)) == (nodes, tasks, None)
+
+    def test_it_needs_room_for_a_large_file(self):
+        (point,) = expand(TWO, posix_integrity(), Allocation(1, 2))
+        assert SEMANTICS.footprint([point]) == (18 * MIB, 64)
+
+    def test_what_a_case_does_is_one_sentence(self):
+        (point,) = expand(TWO, posix_integrity(), Allocation(2, 1))
+        said = 'Files are written in many ways by 2 tasks on 2 nodes, and compared byte for byte'
+        assert SEMANTICS.sentence([point]) == said
+        assert (SEMANTICS.title_of(point), SEMANTICS.title_of(placed(1))) == ('integrity of data', 'POSIX semantics')

@@ -20,6 +20,7 @@ READ_AGAINST_WRITE = (
 """1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
 
 CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
+POSIX_2017 = 'POSIX.1-2017 (IEEE Std 1003.1)'
 FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'
 
 CONTENTION = (
@@ -37,4 +38,9 @@ CONTENTION = (
 GUARANTEES = tuple(
     Guarantee(fact=each.name, id=f'FN-15.{each.name}', words=each.words, source=FERMILAB_2011)
     for each in posix_guarantees.GUARANTEES
+)
+
+INTEGRITY = tuple(
+    Guarantee(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
+    for each in posix_guarantees.WAYS_TO_WRITE
 )

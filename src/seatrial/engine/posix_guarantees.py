@@ -52,3 +52,18 @@ GUARANTEES: Tuple[Guarantee, ...] = (
     Guarantee('case_of_letters', 'f and F are two files', 1, 'POSIX.1 3.170, Filename'),
     Guarantee('direct_io', 'a file can be written and read with O_DIRECT', 1, 'open(2)'),
 )
+
+WAYS_TO_WRITE: Tuple[Guarantee, ...] = (
+    Guarantee('small_files', 'files of 1 B to 64 KiB are read back as they were written', 1, 'POSIX.1 write()'),
+    Guarantee('large_file', 'a file of 16 MiB is read back as it was written', 1, 'POSIX.1 write()'),
+    Guarantee('unaligned', 'a file of unaligned transfers is read back as it was written', 1, 'POSIX.1 write()'),
+    Guarantee('shared_file', 'a file that tasks write at once is read back as it was written', 1, 'POSIX.1 write()'),
+    Guarantee('separate_files', 'files that tasks write at once are read back as written', 1, 'POSIX.1 write()'),
+    Guarantee('appends', 'what tasks append one after the other follows each other', 1, 'POSIX.1 write(), O_APPEND'),
+    Guarantee('truncates', 'what was cut off a file does not come back when it grows', 1, 'POSIX.1 ftruncate()'),
+    Guarantee('overwrites', 'overwritten parts are new, and what lies between them is old', 1, 'POSIX.1 write()'),
+    Guarantee('mapped', 'what was written through a shared mapping is in the file', 1, 'POSIX.1 msync()'),
+    Guarantee('renamed', 'a file that was renamed over another has its own data', 1, 'POSIX.1 rename()'),
+    Guarantee('locked_writers', 'writers that keep each other out leave the data of one', 1, 'POSIX.1 fcntl()'),
+)
+"""The facts that posix_integrity tries. Data that differ are no fact that does not hold, but a failure (rule F2)."""

@@ -8,11 +8,12 @@ import json
 import socket
 from typing import List, Tuple
 
-from seatrial.engine import posix_calls, posix_listing, posix_semantics, posix_tree
+from seatrial.engine import posix_calls, posix_integrity, posix_listing, posix_semantics, posix_tree
 from seatrial.engine.barrier import Barrier, BarrierError, join
 from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Fact
+from seatrial.workload.semantics import INTEGRITY
 
 FAILED = 1  # its exit status
 FINDING = ('stat', 'read', 'remove', 'list')  # what an earlier launch has made
@@ -39,7 +40,7 @@ def _report(spec: Spec, rank: int) -> Report:
             facts = _carry_out(spec, work)
         return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts)
     except Failure as error:
-        failed = Failed(error.rule, error.sentence)
+        failed = Failed(error.rule, error.sentence, evidence=error.evidence)
     except BarrierError as error:
         failed = Failed('E1', str(error), aborted=True)
     except OSError as error:
@@ -60,7 +61,7 @@ def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
 def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
     point = spec.point
     if point.kind == 'semantics':
-        return posix_semantics.carry_out(work)
+        return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
     elif spec.phase == 'list':

@@ -45,11 +45,13 @@ class Timed(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Why a task did not come to its end. aborted: because of another task, which knows better."""
+    """Why a task did not come to its end. aborted: because of another task, which knows better. evidence: as of a
+    Finding."""
 
     rule: str
     sentence: str
     aborted: bool = False
+    evidence: Dict[str, str] = {}  # noqa: RUF012 (it is a default of a tuple, and never changed)
 
 
 class Report(NamedTuple):
@@ -65,11 +67,11 @@ class Report(NamedTuple):
 
 
 class Failure(Exception):
-    """What a task found cannot be measured: the validity rule, and one sentence."""
+    """What a task found cannot be measured: the validity rule, and one sentence. evidence: as of a Finding."""
 
-    def __init__(self, rule: str, sentence: str) -> None:
+    def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
-        self.rule, self.sentence = rule, sentence
+        self.rule, self.sentence, self.evidence = rule, sentence, evidence or {}
 
 
 class Work:

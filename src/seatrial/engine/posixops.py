@@ -3,8 +3,8 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing and posix_semantics. The interpreter adds to every operation what docs/benchmarks.md says of it: where a
-call of the file system takes less than some microseconds, it is the interpreter that is measured.
+posix_listing, posix_semantics and posix_integrity. The interpreter adds to every operation what docs/benchmarks.md
+says of it: where a call of the file system takes less than some microseconds, it is the interpreter that is measured.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from seatrial.engine.base import (
     percentiles_of,
 )
 from seatrial.engine.carried import module_argv
-from seatrial.engine.posix_guarantees import GUARANTEES
+from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
 from seatrial.engine.posix_pair import ROOT
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
@@ -31,7 +31,7 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
 from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of
-from seatrial.workload.semantics import HOLDING
+from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.tree import PHASES, levels_total, operations
 
 TASK = 'seatrial.engine.posix_task'
@@ -52,6 +52,7 @@ class PosixOps(Engine):
         # posix_semantics: a directory for each guarantee, and what is tried in it.
         '|'.join((ROOT, *(each.name for each in GUARANTEES))),
         r'f\d*|F|d|new|link|n{255}',
+        '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(each.name for each in WAYS_TO_WRITE))),
     )
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -92,7 +93,8 @@ class PosixOps(Engine):
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or it does not
         agree with those of the others; T9, T10 other tasks or nodes than planned; T12 it took no time; T17 what an
-        earlier launch has made is not there; P15 other operations than planned, or another number of them.
+        earlier launch has made is not there; P15 other operations than planned, or another number of them; F2 data
+        are not read as they were written.
 
         clock_s: what times of two tasks can be apart, where their nodes have clocks of their own; else the clock's
         nanosecond.
@@ -108,8 +110,9 @@ class PosixOps(Engine):
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
         if point.kind == 'semantics':
-            if [fact.name for fact in facts] != [each.name for each in GUARANTEES]:
-                raise EngineError('P15', f'{len(facts)} of {len(GUARANTEES)} facts were tried')
+            tried = WAYS_TO_WRITE if phase == INTEGRITY else GUARANTEES
+            if [fact.name for fact in facts] != [each.name for each in tried]:
+                raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
             metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
         uncertain = sorted(report.uncertainty_s for report in reports)[-2:]
         return Measurement(
@@ -168,7 +171,7 @@ def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
     failed = [(report.failed, _name(report)) for each in reports for report in each if report.failed]
     for why, name in failed:
         if not why.aborted:
-            raise EngineError(why.rule, f'{name}: {why.sentence}')
+            raise EngineError(why.rule, f'{name}: {why.sentence}', why.evidence)
     for rank, process in enumerate(outcome.processes):
         if process.exit_status and not any(report.failed for report in reports[rank]):
             last = outcome.stderrs[rank].strip().split('\n')[-1]

@@ -8,7 +8,7 @@ from typing import List, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
 from seatrial.engine.carried import module_argv
-from seatrial.engine.proof_task import SHOWN, Report, Spec
+from seatrial.engine.proof_task import Report, Spec, damage
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, TaskTime
 from seatrial.model.point import Point
@@ -86,19 +86,7 @@ class Proof(Engine):
     def _differs(self, report: Report, point: Point) -> EngineError:
         differs = report.differs
         assert differs is not None
-        writer = self._hosts[writer_of(point, report.rank)]
-        sentence = (
-            f'{differs.file} differs from {differs.offset} B on: the {SHOWN} bytes there were written as '
-            f'{differs.expected} on {writer} and read as {differs.found or "nothing"} on {report.host}'
-        )
-        evidence = {
-            'file': differs.file,
-            'offset': str(differs.offset),
-            'expected': differs.expected,
-            'found': differs.found,
-            'writer': writer,
-            'reader': report.host,
-        }
+        sentence, evidence = damage(differs, self._hosts[writer_of(point, report.rank)], report.host)
         return EngineError('F2', sentence, evidence)
 
 

@@ -13,7 +13,7 @@ import mmap
 import os
 import socket
 import time
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import DIRECT_BYTES
 from seatrial.engine.past_cache import read_past_cache
@@ -84,7 +84,7 @@ def write(spec: Spec, rank: int, host: str) -> Report:
     """Write this task's data and sync them; the file gets its full size, whatever is written. Raises OSError."""
     point, name, end = spec.point, file_name(spec.point, rank), time.monotonic() + spec.limit_s
     written = 0
-    with _opened(name, os.O_WRONLY | os.O_CREAT) as descriptor:
+    with opened(name, os.O_WRONLY | os.O_CREAT) as descriptor:
         for offset in offsets(spec, rank):
             if written and time.monotonic() > end:
                 break
@@ -105,16 +105,16 @@ def compare(spec: Spec, rank: int, host: str) -> Report:
     places, compared = offsets(spec, writer)[: spec.written[writer]], 0
     if spec.transfers >= point.transfers:
         places.sort()
-    window = _window(max(size, MIB))
-    with _opened(name, os.O_RDONLY) as descriptor:
+    window = window_of(max(size, MIB))
+    with opened(name, os.O_RDONLY) as descriptor:
         for run in _runs(places, size):
             if compared and time.monotonic() > end:
                 break
             expected = b''.join(data_of(spec.key, name, offset, size) for offset in run)
-            found, past = _read(descriptor, run[0], len(expected), window)
+            found, past = read_there(descriptor, run[0], len(expected), window)
             direct = direct and past
             if found != expected:
-                return Report(rank, host, compared, direct, _differs(name, run[0], expected, found))
+                return Report(rank, host, compared, direct, differs(name, run[0], expected, found))
             compared += len(run)
     return Report(rank, host, compared, direct)
 
@@ -171,12 +171,12 @@ def _runs(places: List[int], size: int) -> Iterator[List[int]]:
         yield run
 
 
-def _window(size: int) -> mmap.mmap:
+def window_of(size: int) -> mmap.mmap:
     """For what O_DIRECT reads: aligned, and with room for what lies before and behind it in its blocks."""
     return mmap.mmap(-1, -(-size // DIRECT_BYTES) * DIRECT_BYTES + 2 * DIRECT_BYTES)
 
 
-def _read(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[bytes, bool]:
+def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[bytes, bool]:
     """What the file has there, less where it ends before, and whether it was read past the cache."""
     before = offset % DIRECT_BYTES
     wanted = -(-(before + size) // DIRECT_BYTES) * DIRECT_BYTES
@@ -184,15 +184,34 @@ def _read(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tuple[b
     return window[before : min(there, before + size)], past
 
 
-def _differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
+def differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
+    """Where a file that was read from `start` on first differs."""
     at = next(
         (at for at, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
     )
     return Differs(name, start + at, expected[at : at + SHOWN].hex(), found[at : at + SHOWN].hex())
 
 
+def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]]:
+    """What is said of data that differ, and its evidence. writer, reader: the nodes."""
+    sentence = (
+        f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
+        f'{seen.expected or "nothing"} on {writer} and read as {seen.found or "nothing"} on {reader}'
+    )
+    evidence = {
+        'file': seen.file,
+        'offset': str(seen.offset),
+        'expected': seen.expected,
+        'found': seen.found,
+        'writer': writer,
+        'reader': reader,
+    }
+    return sentence, evidence
+
+
 @contextlib.contextmanager
-def _opened(name: str, flags: int) -> Iterator[int]:
+def opened(name: str, flags: int) -> Iterator[int]:
+    """A file whose name leads nowhere else. Raises OSError."""
     descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o600)
     try:
         yield descriptor

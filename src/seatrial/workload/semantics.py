@@ -1,4 +1,4 @@
-"""POSIX semantics: which guarantees hold between two tasks, one fact after the other."""
+"""POSIX semantics: which guarantees hold between two tasks, and which ways to write keep the data."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -8,8 +8,8 @@ from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.base import Effort, Entries, Footprint, Kind
 
-PHASE = 'probe'
-SPARE_BYTES, SPARE_INODES = 2 * MIB, 64
+PHASE, INTEGRITY = 'probe', 'integrity'
+SPARE_BYTES, SPARE_INODES = {PHASE: 2 * MIB, INTEGRITY: 18 * MIB}, 64
 """What the trials of the guarantees take at most."""
 
 HOLDING = 'holding'
@@ -18,6 +18,11 @@ HOLDING = 'holding'
 def posix_semantics(tasks: int = 2) -> Point:
     """The workload: so many tasks try each guarantee, on two nodes where there are."""
     return Point('semantics', (PHASE,), tasks=tasks, scales=False)
+
+
+def posix_integrity() -> Point:
+    """The workload: files are written in many ways, each read back on another node where there is one."""
+    return Point('semantics', (INTEGRITY,), scales=False)
 
 
 class Semantics(Kind):
@@ -38,7 +43,12 @@ class Semantics(Kind):
         nodes, tasks = (max(getattr(point, field) for point in points) for field in ('nodes', 'tasks'))
         where = f' on {nodes} nodes' if nodes > 1 else ' on one node' if tasks > 1 else ''
         who = 'one task' if tasks == 1 else f'{tasks} tasks'
+        if points[0].phases == (INTEGRITY,):
+            return f'Files are written in many ways by {who}{where}, and compared byte for byte'
         return f'The guarantees of POSIX are tried by {who}{where}, one after the other'
+
+    def title_of(self, point: Point) -> str:
+        return 'integrity of data' if point.phases == (INTEGRITY,) else self.words
 
     def totals(self, point: Point) -> str:
         return 'a few files and directories'
@@ -53,7 +63,7 @@ class Semantics(Kind):
         return Entries(0, 0, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        return Footprint(SPARE_BYTES, SPARE_INODES)
+        return Footprint(max(SPARE_BYTES[point.phases[0]] for point in points), SPARE_INODES)
 
     def amount(self, point: Point) -> int:
         return SPARE_INODES

@@ -84,6 +84,9 @@ def _repeat(
         ):
             shortest = min(shortest, sample.measurement.seconds or shortest)
         if not sample.valid:
+            damaged = [each.sentence for each in sample.findings if each.rule == 'F2']
+            if damaged:  # the next launch would empty the directory
+                raise Refused(f'the file is kept: {damaged[0]}')
             return 'invalid', shortest
         for name, figure in sample.figures.items():
             values[name].append(figure)
