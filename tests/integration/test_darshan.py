@@ -75,6 +75,8 @@ if strided and summary and os.environ.get('PMI_RANK') == '0':
     for test in said['tests']:
         test['Parameters'].update(blockSize=int(asked[0]), segmentCount=int(asked[1]))
         test['Options'].update({{'blocksize': asked[0], 'segments': asked[1]}})
+        for each in test['Results']:
+            each['blockKiB'] = int(asked[0]) / 1024
     with open(summary, 'w') as stream:
         json.dump(said, stream)
 sys.exit(done)

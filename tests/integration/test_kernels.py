@@ -154,7 +154,10 @@ class TestFailures:
 
     @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
-        """For 30 s, where Slurm waits for longer: the SlurmdTimeout of the other tests would give the node up."""
+        """For 30 s, where Slurm waits for longer: the SlurmdTimeout of the other tests would give the node up.
+
+        An engine whose end reaches srun so much later has lived longer than it can have measured: no figure then.
+        """
         kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=120))
         running = begun(kernels, nodes=1)
         kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'nomaster')
@@ -164,7 +167,7 @@ class TestFailures:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
             ended = running.ended()
             kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=30))
-        assert ended.status == 0, ended.said
+        assert ended.status == 0 or (ended.status == 11 and 'T24: ' in ended.said), ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_started_again_has_lost_nothing(self, kernels):
