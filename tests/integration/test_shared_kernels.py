@@ -146,7 +146,7 @@ class TestCephFs:
         assert broken - {'append_at_once'} == {'sparse_files'}
         reads = [each for each in smoke.samples(CHECKS[0]) if each['phase'] == 'read']
         fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]
-        assert fetched and all(cache == 'cold' and 1 <= share < 1.2 for cache, share in fetched)
+        assert fetched and all(cache == 'cold' and 0.95 <= share < 1.2 for cache, share in fetched)
         assert states(smoke, 'SmallFiles', 'stat', 'read') == {'cold'}
 
     def test_what_one_client_of_ceph_fuse_reads_after_it_wrote_is_called_cached(self, kernels, osds):

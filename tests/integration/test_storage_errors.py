@@ -76,7 +76,7 @@ def session(tmp_path, repository, library):
         lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
         environment = {**os.environ, **lies}
         done = subprocess.run(
-            [*argv, '--profile=smoke'], env=environment, capture_output=True, text=True, timeout=300
+            [*argv, '--profile=smoke'], env=environment, capture_output=True, text=True, timeout=1200
         )
         (folder,) = (tmp_path / 'state' / 'sessions').iterdir()
         (case,) = json.loads((folder / 'results.json').read_text())['cases']

@@ -176,7 +176,7 @@ def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
 
 
 @pytest.mark.parametrize(
-    ('lived_s', 'beside_s', 'rules'), [(4.5, 0.25, []), (4.6, 0.25, ['T24']), (4.6, 0.4, []), (0.0, 0.0, [])]
+    ('lived_s', 'beside_s', 'rules'), [(13.5, 0.25, []), (13.6, 0.25, ['T24']), (13.6, 0.4, []), (0.0, 0.0, [])]
 )
 def test_an_engine_times_its_launch_but_for_the_start_up(write, lived_s, beside_s, rules):
     # 2 s and half of them, 1 s, and twice the start-up

@@ -1,5 +1,5 @@
 /* Preloaded: of files whose path has FAILING_FILE in it, FAILING_CALL (write, read, fsync, close) fails with
-   FAILING_ERRNO, or fsync takes 10 s for each 32 MiB of the file ("slow"); or it pretends: "unsynced" that it has synced, "holes" that it has written every other block, "end" that it has
+   FAILING_ERRNO, or fsync takes 60 s for each 32 MiB of the file ("slow"); or it pretends: "unsynced" that it has synced, "holes" that it has written every other block, "end" that it has
    written what lies behind the first 4 MiB, "zeros" and "alike" that it has written what it was given, "dropped" that it has written at all, "elsewhere" that it has written
    where it was to, though that was the second half in place of the first. "flipped" writes, and "misread" reads, the
    first byte of each process's first data as another one, and "nothing" reads zeros. */
@@ -111,7 +111,7 @@ int fsync(int d)
 {
     struct stat seen;
     if (is("slow", d) && fstat(d, &seen) == 0)
-        usleep(10e6 * seen.st_size / (32 << 20));
+        usleep(60e6 * seen.st_size / (32 << 20));
     return fails("fsync", d) ? -1 : is("unsynced", d) ? 0 : NEXT(fsync)(d);
 }
 int close(int d)

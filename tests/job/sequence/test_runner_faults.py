@@ -828,15 +828,17 @@ def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, 
     assert lab.surroundings() == before and lab.left() == []
 
 
-def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid(lab, stub_fio):
+def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)  # the rule has patience for a busy node
     fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500]}))
     result = lab.run(lab.plan(fio, values=(32,))).result
     assert result.verdict is Verdict.INVALID
     assert any('T24: 0.50 s were timed of a launch of 3.' in reason for reason in result.reasons)
 
 
-def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio):
+def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio, monkeypatch):
     """As srun of Slurm 22.05 says it."""
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)
     waits = 'srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n'
     fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': waits}))
     result = lab.run(lab.plan(fio, values=(32,))).result
