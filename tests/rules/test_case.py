@@ -55,6 +55,8 @@ def test_p7_samples_in_another_order_than_the_seed_gives_are_no_record_of_the_ru
     backwards = sorted(own, key=lambda each: -each.block)
     assert 'P7' in broken(plan, records._replace(samples=[*warm, *backwards]))
     assert broken(plan, records._replace(samples=[*warm, *own])) == []
+    of_before_the_chain = records._replace(samples=[*warm, *by_point], chain='')
+    assert broken(plan, of_before_the_chain) == []
 
 
 def test_p7_the_order_of_a_block_is_that_of_the_points_that_are_left():

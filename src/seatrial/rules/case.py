@@ -204,8 +204,8 @@ def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -
     'Hoefler and Belli SC15: what drifts meanwhile then looks like noise, and not like a difference between points',
 )
 def randomised(seen: CaseSeen) -> Optional[str]:
-    if of_this_plan(seen):
-        return None  # another plan has another seed
+    if of_this_plan(seen) or seen.records.chain == '':
+        return None  # another plan has another seed, and a record of before the chain another way to draw
     launches = [(s.sizing, s.block, s.point.label) for s in seen.records.samples if s.stage == 'measured']
     blocks = [(key, list(own)) for key, own in itertools.groupby(launches, lambda each: each[:2])]
     keys = [key for key, _ in blocks]
