@@ -145,8 +145,8 @@ def test_figures_that_are_doubled_in_all_their_fields_are_seen_by_the_life_of_th
 
 @OF_BOTH
 def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path):
-    if mount_of(str(tmp_path)).type == 'tmpfs':
-        pytest.skip('in memory there is nothing to sync')
+    if mount_of(str(tmp_path)).type in ('tmpfs', 'overlay'):
+        pytest.skip('in memory there is nothing to sync, and overlayfs has no dirty pages of its own to count')
     status, case, found = session(of, 'unsynced', '', 'measured-write', '512MiB')
     assert (status, case['verdict'], {each.rule for each in found}) == (11, 'INVALID', {'T23'}), case['reasons']
 

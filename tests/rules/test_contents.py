@@ -14,9 +14,10 @@ def noise(size=BLOCK):
     return os.urandom(size)
 
 
-def broken(plan, *blocks, sync_s=0.0, again_s=0.0, repeats='', seconds=2.0):
+def broken(plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, repeats='', seconds=2.0):
     lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
-    return [each.rule for each in findings(WRITTEN, Written(plan, Contents(lie, sync_s, again_s), seconds, repeats))]
+    lies = Contents(lie, sync_s, again_s, unsynced)
+    return [each.rule for each in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
 
 
 def declared(plan, **of_target):
@@ -67,6 +68,11 @@ def test_a_sync_that_takes_long_once_only_was_not_done_before(plan, sync_s, agai
 def test_a_short_delay_of_a_busy_node_is_no_sync(plan):
     assert broken(plan, noise(), sync_s=0.4, seconds=0.1) == []
     assert broken(plan, noise(), sync_s=0.6, seconds=0.1) == ['T23']
+
+
+@pytest.mark.parametrize(('unsynced', 'rules'), [(0.0, []), (0.05, []), (0.06, ['T23']), (1.0, ['T23'])])
+def test_what_is_still_to_be_written_back_was_not_synced_however_soon_it_is(plan, unsynced, rules):
+    assert broken(plan, noise(), unsynced=unsynced) == rules
 
 
 def proof(plan, nodes=1, cache='', share=1.0, hosts=('n1',), **how):

@@ -24,6 +24,7 @@ INCOMPRESSIBLE = 0.78
 factor of all words of a transfer at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers
 237 compressed to less than 94 %, the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
+UNSYNCED_BYTES = 0.05  # of all: the last pages of a file that its engine grew after the sync
 UNSYNCED_SHARE = 0.25  # of the timed region
 UNSYNCED_S, TIMES = 0.5, 4.0  # at least, and of a sync of nothing: less can be the delay of a busy disk
 
@@ -37,11 +38,15 @@ class Block(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What lies in the files. sync_s, again_s: how long their sync took right after the launch, and once more."""
+    """What lies in the files. sync_s, again_s: how long their sync took right after the launch, and once more.
+
+    unsynced: the fraction of their bytes that only this sync took out of the node's cache; 0 where no kernel says it
+    """
 
     blocks: Tuple[Block, ...]
     sync_s: float
     again_s: float
+    unsynced: float = 0.0
 
 
 class Written(NamedTuple):
@@ -83,6 +88,9 @@ def no_zeros(written: Written) -> Optional[str]:
     'an engine that says fsync and does none (seen)',
 )
 def nothing_left_to_sync(written: Written) -> Optional[str]:
+    unsynced = written.contents.unsynced
+    if unsynced > UNSYNCED_BYTES:
+        return f'{100 * unsynced:.0f} % of the bytes were still to be written back when the launch had ended'
     left_s = written.contents.sync_s - written.contents.again_s
     if left_s <= max(UNSYNCED_SHARE * written.seconds, UNSYNCED_S, TIMES * written.contents.again_s):
         return None

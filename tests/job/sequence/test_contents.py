@@ -3,9 +3,11 @@
 import errno
 import os
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES, contents
 from seatrial.judge.verdict import Verdict
 from seatrial.rules.contents import BLOCK
@@ -49,6 +51,18 @@ def test_a_hole_of_half_a_file_is_always_seen(tmp_path):
         stream.truncate(1 << 21)
     blocks = contents(str(tmp_path), {'data': 1 << 21}).blocks
     assert sum(not any(block.data) for block in blocks) == BLOCKS_PER_FILE // 2
+
+
+def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
+    release = tuple(int(each) for each in os.uname().release.split('.')[:2])
+    if release < (6, 5) or mount_of(str(tmp_path)).type in ('tmpfs', 'overlay'):
+        pytest.skip('cachestat(2) needs Linux 6.5 and a file system on a disk')
+    sizes = {'data': 1 << 20, 'more': 1 << 20}
+    written(tmp_path, {'data': 1 << 20})
+    with open(tmp_path / 'more', 'wb') as stream:
+        stream.write(os.urandom(1 << 20))
+    assert contents(str(tmp_path), sizes).unsynced == 0.5
+    assert contents(str(tmp_path), sizes).unsynced == 0.0
 
 
 def test_an_error_of_the_storage_fails_the_case_and_is_not_hidden_by_the_cache(lab, stub_fio, monkeypatch):

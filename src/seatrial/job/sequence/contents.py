@@ -1,17 +1,19 @@
 """What lies in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
 
 import contextlib
+import ctypes
 import mmap
 import os
 import random
 import time
-from typing import Dict, Iterable, Iterator, List
+from typing import Collection, Dict, Iterator, List
 
 from seatrial.engine.past_cache import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
 
 MAX_FILES = 64
 MAX_BLOCKS, BLOCKS_PER_FILE = 256, 16
+CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 def contents(directory: str, sizes: Dict[str, int]) -> Contents:
@@ -19,7 +21,7 @@ def contents(directory: str, sizes: Dict[str, int]) -> Contents:
 
     The blocks of a file are one at a random place of each of equal parts, so that none of these is left out, and are
     read past the cache where the file system can. Before that the files are synced twice: by what the first takes
-    longer, the writer's own sync was none. OSError where the storage gives an error.
+    longer and writes back, the writer's own sync was none. OSError where the storage gives an error.
     """
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
@@ -32,15 +34,38 @@ def contents(directory: str, sizes: Dict[str, int]) -> Contents:
         files = {name: os.open(os.path.join(directory, name), os.O_RDONLY | os.O_NOFOLLOW) for name in chosen}
         for descriptor in files.values():
             opened.callback(os.close, descriptor)
+        dirty = _dirty_bytes(files.values())
         took_s = _sync_s(files.values()), _sync_s(files.values())
+        synced = max(0, dirty - _dirty_bytes(files.values()))
         for name in sorted(files):
             for offset in _places(sizes[name], parts, rng):
                 there, _ = read_past_cache(files[name], offset, whole)
                 blocks.append(Block(name, offset, page[:there]))
-    return Contents(tuple(blocks), *took_s)
+    return Contents(tuple(blocks), *took_s, synced / (sum(sizes[name] for name in chosen) or 1))
 
 
-def _sync_s(descriptors: Iterable[int]) -> float:
+class _Range(ctypes.Structure):
+    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
+
+
+class _CacheStat(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ('cache', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
+
+
+def _dirty_bytes(descriptors: Collection[int]) -> int:
+    """What this node has yet to write back of these files; 0 where its kernel does not say.
+
+    Source: include/uapi/linux/mman.h of Linux 6.5, mm/filemap.c. A length of 0 is the whole file.
+    """
+    pages = 0
+    for descriptor in descriptors:
+        seen = _CacheStat()
+        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) == 0:
+            pages += seen.dirty + seen.writeback
+    return pages * mmap.PAGESIZE
+
+
+def _sync_s(descriptors: Collection[int]) -> float:
     began = time.monotonic()
     for descriptor in descriptors:
         os.fsync(descriptor)
