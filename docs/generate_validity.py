@@ -5,9 +5,19 @@ import importlib
 from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES
 from seatrial.rules.contents import BLOCK, UNSYNCED_S, UNSYNCED_SHARE
 from seatrial.rules.launch import BESIDE_S, BESIDE_SHARE, BESIDE_TIMES
-from seatrial.rules.registry import BEFORE, CASE, DATA_LAUNCH, EFFECTS, LAUNCH, METADATA_LAUNCH, RULES, WRITTEN
+from seatrial.rules.registry import (
+    BEFORE,
+    BY_DESIGN,
+    CASE,
+    DATA_LAUNCH,
+    EFFECTS,
+    LAUNCH,
+    METADATA_LAUNCH,
+    RULES,
+    WRITTEN,
+)
 
-for module in ('before', 'launch', 'contents', 'case', 'issued'):
+for module in ('before', 'launch', 'contents', 'case', 'issued', 'by_design'):
     importlib.import_module(f'seatrial.rules.{module}')
 
 HEAD = """# When a measurement is not valid
@@ -39,8 +49,8 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
   looked at: of fewer parts where there are more than {many} files, and of at most {files} files. A hole is always
   found where it covers a whole part, a smaller one by chance.
 - **A sync that was left out (T23).** What the runner's own sync then takes is noise below {unsynced_s:g} s or
-  {unsynced:g} % of the timed region, and it syncs what its own node holds. Only Darshan counts the syncs themselves
-  (P15).
+  {unsynced:g} % of the timed region, where the kernel counts no dirty pages (Linux 6.5 does), and it syncs what its
+  own node holds. Only Darshan counts the syncs themselves (P15).
 - **Changes in what the proof did not compare (F2).** Each report says how much content was verified.
 """
 
@@ -48,7 +58,7 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
 def page() -> str:
     """The whole page."""
     text = HEAD + ''.join(f'| {effect} | {meaning} |\n' for effect, meaning in EFFECTS.items())
-    for moment in (BEFORE, LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH, CASE):
+    for moment in (BEFORE, LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH, CASE, BY_DESIGN):
         text += f'\n## {moment.capitalize()}\n\n'
         text += '| id | what must hold | effect | remedy | source |\n'
         text += '|---|---|---|---|---|\n'

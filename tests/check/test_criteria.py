@@ -140,6 +140,12 @@ def test_a_point_that_the_profile_leaves_out_can_have_no_reference(changed):
         with_references(session, CHECKS)
 
 
+def test_a_reference_for_a_number_of_nodes_that_no_trial_measures_is_refused(changed):
+    """P12: what a contract says of 64 nodes is never compared with fewer."""
+    with pytest.raises(SiteError, match='63'):
+        with_references(changed('references.yaml', '          64:', '          63:'), CHECKS)
+
+
 def test_a_smoke_test_can_have_no_reference(changed):
     session = changed('references.yaml', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:')
     with pytest.raises(SiteError, match="'smoke' is no profile that is judged here; write one of nightly"):

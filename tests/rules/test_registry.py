@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from seatrial.rules import before, case, contents, issued, launch  # noqa: F401  (they register their rules)
-from seatrial.rules.registry import RULES, rule
+from seatrial.rules import before, by_design, case, contents, issued, launch  # noqa: F401  (they register their rules)
+from seatrial.rules.registry import BY_DESIGN, RULES, rule
 
 
 def test_a_rule_is_defined_once():
@@ -20,6 +20,28 @@ def test_the_page_of_the_rules_is_up_to_date(repository):
     assert made == (repository / 'docs' / 'validity.md').read_text(), (
         'python docs/generate_validity.py > docs/validity.md'
     )
+
+
+DESIGNS = {
+    'T2': 'workload/test_access.py::test_a_contradiction_is_named_with_its_field',
+    'T6': 'job/directory/test_rundir.py::test_a_changed_marker_is_not_verified',
+    'T11': 'job/sequence/test_agreement.py::test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees',
+    'T16': 'integration/test_failures_in_slurm.py::test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for',
+    'P3': 'engine/test_ior.py::test_nothing_is_verbose_stonewalled_direct_or_left_from_before',
+    'P10': 'workload/test_random.py::test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks',
+    'P12': 'check/test_criteria.py::test_a_reference_for_a_number_of_nodes_that_no_trial_measures_is_refused',
+    'P14': 'judge/test_references.py::test_five_samples_decide_nothing',
+    'P19': 'judge/test_relations_simulated.py::'
+    'test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty',
+}
+"""The test that tries to break each rule that no measurement can break."""
+
+
+def test_what_no_measurement_can_break_is_tried(repository):
+    assert {each.id for each in RULES.values() if each.when == BY_DESIGN} == set(DESIGNS)
+    for place in DESIGNS.values():
+        file, _, name = place.partition('::')
+        assert f'def {name}(' in (repository / 'tests' / file).read_text(), place
 
 
 @pytest.mark.parametrize(

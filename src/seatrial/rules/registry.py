@@ -11,10 +11,11 @@ EFFECTS = {
     'incomplete': 'something that was planned is missing; the case is INCOMPLETE',
     'label': 'the figure stands, with this beside it; under the profile `acceptance` it is no valid result about '
     'storage',
+    'never': 'cannot happen: what would break it is not asked for, or is refused before it runs; a test tries',
 }
 """What breaking a rule does, and what that means."""
 
-BEFORE, CASE = 'before the run', 'over the case'
+BEFORE, CASE, BY_DESIGN = 'before the run', 'over the case', 'by design'
 LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
     'after each launch',
     'after each launch of data access',
@@ -26,8 +27,8 @@ LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
 class Rule(NamedTuple):
     """One rule.
 
-    when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), or CASE
-            (CaseSeen)
+    when:   BEFORE (evidence: Environment), LAUNCH and its two sorts (Launched), WRITTEN (Written), CASE
+            (CaseSeen), or BY_DESIGN (none)
     effect: of breaking it, one of EFFECTS
     check:  returns what was found as one sentence, or None if the rule holds; None where only an engine
             or the runner can see it, which then says so by `finding`
