@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.record import SAMPLES, read_records
@@ -88,6 +88,17 @@ partitions:
 trials:
   - {{checks: ['*'], partitions: ['{partition}'], file_systems: [target], nodes: [1],
       bytes_per_task: {size}, budget: 10min}}
+"""
+REAL_TRIAL = """
+version: 1
+state: {folder}/state
+engines: {engines}
+file_systems:
+  target: {{type: posix, path: {folder}/target, records_on_target: true, limits: {{bytes: 8GiB, inodes: 10000}}}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: {checks}, partitions: ['local:default'], file_systems: [target], nodes: [1], {sizes}}}
 """
 # The profile is smoke's, with its fixed number of repetitions, but with all points of the sweep.
 CHECKS = """
@@ -209,6 +220,39 @@ def python(folder: Path) -> str:
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(RUNNER)} "$@"\n')
     program.chmod(0o755)
     return str(program)
+
+
+def real_session(
+    folder: Path, checks: 'list[str]', engines: 'list[str]', profile: str, sizes: str
+) -> 'dict[str, Any]':
+    """What results.json says of a session of Seatrial's own checks with real engines, on the disk of the folder.
+
+    engines: installed, in the order of preference. sizes: more keys of its trial, as YAML
+    """
+    (folder / 'target').mkdir(parents=True)
+    shutil.copy(SITES / 'local' / 'settings.py', folder)
+    listed = [{'name': each, 'program': shutil.which(each)} for each in engines if each != 'posixops']
+    if not all(each['program'] for each in listed):
+        sys.exit(f'{" or ".join(engines)} is not installed')
+    of_python = [{'name': 'posixops'}] if 'posixops' in engines else []
+    text = REAL_TRIAL.format(folder=folder, engines=json.dumps(listed + of_python), checks=checks, sizes=sizes)
+    (folder / 'trial.yaml').write_text(text)
+    argv = [
+        Path(sys.executable).with_name('seatrial'),
+        'run',
+        f'--site={folder}',
+        f'--checks={REPOSITORY / "checks"}',
+    ]
+    environment = {**os.environ, 'TMPDIR': str(folder)}  # where ReFrame leaves a log
+    said = subprocess.run(
+        [*argv, f'--profile={profile}'], env=environment, capture_output=True, text=True, check=False
+    )
+    try:
+        (results,) = (folder / 'state').glob('sessions/*/results.json')
+    except ValueError:
+        sys.exit(f'the session left no results\n{said.stdout}{said.stderr}')
+    found: dict[str, Any] = json.loads(results.read_text())
+    return found
 
 
 def cases_in(folder: Path) -> 'list[Path]':

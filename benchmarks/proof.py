@@ -7,13 +7,8 @@ docs/benchmarks.md. Exit code 1 if the proof takes more than a twentieth. --quic
 """
 
 import argparse
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
-from harness import SITES, cases_in, machine, reframe_version, run, scratch
+from harness import cases_in, machine, real_session, reframe_version, run, scratch
 
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB
@@ -21,17 +16,6 @@ from seatrial.rules.contents import PROOF, verified
 
 TARGET = 0.05
 CHECK = 'MultipleFilesTransferSizes'
-TRIAL = """
-version: 1
-state: {folder}/state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  target: {{type: posix, path: {folder}/target, records_on_target: true, limits: {{bytes: 8GiB, inodes: 10000}}}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [{check}], partitions: ['local:default'], file_systems: [target], nodes: [1], budget: {budget}s}}
-"""
 
 
 def main() -> int:
@@ -39,20 +23,9 @@ def main() -> int:
     parser.add_argument('--budget', type=int, default=600, help='seconds of the case; those of the profile nightly')
     parser.add_argument('--quick', action='store_true', help='a smoke test, to see that it works')
     options = parser.parse_args()
-    fio = shutil.which('fio')
-    if fio is None:
-        sys.exit('proof.py: fio is not installed')
     with scratch() as folder:
-        (folder / 'target').mkdir()
-        shutil.copy(SITES / 'local' / 'settings.py', folder)
         budget = 1 if options.quick else options.budget
-        (folder / 'trial.yaml').write_text(TRIAL.format(folder=folder, fio=fio, check=CHECK, budget=budget))
-        profile = 'smoke' if options.quick else 'nightly'
-        checks = Path(__file__).resolve().parent.parent / 'checks'
-        program = Path(sys.executable).with_name('seatrial')
-        argv = [program, 'run', f'--site={folder}', f'--checks={checks}', '--engine=fio', f'--profile={profile}']
-        environment = {**os.environ, 'TMPDIR': str(folder)}  # where ReFrame leaves a log
-        subprocess.run(argv, env=environment, stdout=subprocess.DEVNULL, check=False)
+        real_session(folder, [CHECK], ['fio'], 'smoke' if options.quick else 'nightly', f'budget: {budget}s')
         (case,) = cases_in(folder)
         records = records_in(str(case))
     assert records.start is not None and records.end is not None
