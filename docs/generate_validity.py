@@ -47,7 +47,7 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
   write or read meanwhile stands in for what the engine did not. Where a type counts nothing, both rules are silent.
 - **A small hole in a timed file (T22, P4).** Of each of {parts} equal parts of a file one block of {block} B is
   looked at: of fewer parts where there are more than {many} files, and of at most {files} files. A hole is always
-  found where it covers a whole part, a smaller one by chance.
+  found where it covers a whole part, and on ext and XFS, whose files count their blocks; a smaller one by chance.
 - **A sync that was left out (T23).** What the runner's own sync then takes is noise below {unsynced_s:g} s or
   {unsynced:g} % of the timed region, where the kernel counts no dirty pages (Linux 6.5 does), and it syncs what its
   own node holds. Only Darshan counts the syncs themselves (P15).

@@ -14,9 +14,9 @@ def noise(size=BLOCK):
     return os.urandom(size)
 
 
-def broken(plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, repeats='', seconds=2.0):
+def broken(plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, missing=None, repeats='', seconds=2.0):
     lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
-    lies = Contents(lie, sync_s, again_s, unsynced)
+    lies = Contents(lie, sync_s, again_s, unsynced, missing or {})
     return [each.rule for each in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
 
 
@@ -48,6 +48,10 @@ def test_zeros_are_no_data_whatever_the_site_declares(plan):
 
 def test_a_few_bytes_may_be_zeros_or_alike_by_chance(plan):
     assert broken(plan, noise(), bytes(1), bytes(1)) == []
+
+
+def test_what_has_no_block_on_the_disk_was_not_written(plan):
+    assert broken(plan, noise(), missing={'data': 8192}) == ['T22']
 
 
 @pytest.mark.parametrize(('deduplicates', 'rules'), [(True, ['P4a']), (None, ['P4b']), (False, [])])

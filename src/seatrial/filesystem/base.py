@@ -258,6 +258,10 @@ class FileSystem:
         """
         return None
 
+    def allocates(self, path: str) -> bool:
+        """Whether the blocks of a file that stat(2) counts are all that its synced data take, and no compression."""
+        return False
+
     def meter(self, path: str) -> Meter:
         """The counters of this node's traffic with the file system under the path. Changes nothing, never raises."""
         return no_meter(f'it is not known what a client of type {self.name} counts')

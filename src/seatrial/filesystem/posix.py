@@ -29,6 +29,7 @@ IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')
 """Kernel types whose pages are the files."""
 
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
+UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')
 """Kernel types whose data lie on the device of the mount."""
 
 ANSWER_S = 10.0
@@ -168,6 +169,10 @@ class Posix(Mounted):
         mount, _ = look(path)
         one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
         return super().sent_bytes(path) if one else None
+
+    def allocates(self, path: str) -> bool:
+        mount, _ = look(path)
+        return mount is not None and mount.type in UNCOMPRESSED
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.type != 'ext4':

@@ -2,7 +2,7 @@
 
 import itertools
 import zlib
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, Mapping, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records
@@ -41,12 +41,14 @@ class Contents(NamedTuple):
     """What lies in the files. sync_s, again_s: how long their sync took right after the launch, and once more.
 
     unsynced: the fraction of their bytes that only this sync took out of the node's cache; 0 where no kernel says it
+    missing:  files and how many of their bytes have no block on the disk, where that can be known
     """
 
     blocks: Tuple[Block, ...]
     sync_s: float
     again_s: float
     unsynced: float = 0.0
+    missing: Mapping[str, int] = {}
 
 
 class Written(NamedTuple):
@@ -76,6 +78,8 @@ def no_zeros(written: Written) -> Optional[str]:
     for block in written.contents.blocks:
         if len(block.data) >= TELLING and not any(block.data):
             return f'{block.file} holds zeros at {block.offset} B'
+    for file, size in written.contents.missing.items():
+        return f'{size} B of {file} have no block on the disk'
     return None
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES, contents
 from seatrial.judge.verdict import Verdict
 from seatrial.rules.contents import BLOCK
@@ -51,6 +52,18 @@ def test_a_hole_of_half_a_file_is_always_seen(tmp_path):
         stream.truncate(1 << 21)
     blocks = contents(str(tmp_path), {'data': 1 << 21}).blocks
     assert sum(not any(block.data) for block in blocks) == BLOCKS_PER_FILE // 2
+
+
+@pytest.mark.parametrize('hole', [0, BLOCK, 2 * BLOCK])
+def test_a_hole_that_no_block_of_the_sample_shows_is_not_allocated(tmp_path, hole):
+    if not Posix().allocates(str(tmp_path)):
+        pytest.skip('the blocks of a file tell what was written on ext and XFS')
+    with open(tmp_path / 'data', 'wb') as stream:
+        stream.write(os.urandom(64 * BLOCK))
+        stream.seek(hole, os.SEEK_CUR)
+        stream.write(os.urandom(64 * BLOCK - hole))
+    seen = contents(str(tmp_path), {'data': 128 * BLOCK}, allocated=True)
+    assert seen.missing == ({'data': hole} if hole > BLOCK else {})
 
 
 def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):

@@ -16,12 +16,14 @@ MAX_BLOCKS, BLOCKS_PER_FILE = 256, 16
 CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
-def contents(directory: str, sizes: Dict[str, int]) -> Contents:
+def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> Contents:
     """Of regular files below the directory, by name with their size in bytes.
 
     The blocks of a file are one at a random place of each of equal parts, so that none of these is left out, and are
     read past the cache where the file system can. Before that the files are synced twice: by what the first takes
     longer and writes back, the writer's own sync was none. OSError where the storage gives an error.
+
+    allocated: whether the blocks that stat(2) counts tell what was written of a file
     """
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
@@ -41,7 +43,9 @@ def contents(directory: str, sizes: Dict[str, int]) -> Contents:
             for offset in _places(sizes[name], parts, rng):
                 there, _ = read_past_cache(files[name], offset, whole)
                 blocks.append(Block(name, offset, page[:there]))
-    return Contents(tuple(blocks), *took_s, synced / (sum(sizes[name] for name in chosen) or 1))
+        taken = {name: 512 * os.fstat(files[name]).st_blocks for name in files if allocated}
+    missing = {name: sizes[name] - taken[name] for name in sorted(taken) if sizes[name] - taken[name] > BLOCK}
+    return Contents(tuple(blocks), *took_s, synced / (sum(sizes[name] for name in chosen) or 1), missing)
 
 
 class _Range(ctypes.Structure):

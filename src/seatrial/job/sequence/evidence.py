@@ -118,7 +118,7 @@ class Evidence:
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
         try:
-            lies = contents(self._path, files)
+            lies = contents(self._path, files, setup.driver.allocates(setup.plan.target.path))
         except OSError as error:
             return [
                 finding('F1', f'{self._phase}@{self._point.label}: the data cannot be synced and read back: {error}')
