@@ -55,7 +55,7 @@ def edit(record, line, change):
 
 
 def test_every_measurement_of_an_honest_record_is_made_again_to_the_last_bit(record):
-    assert verified(PLAN, record) == Verified(3, (), ())
+    assert verified(PLAN, record) == Verified(3, (), (), ())
 
 
 @pytest.mark.parametrize('share', [2.0, 1 + 2**-52])

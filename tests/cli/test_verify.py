@@ -42,13 +42,14 @@ def test_a_session_that_is_not_there_is_refused(past, verify):
 
 @pytest.mark.slow
 def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, site, verify):
+    """Where a figure is not that of the output, there is no report either."""
     on_site('run', '--profile=smoke', 'Reads')
     (folder,) = site.sessions()
     honest = verify()
     assert honest.status == 0, honest.out
     assert ' launches as their output says\n' in honest.out
     assert f'verified  session {folder.name}: the chain of the records ends with ' in honest.out
-    results = folder / 'results.json'
+    results, page = folder / 'results.json', (folder / 'report' / 'index.html').read_bytes()
     said = json.loads(results.read_text())
     assert said['chain'] in honest.out
 
@@ -56,9 +57,12 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
         """What is said while a file is another one."""
         before = file.read_bytes()
         file.write_bytes(edited)
-        found = verify()
+        found, report = verify(), on_site('report')
         file.write_bytes(before)
         assert found.status == 11, found.out
+        if file != results:
+            assert report.status == 11 and all(line.strip() in report.out for line in found.out.splitlines()[1:2])
+            assert (folder / 'report' / 'index.html').read_bytes() == page
         return found.out
 
     metric = said['cases'][0]['metrics'][0]

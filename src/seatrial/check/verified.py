@@ -30,19 +30,26 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 class Verified:
     """What became of one case. launches: whose measurements were made again and are the same, to the last bit.
 
-    contradictions: what differs, by line and figure; unproved: what nothing is left of to compare with
+    broken: rules that the record breaks; figures: what is otherwise in the output, by line; unproved: what nothing is
+    left of to compare with
     """
 
     launches: int
-    contradictions: tuple[str, ...]
+    broken: tuple[str, ...]
+    figures: tuple[str, ...]
     unproved: tuple[str, ...]
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        return self.broken + self.figures
 
 
 def verified(plan: TrialPlan, directory: Path) -> Verified:
     """The record of a case in this directory beside the raw output that lies there. Raises OSError."""
     records = records_in(str(directory))
     found = [each for each in findings(CASE, CaseSeen(plan, records)) if each.rule in OF_THE_RECORD]
-    contradictions = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
+    broken = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
+    figures: list[str] = []
     unproved = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'invalid']
     engine = by_name(records.start.engine, plan.kind) if records.start and records.start.engine else None
     launches = not_kept = 0
@@ -55,15 +62,15 @@ def verified(plan: TrialPlan, directory: Path) -> Verified:
             differences = _differences(PROVING if sample.stage == PROOF else engine, directory, sample)
         except (NotAsWritten, FormError, EOFError, ValueError) as error:
             gone = isinstance(error.__cause__, FileNotFoundError)
-            (unproved if gone else contradictions).append(f'{where}: {error}')
+            (unproved if gone else figures).append(f'{where}: {error}')
             continue
-        contradictions += [f'{where}: {each}' for each in differences]
+        figures += [f'{where}: {each}' for each in differences]
         launches += not differences
     if not_kept:
         unproved.append(f'{SAMPLES}: the output of {counted(not_kept, "launch", "launches")} was not kept')
-    if not launches and not contradictions and not unproved:
+    if not (launches or broken or figures or unproved):
         unproved.append('no launch is on record')
-    return Verified(launches, tuple(contradictions), tuple(unproved))
+    return Verified(launches, tuple(broken), tuple(figures), tuple(unproved))
 
 
 def _measured(directory: Path) -> Iterator[tuple[int, Sample]]:

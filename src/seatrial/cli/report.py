@@ -6,14 +6,19 @@ import click
 from rich.text import Text
 
 from seatrial.check.declared import load as load_checks
-from seatrial.cli.evidence import judged_anew, named, sessions_of
+from seatrial.check.verified import verified
+from seatrial.cli.evidence import judged_anew, named, plan_in, sessions_of
 from seatrial.cli.options import checks_option, site_option
 from seatrial.cli.terminal import console, marked
+from seatrial.cli.verify import SHOWN
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.record import PLAN
 from seatrial.model.whole import write_whole
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.markdown import markdown
 from seatrial.report.page import page
+from seatrial.report.words import cut
 from seatrial.site.load import answering
 
 FOLDER = 'report'
@@ -29,10 +34,11 @@ PAGE = 'index.html'
 )
 @checks_option
 @site_option
-def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> None:
+def report(session: str | None, output: Path | None, checks: Path, site_folder: Path) -> int:
     """Write index.html, junit.xml and summary.md of a session: of the newest, or of SESSION, a name or its beginning.
 
-    The session is judged anew from its records, by the checks and references of today.
+    The session is judged anew from its records, by the checks and references of today. Where the raw output of its
+    engines contradicts a figure there is no report but a list of these, and exit code 11.
     """
     site = answering(site_folder)
     known = sessions_of(site)
@@ -41,15 +47,23 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     name = named(known, session, site.state) if session else known[-1]
     folder = site.session_folder(name)
     evidence = judged_anew(site, load_checks(checks), folder)
+    screen = console()
+    plans = {file.parent: plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))}
+    wrong = [f'{plan.case.name}: {each}' for case, plan in plans.items() for each in verified(plan, case).figures]
+    if wrong:
+        for said in cut(wrong, SHOWN):
+            screen.print(said, soft_wrap=True)
+        screen.print(f'no report: the records of session {name} do not verify; measure again', soft_wrap=True)
+        return EXIT_CODES[Verdict.INVALID]
     try:
         file = write_report(evidence, output or folder / FOLDER)
     except OSError as error:
         raise click.UsageError(f'{error.filename}: {error.strerror}; name another folder with --output') from None
-    screen = console()
     for notice in evidence.notices:
         screen.print(f'note: {notice}', soft_wrap=True)
     verdict = marked(evidence.result.verdict)
     screen.print(Text.assemble(verdict, f'  session {name}, report: {file}'), soft_wrap=True)
+    return 0
 
 
 def write_report(evidence: SessionEvidence, folder: Path) -> Path:
