@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernel_lab import NODES
+from kernel_lab import NODES, untried
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.traffic import STALL, traffic
@@ -146,8 +146,8 @@ class TestNfs:
 
 def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_right(kernels):
     """In one test, because one session is long. Guarantees: close-to-open (nfs(5)): what was written is read after a
-    close and an open, and not always before."""
-    checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics')
+    close and an open, and not always before. No more is asked for integrity, whose data differ nowhere (F2)."""
+    checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics', 'Integrity')
     smoke = kernels.begin(', '.join(checks), files_per_task='50', bytes_per_task='128MiB').ended()
     assert smoke.status == 0, smoke.said
     assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'MEASURED')
@@ -163,6 +163,13 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     promised = 'read_after_close', 'append', 'exclusive_create', 'rename_without_gap', 'flock', 'fcntl_lock'
     assert [holds[name] for name in promised] == [True] * len(promised)
     assert holds['read_before_close'] is False
+    assert untried(smoke) == set()
+
+
+@pytest.mark.long
+def test_integrity_holds_on_nfs_3_where_locks_go_by_a_protocol_of_their_own(kernels):
+    smoke = kernels.begin('Integrity', on='nfs3').ended()
+    assert smoke.status == 0 and untried(smoke) == set(), smoke.said
 
 
 def program(kernels, name, text):
