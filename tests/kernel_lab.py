@@ -30,6 +30,7 @@ trials:
 ENTRY = '  {0}: {{type: {1}, path: {2}, mount: {2}, limits: {{bytes: 2GiB, inodes: 50000}}, {3}}}\n'
 FILE_SYSTEMS = (
     ('nfs', 'nfs', '/mnt/nfs', 'drop_caches: true'),
+    ('nfs3', 'nfs', '/mnt/nfs3', 'drop_caches: true'),
     ('hard', 'nfs', '/mnt/nfs', 'recovery_limit: 10s'),
     ('soft', 'nfs', '/mnt/soft', 'recovery_limit: 10s'),
     ('disk', 'posix', '/mnt/disk', 'drop_caches: false'),
@@ -60,6 +61,13 @@ class Session(NamedTuple):
         (file,) = self.folder.glob(f'cases/{check}+*/samples.jsonl')
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         return [line for line in lines if line['record'] == 'sample' and line['stage'] == 'measured']
+
+
+def untried(session: Session) -> set[str]:
+    """Ways to write of which its Integrity does not say that the data were read back on n3 as they were."""
+    (sample,) = session.samples('Integrity')
+    facts = sample['measurement']['facts']
+    return {fact['name'] for fact in facts if not (fact['holds'] and 'and read on n3' in fact['seen'])}
 
 
 class Kernels:

@@ -5,6 +5,7 @@ each other out: test_posixops_runs.py.
 """
 
 import errno
+import fcntl
 import os
 import threading
 from types import SimpleNamespace
@@ -22,6 +23,19 @@ SOON_S = 20.0
 KEY = '0123456789abcdef'
 HOSTS = ('a', 'b', 'c')
 WRITES, READS, OPENS = posix_integrity.write_all, posix_integrity.read_there, posix_integrity.opened
+
+
+class Locks:
+    """Of fcntl(2), between threads. reaching: from one to the other."""
+
+    def __init__(self, reaching=True):
+        self.lock, self.reaching = threading.Lock(), reaching
+
+    def lockf(self, descriptor, how):
+        if self.reaching and how == fcntl.LOCK_UN:
+            self.lock.release()
+        elif self.reaching and not self.lock.acquire(blocking=how == fcntl.LOCK_EX, timeout=-1):
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 
 class Table(Barrier):
@@ -122,6 +136,7 @@ def place(tmp_path, monkeypatch):
     folder = tmp_path / f'integrity.{KEY[:12]}'
     folder.mkdir()
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(posix_integrity, 'fcntl', replaced(fcntl, lockf=Locks().lockf))
     return folder
 
 
@@ -153,7 +168,7 @@ def test_every_pattern_has_a_lie():
 
 
 @pytest.mark.parametrize('hosts', [('a',), ('a', 'a'), ('a', 'b'), ('a', 'a', 'b', 'b'), HOSTS])
-@pytest.mark.parametrize('name', sorted(set(PATTERNS) - {'locked_writers'}))  # threads share their locks
+@pytest.mark.parametrize('name', sorted(PATTERNS))
 def test_nothing_is_said_against_a_storage_that_keeps_the_data_and_nothing_is_left(place, name, hosts):
     facts = pattern(name, hosts)
     assert facts == [facts[0]] * len(hosts) and facts[0].holds is True
@@ -183,6 +198,15 @@ def test_a_call_that_the_file_system_does_not_have_is_said_and_is_no_failure(mon
     monkeypatch.setattr(posix_integrity, 'mmap', replaced(posix_integrity.mmap, mmap=refuse))
     said = Fact('mapped', None, 'the file system cannot write through a mapping: No such device')
     assert pattern('mapped') == [said] * 3
+    assert list(place.iterdir()) == []
+
+
+def test_writers_whom_no_lock_keeps_apart_accuse_nobody(monkeypatch, place):
+    """As on OCFS2 with o2cb between two nodes; they could leave the data of both."""
+    monkeypatch.setattr(posix_integrity, 'fcntl', replaced(fcntl, lockf=Locks(reaching=False).lockf))
+    monkeypatch.setattr(posix_integrity, 'write_all', torn)
+    said = Fact('locked_writers', None, 'the file system cannot keep these tasks apart by a lock of fcntl(2)')
+    assert pattern('locked_writers') == [said] * 3
     assert list(place.iterdir()) == []
 
 

@@ -15,6 +15,7 @@ from seatrial.filesystem import ceph
 from seatrial.filesystem.base import Capacity, LayoutError
 from seatrial.filesystem.ceph import asked, difference, kernel_traffic, left, state_of, traffic_of
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.registry import by_type
 from seatrial.model.state import changes
 from seatrial.model.telemetry import READ, WRITTEN
@@ -188,6 +189,13 @@ def test_the_traffic_is_metered(ceph_mount):
         stream.flush()
         os.fsync(stream.fileno())
     assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
+    assert before[WRITTEN] + SIZE <= (CEPH.sent_bytes(str(ceph_mount)) or 0) < before[WRITTEN] + 2 * SIZE
+
+
+def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
+    monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt', 'ceph', 'n1:/', 'rw'), ''))
+    monkeypatch.setattr(ceph, '_counters', lambda path: (lambda deadline_s: {WRITTEN: 7}, ''))
+    assert CEPH.sent_bytes('/mnt') is None
 
 
 AS_NOBODY = """

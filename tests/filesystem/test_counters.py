@@ -69,11 +69,12 @@ class TestBlockDevices:
             os.fsync(stream.fileno())
         assert meter.look(1.0)[WRITTEN] - before[WRITTEN] >= 1 << 20
 
-    def test_what_ocfs2_fetches_is_what_its_disk_reads(self, tmp_path, monkeypatch):
+    def test_what_ocfs2_exchanges_is_what_its_disk_reads_and_writes(self, tmp_path, monkeypatch):
         monkeypatch.setattr(posix, 'look', lambda path: (Mount('/shared', 'ocfs2', '/dev/sdb', 'rw'), ''))
         monkeypatch.setattr(posix, '_block_device', lambda path, mount: str(tmp_path))
         (tmp_path / 'stat').write_text(' '.join(str(number) for number in range(1, 12)))
         assert by_type('ocfs2').fetched_bytes('/shared/trial') == 3 * 512
+        assert by_type('ocfs2').sent_bytes('/shared/trial') == 7 * 512
         (tmp_path / 'stat').unlink()
         assert by_type('ocfs2').fetched_bytes('/shared/trial') is None
 

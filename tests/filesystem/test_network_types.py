@@ -40,8 +40,9 @@ def mountstats(monkeypatch, tmp_path):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (HOME, ''))
 
 
-def test_what_an_nfs_client_read_from_its_server_is_counted(mountstats, tmp_path):
+def test_what_an_nfs_client_exchanged_with_its_server_is_counted(mountstats):
     assert by_type('nfs').fetched_bytes('/home') == 5120
+    assert by_type('nfs').sent_bytes('/home') == 600
 
 
 def test_a_mount_point_is_found_whole_and_with_its_spaces():

@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import time
 
 import pytest
 
-from kernel_lab import NODES
+from kernel_lab import NODES, untried
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.traffic import STALL, traffic
@@ -15,6 +17,7 @@ from slurm_lab import wait_for
 
 pytestmark = pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd', 'fio')
 MIB = 1 << 20
+AT = 12_345_678
 USABLE = 0, 12  # exit codes of sessions that have given figures
 FETCH = """
 from seatrial.filesystem.registry import by_type
@@ -42,6 +45,50 @@ while not os.path.exists('{ready}'):
     time.sleep(0.05)
 with open('{path}', 'a') as stream:
     stream.write('more')
+"""
+
+
+SEND = """
+import os
+from seatrial.filesystem.registry import by_type
+before = by_type('nfs').sent_bytes('{mount}')
+with open('{mount}/sent', 'wb') as stream:
+    stream.write(os.urandom(16 << 20)), stream.flush(), os.fsync(stream.fileno())
+print(by_type('nfs').sent_bytes('{mount}') - before)
+"""
+COPYING = """#!/bin/sh
+case "$*" in *measured-write*)
+    export LD_PRELOAD={library} FAILING_CALL=copied FAILING_FILE=/data/data. FAILING_SOURCE=/mnt/nfs/kept;;
+esac
+exec {fio} "$@"
+"""
+WAITING = """#!/bin/sh
+case "$*" in *posix_task*) exec {python} -I -S -c '{code}' "$@";; esac
+exec {python} "$@"
+"""
+# What a task of posixops does: before the large file is compared it waits until its bytes have changed on the server.
+CHANGED_BELOW = """
+import os, sys, time
+sys.path.insert(0, sys.argv[5])
+from seatrial.engine.posix_integrity import Pattern
+from seatrial.engine.posix_task import main
+compare = Pattern.compare
+def late(self, *wanted, name="f"):
+    if "large_file" in self.path():
+        with open("{shared}/below." + os.uname().nodename, "w") as stream:
+            stream.write(os.path.realpath(self.path()))
+        while not os.path.exists("{shared}/changed"):
+            time.sleep(0.05)
+    compare(self, *wanted, name=name)
+Pattern.compare = late
+sys.exit(main(sys.argv[6:]))
+"""
+FLIP = """
+with open('{file}', 'r+b') as stream:
+    stream.seek({at})
+    byte = stream.read(1)[0]
+    stream.seek({at})
+    stream.write(bytes([byte ^ 32]))
 """
 
 
@@ -78,6 +125,10 @@ class TestNfs:
         assert 16 * MIB <= first < 18 * MIB
         assert second == 0
 
+    @pytest.mark.parametrize('mount', ['/mnt/nfs', '/mnt/nfs3'], ids=['4.2', '3'])
+    def test_what_is_written_and_synced_is_counted_to_the_byte_when_it_leaves_the_client(self, kernels, mount):
+        assert int(kernels.run('n2', sys.executable, '-c', SEND.format(mount=mount))) == 16 * MIB
+
     def test_attributes_expire_after_acregmin(self, kernels):
         """Another node's new size is not seen before, and is seen soon after (nfs(5), acregmin)."""
         kernels.run(
@@ -95,8 +146,8 @@ class TestNfs:
 
 def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_right(kernels):
     """In one test, because one session is long. Guarantees: close-to-open (nfs(5)): what was written is read after a
-    close and an open, and not always before."""
-    checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics')
+    close and an open, and not always before. No more is asked for integrity, whose data differ nowhere (F2)."""
+    checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics', 'Integrity')
     smoke = kernels.begin(', '.join(checks), files_per_task='50', bytes_per_task='128MiB').ended()
     assert smoke.status == 0, smoke.said
     assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'MEASURED')
@@ -112,6 +163,63 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     promised = 'read_after_close', 'append', 'exclusive_create', 'rename_without_gap', 'flock', 'fcntl_lock'
     assert [holds[name] for name in promised] == [True] * len(promised)
     assert holds['read_before_close'] is False
+    assert untried(smoke) == set()
+
+
+@pytest.mark.long
+def test_integrity_holds_on_nfs_3_where_locks_go_by_a_protocol_of_their_own(kernels):
+    smoke = kernels.begin('Integrity', on='nfs3').ended()
+    assert smoke.status == 0 and untried(smoke) == set(), smoke.said
+
+
+def program(kernels, name, text):
+    """A program that all nodes see, as a site names it."""
+    kernels.shared.mkdir(exist_ok=True)
+    (kernels.shared / name).write_text(text)
+    (kernels.shared / name).chmod(0o755)
+    return f'{{name: {name}, program: {kernels.shared / name}}}'
+
+
+def faults(ended):
+    """What was found in the launches of its one case, labels left out."""
+    (case,) = ended.folder.glob('cases/*')
+    found = [each for sample in records_in(str(case)).samples for each in sample.findings]
+    return [each for each in found if each.effect != 'label']
+
+
+@pytest.mark.long
+@pytest.mark.needs('gcc')
+def test_an_engine_that_has_the_server_copy_half_of_its_data_is_seen_by_what_left_the_node(kernels, repository):
+    """By COPY of NFS 4.2 (RFC 7862, 15.2), from another file; all that lies in the files looks as it should."""
+    library, source = kernels.shared / 'failing_calls.so', repository / 'tests' / 'stubs' / 'failing_calls.c'
+    copying = program(kernels, 'fio', COPYING.format(library=library, fio=shutil.which('fio')))
+    subprocess.run(['gcc', '-shared', '-fPIC', '-o', library, source, '-ldl'], check=True)
+    kernels.run('n2', 'dd', 'if=/dev/urandom', 'of=/mnt/nfs/kept', 'bs=1M', 'count=128', 'conv=fsync')
+    try:
+        ended = kernels.begin('MultipleFilesTransferSizes', nodes=1, engines=copying, bytes_per_task='128MiB').ended()
+    finally:
+        kernels.run('n2', 'rm', '/mnt/nfs/kept')
+    assert (ended.status, {each.rule for each in faults(ended)}) == (11, {'T25'}), ended.said
+
+
+@pytest.mark.long
+def test_one_bit_that_changed_on_the_disk_of_the_server_is_found_by_another_client(kernels):
+    code = CHANGED_BELOW.format(shared=kernels.shared)
+    waiting = program(kernels, 'posixops', WAITING.format(python=sys.executable, code=code))
+    running = kernels.begin('Integrity', engines=waiting)
+    below = kernels.shared / 'below.n2'
+    wait_for('the large file is written', below.exists, seconds=120)
+    file = below.read_text().replace('/mnt/nfs', '/srv/export')
+    kernels.run('n1', sys.executable, '-c', FLIP.format(file=file, at=AT))
+    (kernels.shared / 'changed').touch()
+    ended = running.ended()
+    assert (ended.status, [each.rule for each in faults(ended)]) == (10, ['F2']), ended.said
+    (evidence,) = (each.evidence for each in faults(ended))
+    assert file.endswith(evidence['file']) and evidence['offset'] == str(AT)
+    assert (evidence['writer'], evidence['reader']) == ('n2', 'n3')
+    expected, seen = (int(evidence[each][:2], 16) for each in ('expected', 'found'))
+    assert expected ^ seen == 32 and ended.cases['Integrity']['verdict'] == 'FAIL'
+    kernels.run('n1', 'rm', '-r', file.partition('/data')[0])  # it was kept
 
 
 def begun(kernels, check='MultipleFilesTransferSizes', size='256MiB', **more):

@@ -1,11 +1,12 @@
 /* Preloaded: of files whose path has FAILING_FILE in it, FAILING_CALL (write, read, fsync, close) fails with
    FAILING_ERRNO, or fsync takes 60 s for each 32 MiB of the file ("slow"); or it pretends: "unsynced" that it has synced, "holes" that it has written every other block, "end" that it has
    written what lies behind the first 4 MiB, "zeros" and "alike" that it has written what it was given, "dropped" that it has written at all, "elsewhere" that it has written
-   where it was to, though that was the second half in place of the first. "flipped" writes, and "misread" reads, the
+   where it was to, though that was the second half in place of the first, "copied" that it has written every other block, which the file system copies from FAILING_SOURCE. "flipped" writes, and "misread" reads, the
    first byte of each process's first data as another one, and "nothing" reads zeros. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,13 @@ static ssize_t put(ssize_t (*next)(int, const void *, size_t, off_t), int d, con
         if (fstat(d, &seen) == 0 && seen.st_size < o + (off_t)n && ftruncate(d, o + n))
             return -1;
         return n;
+    }
+    if (is("copied", d) && o / n % 2) {
+        int kept = open(getenv("FAILING_SOURCE"), O_RDONLY);
+        off64_t from = o, to = o;
+        ssize_t done = copy_file_range(kept, &from, d, &to, n, 0);
+        close(kept);
+        return done;
     }
     if (is("flipped", d))
         flip((void *)b, n);

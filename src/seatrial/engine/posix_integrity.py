@@ -80,10 +80,11 @@ class Pattern:
         self._wrote.append(writer)
         self._turn(doing, {writer: step})
 
-    def write_together(self, doing: str, step: Callable[[int], Any]) -> None:
-        """They do their steps at once; each is given its place among them."""
+    def write_together(self, doing: str, step: Callable[[int], Any]) -> List[str]:
+        """They do their steps at once; each is given its place among them. What they returned, as text."""
         self._wrote += self.together
-        self._turn(doing, {rank: partial(step, place) for place, rank in enumerate(self.together)})
+        said = self._turn(doing, {rank: partial(step, place) for place, rank in enumerate(self.together)})
+        return [said[rank] for rank in self.together]
 
     def compare(self, *wanted: bytes, name: str = 'f') -> None:
         """The reader compares a file with what it must hold, or with whatever it may hold."""
@@ -265,7 +266,33 @@ def _renamed(pattern: Pattern) -> None:
 
 
 def _locked_writers(pattern: Pattern) -> None:
-    """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them."""
+    """All write all of the file, in pieces, each as a whole under one lock: it must hold the data of one of them.
+
+    Not where the locks do not reach from one to the other, as those of OCFS2 with o2cb, of Lustre's localflock and
+    of NFS's local_lock do not from node to node: then nobody guarantees what it holds.
+    """
+    held: List[int] = []
+
+    def hold(place: int) -> None:
+        if place == 0:
+            held.append(os.open(pattern.path(), os.O_RDWR | os.O_NOFOLLOW))
+            fcntl.lockf(held[0], fcntl.LOCK_EX)
+
+    def is_kept_out(place: int) -> bool:
+        if place == 0:
+            return True
+        with opened(pattern.path(), os.O_RDWR) as descriptor:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):  # EAGAIN, EACCES: lockf(3)
+                return True
+            fcntl.lockf(descriptor, fcntl.LOCK_UN)
+        return False
+
+    def release(place: int) -> None:
+        for descriptor in held:
+            fcntl.lockf(descriptor, fcntl.LOCK_UN)
+            os.close(descriptor)
 
     def write(place: int) -> None:
         with opened(pattern.path(), os.O_RDWR) as descriptor:
@@ -279,6 +306,11 @@ def _locked_writers(pattern: Pattern) -> None:
                 fcntl.lockf(descriptor, fcntl.LOCK_UN)
 
     pattern.write('make a file', lambda: _put(pattern.path(), []))
+    pattern.write_together('lock it', hold)
+    kept_out = pattern.write_together('try to lock it too', is_kept_out)
+    pattern.write_together('unlock it', release)
+    if 'False' in kept_out:
+        raise Refused('keep these tasks apart by a lock of fcntl(2)')
     pattern.write_together('write under a lock', write)
     last = ROUNDS - 1
     pattern.compare(*(pattern.data(MIDDLE, f'{place} {last}') for place in range(len(pattern.together))))

@@ -268,6 +268,11 @@ class CephFs(Mounted):
         found, _ = _counters(path)
         return found(ANSWER_S).get(READ) if found else None
 
+    def sent_bytes(self, path: str) -> Optional[int]:
+        """What ceph-fuse has sent to OSDs. That of the kernel's client is untried."""
+        mount, _ = look(path)
+        return self.meter(path).look(ANSWER_S).get(WRITTEN) if mount and mount.type == FUSE else None
+
     def meter(self, path: str) -> Meter:
         """Of this mount: ceph-fuse's messages, or the bytes that the kernel's client has read and written."""
         found, said = _counters(path)

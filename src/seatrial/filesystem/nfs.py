@@ -24,6 +24,7 @@ class Nfs(Mounted):
     """A mount of type nfs or nfs4."""
 
     name = 'nfs'
+    meters_all = True  # with pNFS too: writes to data servers end in nfs_writeback_done (fs/nfs/write.c)
     kernel_types = ('nfs', 'nfs4')
     recovery_limit_s = 300.0
     recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'

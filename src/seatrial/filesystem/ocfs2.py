@@ -21,6 +21,7 @@ class Ocfs2(Mounted):
     """A mount of type ocfs2, whether or not other nodes have it too."""
 
     name = 'ocfs2'
+    meters_all = True
     kernel_types = ('ocfs2',)
     recovery_limit_s = 300.0
     recovery_source = 'above the 120 s that users set for O2CB_HEARTBEAT_THRESHOLD (o2cb.sysconfig(5))'

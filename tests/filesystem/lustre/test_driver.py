@@ -671,14 +671,26 @@ class TestCaches:
         stand.now(unreadable=['*.max_cached_mb'])
         assert 'cannot be seen' in (DRIVER.empty_client_cache(str(stand.mount)) or '')
 
-    def test_the_bytes_that_came_from_the_servers_are_those_of_this_mount(self, stand):
-        counters = [line for line in lustre_step('101').stdout.splitlines() if re.match(r'osc|read_bytes', line)]
+    @pytest.mark.parametrize('counter', ['read_bytes', 'write_bytes'])
+    def test_the_bytes_exchanged_with_the_servers_are_those_of_this_mount(self, stand, monkeypatch, counter):
+        counters = [
+            line
+            for step in ('101', '102')
+            for line in lustre_step(step).stdout.splitlines()
+            if re.match(f'osc|mdc|{counter}', line)
+        ]
         own = [
             int(after.split()[6])
             for before, after in itertools.pairwise(counters)
-            if before.endswith('ffff888105ab7000.stats=') and after.startswith('read_bytes')
+            if before.endswith('ffff888105ab7000.stats=') and after.startswith(counter)
         ]
-        assert DRIVER.fetched_bytes(str(stand.mount)) == sum(own) > 0
+        monkeypatch.setattr(os, 'geteuid', lambda: 0)
+        ask = DRIVER.fetched_bytes if counter == 'read_bytes' else DRIVER.sent_bytes
+        assert ask(str(stand.mount)) == sum(own) > 0
+
+    def test_a_user_who_is_not_root_does_not_know_what_was_sent(self, stand, monkeypatch):
+        monkeypatch.setattr(os, 'geteuid', lambda: 1000)
+        assert DRIVER.sent_bytes(str(stand.mount)) is None
 
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
