@@ -27,6 +27,7 @@ from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
+from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
@@ -727,12 +728,18 @@ def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
         time.sleep(instant)
         os.kill(pid, signal.SIGKILL)
         assert ended() == -signal.SIGKILL
-        while working_in(lab.target):
-            time.sleep(0.001)  # the launch in hand ends by itself
+        latest = time.monotonic() + 60.0
+        while working_in(lab.target) or any(each.alive for each in left_in(lab)):
+            assert time.monotonic() < latest, instant
+            time.sleep(0.001)  # the launch in hand ends by itself, and the job with the process that watches it
         check_whole_lines(plan)
         assert lab.surroundings() == before, instant
         check_clean(lab, instant)
         assert lab.surroundings() == before, instant
+
+
+def left_in(lab):
+    return orphans.find([str(lab.target)], str(lab.state)).found
 
 
 def check_whole_lines(plan):
@@ -748,8 +755,7 @@ def check_whole_lines(plan):
 
 def check_clean(lab, instant):
     """What `seatrial clean` does removes all but a directory that died before it was marked."""
-    for orphan in orphans.find([str(lab.target)], str(lab.state)).found:
-        assert orphan.alive is None, instant
+    for orphan in left_in(lab):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
@@ -787,7 +793,7 @@ def test_the_removal_of_a_killed_job_is_left_to_seatrial_clean(lab, stub_fio, re
 def stalls(monkeypatch, looks):
     """The file system is silent at these of the looks between launches (0 is the first)."""
     seen = iter(range(10**6))
-    monkeypatch.setattr(stall, 'unresponsive', lambda path: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(stall, 'unresponsive', lambda *paths: 'no answer' if next(seen) in looks else None)
     monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
 
 
@@ -806,6 +812,14 @@ def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, 
     assert ran.end.reason == 'refused' and ran.end.why.startswith(f'{lab.target} has not answered for')
     assert ran.result.verdict is Verdict.INCOMPLETE
     assert lab.left() and not lab.locks()
+
+
+def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, stub_fio, monkeypatch):
+    seconds = iter([0.0, 0.0, 33.0])
+    monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
+    ran = lab.run(lab.plan(stub_fio()))
+    said = [each.sentence for sample in ran.records.samples for each in sample.findings if each.rule == 'P17b']
+    assert ran.end.reason == 'finished' and len(said) == 1 and 'it did not answer for 33 s' in said[0]
 
 
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):

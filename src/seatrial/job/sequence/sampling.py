@@ -54,14 +54,17 @@ def take(
     Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
     LaunchGivenUp when the sample of a launch that would not end is written.
     """
-    stalled_s = _stalled_s(trial)
+    stalled_s = _stalled_s(trial, directory)
     _check_room(trial)
     trial.setup.run.verify()
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
+    stalled_s += trial.blocked.since()
     if stalled_s:
-        attempt.findings.append(finding('P17b', f'it did not answer for {stalled_s:.0f} s before this launch'))
+        attempt.findings.append(
+            finding('P17b', f'it did not answer for {stalled_s:.0f} s before or after this launch')
+        )
     if attempt.measurement is None:
         trial.signals.check()  # Slurm ends the engine and the runner together
     command, processes, raw = attempt.command, attempt.processes, os.path.basename(attempt.raw)
@@ -257,11 +260,12 @@ class _Attempt:
         return found + self.trial.layouts.findings(self.directory, self.launch)
 
 
-def _stalled_s(trial: Trial) -> float:
-    """Wait for a file system that does not answer; the seconds that it took."""
+def _stalled_s(trial: Trial, directory: str) -> float:
+    """Wait for a file system that does not answer, in the target or in the run's own directory; the seconds."""
     trial.signals.check()
-    target = trial.plan.target
-    stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping)
+    target, run = trial.plan.target, trial.setup.run
+    below = run.path, run.path_of(directory)
+    stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
