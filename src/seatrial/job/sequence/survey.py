@@ -54,7 +54,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, min_per_task(plan, memory))
-    earlier = orphans.of_session(target.path, plan.state, plan.session)
+    earlier = orphans.look([target.path], plan.state, session=plan.session).found
     environment = Environment(
         plan=plan,
         lock_held=lock_held,
@@ -63,8 +63,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         free_inodes=capacity.inodes,
         quota_bytes=quota.bytes,
         quota_inodes=quota.inodes,
-        needed_bytes=needed['bytes'] + sum(orphan.size_bytes for orphan in earlier),
-        needed_inodes=needed['inodes'] + sum(orphan.files for orphan in earlier),
+        needed_bytes=needed['bytes'] + sum(orphan.size_bytes or 0 for orphan in earlier),
+        needed_inodes=needed['inodes'] + sum(orphan.files or 0 for orphan in earlier),
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=_layout_fault(plan, driver),
