@@ -556,7 +556,7 @@ def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fi
     assert output.splitlines()[1:] == ['exit 13']
 
 
-def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capsys):
+def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capfd):
     def full(recorder, value):
         if not isinstance(value, Start):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -564,7 +564,7 @@ def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab,
     monkeypatch.setattr(Recorder, 'write', full)
     plan, before = lab.plan(stub_fio()), lab.surroundings()
     assert command.main(['run', lab.write(plan)]) == 13
-    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capsys.readouterr().err)
+    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capfd.readouterr().err)
     assert (lab.locks(), lab.surroundings()) == ([], before)
     assert lab.judged(plan).verdict is Verdict.INCOMPLETE
 
@@ -830,6 +830,50 @@ def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     broken = [sample for sample in ran.measured if not sample.valid]
     assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
     assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
+
+
+EVICTED = 'OST0003 was EVICTED at 12:03:04'
+
+
+@pytest.fixture
+def evicting(monkeypatch):
+    """In its first measured launch the client of this plan is evicted."""
+
+    def evict(plan):
+        measured = Path(plan.records, 'raw')
+        monkeypatch.setattr(Posix, 'connections', lambda self, path: list(measured.glob('*-measured-*')) != [])
+        monkeypatch.setattr(Posix, 'lost', lambda self, before, after: EVICTED if after and not before else '')
+        return plan
+
+    return evict
+
+
+@pytest.mark.parametrize(
+    ('stderr', 'verdict', 'first'),
+    [
+        (
+            'fio: io_u error on file data.00000000: Input/output error: write offset=0, buflen=65536\n',
+            Verdict.FAIL,
+            f'F1: write@32KiB: EIO of data.00000000 on .* UTC: {EVICTED}; fio exited with 1',
+        ),
+        ('', Verdict.INVALID, f'P20: {EVICTED}'),
+    ],
+    ids=['EIO', 'failed'],
+)
+def test_a_connection_that_was_lost_is_the_reason_where_the_engine_fails_of_it(
+    lab, stub_fio, evicting, stderr, verdict, first
+):
+    fio = stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': stderr}))
+    ran = lab.run(evicting(lab.plan(fio, values=(32,))))
+    assert ran.result.verdict is verdict
+    assert_matches(first, said(ran))
+
+
+def test_a_launch_that_is_given_up_says_which_connection_was_lost_meanwhile(lab, stub_fio, evicting, soon):
+    fio = stub_fio(('measured-write', {'fault': 'hang'}))
+    ran = lab.run(evicting(lab.plan(fio, values=(32,), launch_limit_s=1.0)))
+    ((given_up,),) = [sample.findings for sample in ran.measured]
+    assert given_up.rule == 'E2' and f'; {EVICTED}' in given_up.sentence
 
 
 def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, stub_fio, monkeypatch, tmp_path):
