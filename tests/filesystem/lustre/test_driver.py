@@ -501,6 +501,13 @@ class TestState:
         assert state['ldlm.namespaces.lru_size'] == 'dynamic' and state['imports'] == 'all in order'
         assert state['default layout'] == 'c1.S4M'
 
+    def test_a_default_for_new_directories_that_changes_is_a_change_of_the_state(self, stand):
+        path = stand.directory()
+        first = DRIVER.state(path)
+        assert first['default directory layout'].startswith('stripe_count: 1 stripe_offset: -1 ')
+        assert run(['lfs', 'setdirstripe', '-D', '-c', '2', path]).returncode == 0
+        assert [each for each in changes(first, DRIVER.state(path)) if 'directory layout' in str(each)] != []
+
     def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
         stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})
         assert DRIVER.state(str(stand.mount))['osc.max_rpcs_in_flight'] == '64 on OST 3; 8 on OST 0-2'

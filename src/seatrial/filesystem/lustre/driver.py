@@ -162,6 +162,7 @@ class Lustre(Mounted):
         found = {
             'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
             'default layout': _told(lambda: _default_of(path).layout.canonical),
+            'default directory layout': _told(lambda: _directory_default_of(path)),
         }
         try:
             rows = _target_rows(path, inodes=False)
@@ -587,6 +588,13 @@ def _spaces(path: str, option: str = '-v') -> targets.Spaces:
 def _default_of(path: str) -> striping.Striping:
     """The layout that new files in this directory get if nothing is asked for."""
     return striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
+
+
+def _directory_default_of(path: str) -> str:
+    """Where new directories in this one lie, in the words of lfs: an MDT of their own each, perhaps."""
+    text = _output(['lfs', 'getdirstripe', '-D', path])
+    striping.parse_getdirstripe(text)
+    return ' '.join(text.replace('lmv_', '').split())
 
 
 def _wished(path: str, layout: Layout) -> LustreLayout:
