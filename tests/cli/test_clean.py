@@ -15,7 +15,7 @@ import pytest
 
 from fuse_lab import dead
 from seatrial.cli.clean import SILENT
-from seatrial.job.directory import lock, orphans, rundir
+from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
 
@@ -80,6 +80,17 @@ def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     assert line.endswith(': removable')
     assert remedy == '1 directory and 0 locks can be removed: seatrial clean --yes'
     assert (killed / 'data' / 'data.00000000').exists()
+
+
+def test_where_a_server_is_away_that_holds_parts_of_files_it_ends_and_says_what_it_does_not_know(
+    clean, killed, monkeypatch
+):
+    monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
+    monkeypatch.setattr(removal, 'REMOVAL_S', 2.0)
+    with dead(killed / 'data'):
+        said = clean('--yes')
+    assert f'{killed}: size unknown (its files could not be sized within 5 s; is a server down?)' in said.out
+    assert said.status == 13 and f'left in {killed}: ' in said.out and 'its removal did not end' in said.out
 
 
 def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target, site):

@@ -135,6 +135,12 @@ def test_each_kind_of_check_has_the_first_engine_that_can(site, row):
     assert engines_of(row) == {'Writes': 'fio', 'Reads': 'fio', 'Files': 'posixops', 'Guarantees': 'posixops'}
 
 
+def test_an_engine_that_the_run_does_not_take_on_this_type_is_not_shown(row, on_site, monkeypatch):
+    monkeypatch.setattr('seatrial.job.sequence.survey._loses_errors', lambda plan, engine: engine.name == 'fio')
+    assert 'none here' in row('Writes')
+    assert 'fio: ignores what close(2) says, and a write may fail only then' in ' '.join(on_site('list').out.split())
+
+
 def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site, site):
     site.add_metadata(engines='')
     said = ' '.join(on_site('list').out.split())

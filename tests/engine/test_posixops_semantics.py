@@ -173,6 +173,7 @@ BREACHES = [
     ('sparse_files', os, {'read': lambda fd, size: b'?' * size}, 'the hole does not read as zeros'),
     ('zero_fill', os, {'truncate': nothing}, 'read 10 B of 100 B, 5 of them wrong'),
     ('fallocate', os, {'posix_fallocate': fails_with(errno.EOPNOTSUPP)}, 'could not reserve space: Operation not'),
+    ('fallocate', os, {'posix_fallocate': fails_with(errno.EBADF)}, 'reserve space: Operation not supported'),
     ('fallocate', os, {'posix_fallocate': nothing}, 'the file has 0 B of 1 MiB'),
     ('xattr', os, {'setxattr': fails_with(errno.ENOTSUP)}, 'could not set an attribute: Operation not supported'),
     ('xattr', os, {'removexattr': nothing, 'setxattr': nothing, 'getxattr': lambda path, name: b'kept',

@@ -113,6 +113,38 @@ def test_a_second_measurement_that_is_not_valid_decides_nothing_and_is_said():
     assert 'the second measurement failed: T10: the tasks ran on n2' in result.reasons[0]
 
 
+def test_a_second_read_that_was_too_short_does_not_take_the_write_with_it():
+    plan, factors = node_plan(4, workload=BOTH), {('n3', 'write'): 0.2}
+    records = night(plan, rates(factors), rates(factors, 2))
+    short = Finding('T19', 'invalid', 'the read took 0.496 s')
+    samples = [
+        s._replace(findings=(short,)) if (s.stage, s.phase) == ('confirm', 'read') else s for s in records.samples
+    ]
+    result = judge_case(plan, records._replace(samples=samples))
+    assert result.verdict is Verdict.FAIL and result.reasons[0].startswith('node n3 is slow: write ')
+
+
+def test_of_a_second_measurement_that_was_enlarged_the_last_size_counts():
+    plan = node_plan(4)
+    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
+    short = [s._replace(sizing=0) for s in night(plan, rates(), rates()).samples if s.stage == 'confirm']
+    healthy = [*short, *night(plan, rates({'n3': 0.6}), rates(seed=2)).samples]
+    result = judge_case(plan, records._replace(samples=[*records.samples, *short]))
+    assert result.verdict is Verdict.FAIL and by_verdict(result)['n3'] == SLOW
+    assert by_verdict(judge_case(plan, records._replace(samples=healthy)))['n3'] == CLEARED
+
+
+def test_a_suspect_stands_before_what_is_invalid_and_behind_what_has_failed():
+    plan = node_plan(4)
+    records = night(plan, rates({'n3': 0.6}), None)
+    wrong = (Finding('T19', 'invalid', 'it took 0.1 s'), Finding('F1', 'fail', 'EIO on n1'))
+    for count, first in ((1, 'node n3 may be slow: write'), (2, 'F1: EIO on n1')):
+        end = records.end._replace(findings=wrong[:count])
+        result = judge_case(plan, records._replace(end=end))
+        assert result.reasons[0].startswith(first)
+        assert [reason.startswith('node n3') for reason in result.reasons].index(True) == count - 1
+
+
 def test_one_slow_metric_suffices_and_the_sentence_is_of_it():
     factors = {('n2', 'read'): 0.5}
     result = judged(node_plan(4, workload=BOTH), rates(factors), rates(factors, 2))

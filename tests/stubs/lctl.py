@@ -4,6 +4,9 @@ Beside what tests/stubs/lfs.py reads, the JSON file tells:
 
     params        {name: value} that stand in the place of genuine ones; null is absent
     unreadable    patterns of parameters that this user cannot read
+    closed        whether that is because debugfs is closed to this user: then lctl ends with 2 and says nothing
+    shifts        whether counters that an ordinary user names by a wildcard have the names of the next device's, and
+                  lack the last character of a line, as in a genuine 2.17
     cached_mb     what max_cached_mb says is used; setting lru_size to clear makes it 0, or `kept_mb`
     unresponsive  whether it does not answer
 """
@@ -86,13 +89,25 @@ def get_param(patterns, told):
     status, known = 0, parameters(told)
     for pattern in patterns:
         names = list(matching(pattern, known))
-        for name in names:
-            sys.stdout.write(f'{name}={known[name]}')
+        shifts = told.get('shifts') and not told['root'] and '*' in pattern and pattern.endswith('.stats')
+        for place, name in enumerate(names):
+            value = shifted(known[name], known[names[(place + 1) % len(names)]]) if shifts else known[name]
+            sys.stdout.write(f'{name}={value}')
         if not names:
             path = pattern.replace('.', '/')
-            sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
+            if not told.get('closed'):
+                sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
             status = 2
     return status
+
+
+def shifted(value, other):
+    """The counters of one device under the names of another's, place by place."""
+    lines, names = value.splitlines(), [line.partition(' ')[0] for line in other.splitlines()]
+    for place, line in enumerate(lines):
+        if ' samples [' in line and place < len(names):
+            lines[place] = f'{names[place]:<25} {line.partition(" ")[2].lstrip()}'
+    return '\n'.join([*lines[:-1], lines[-1][:-1]]) + '\n'
 
 
 def set_param(settings, told):

@@ -453,6 +453,9 @@ def lies_on(path, told):
 
 def getdirstripe(arguments, told):
     options, operands = parse('getdirstripe', arguments, told)
+    if options == [('-D', None)] and len(operands) == 1 and inside(told, operands[0]):
+        sys.stdout.write(shown_directory_default(os.path.realpath(operands[0]), told))
+        return
     if options or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
     count, first = lies_on(os.path.realpath(operands[0]), told)
@@ -463,6 +466,16 @@ def getdirstripe(arguments, told):
     for place in range(count):
         mdt = (first + place) % told['mdts']
         sys.stdout.write(f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n')
+
+
+def shown_directory_default(path, told):
+    """As transcript 063 shows a directory's own; what has none shows the root's (066)."""
+    default = told['defaults'].get(path)
+    if default is None:
+        return re.search(r'^lmv_.*max_inherit_rr.*\n', lustre_step('066').stdout, re.MULTILINE).group(0)
+    count, first, levels = default.get('count', 1), default.get('first', -1), default['levels']
+    where = f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: none'
+    return f'{where} lmv_max_inherit: {levels} lmv_max_inherit_rr: 0\n'
 
 
 def df(arguments, told):

@@ -15,6 +15,7 @@ from seatrial.job.directory import lock, orphans, rundir
 from seatrial.job.directory.lock import Held
 from seatrial.job.directory.orphans import Orphan, leader_alive
 from seatrial.job.directory.owner import running
+from seatrial.job.directory.removal import removed
 from seatrial.model.ask import unresponsive
 from seatrial.model.shown import printable
 from seatrial.model.units import approximate_size, duration
@@ -162,7 +163,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
             unseen.say(fault)
             continue
         try:
-            search = orphans.find([path], site.state, queued)
+            search = orphans.look([path], site.state, queued)
         except rundir.RunDirectoryError as error:
             unseen.say(f'{error}')
             continue
@@ -212,13 +213,16 @@ def _words(held: Held, site: Site, at_work: set[str] | None) -> str:
 
 def _line(orphan: Orphan) -> str:
     """In one line however long, so that the path can be copied."""
-    size = f'{approximate_size(orphan.size_bytes)} in {counted(orphan.files, "file")}'
+    if orphan.size_bytes is None or orphan.files is None:
+        size = f'size unknown (its files could not be sized within {orphans.LOOK_S:.0f} s; is a server down?)'
+    else:
+        size = f'{approximate_size(orphan.size_bytes)} in {counted(orphan.files, "file")}'
     whose = f'{orphan.case}, of {orphan.owner} on {orphan.host}, {duration(orphan.age_s)} old'
     return printable(f'{orphan.path}: {size}, {whose}: {orphan.alive or "removable"}')
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:
-    removal = rundir.remove(orphan.path, orphan.session)
+    removal = removed(orphan.path, orphan.session)
     for left in removal.left:
         screen.print(f'left in {orphan.path}: {left}', soft_wrap=True)
     if not removal.left:

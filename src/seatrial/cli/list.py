@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.terminal import console
 from seatrial.engine.registry import choose, why_none
-from seatrial.job.sequence.survey import memory_bytes, min_per_task
+from seatrial.job.sequence.survey import memory_bytes, min_per_task, unfit
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, duration
 from seatrial.rules.before import peak
@@ -47,7 +48,7 @@ def list_(
     for group in _grouped(plans):
         first = group[0]
         share, words = min_per_task(first, memory), kind_of(first.kind).title_of(first.points[0])
-        chosen = choose(first.engines, first.points, shutil.which)
+        chosen = choose(first.engines, first.points, shutil.which, partial(unfit, first))
         if chosen.engine is None:
             missing.setdefault(words, why_none(first.engines, chosen.skipped))
         table.add_row(

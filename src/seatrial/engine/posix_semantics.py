@@ -628,7 +628,13 @@ def _fallocate(pair: Pair) -> Seen:
 
 def _reserved(path: str) -> None:
     with _opened(path, os.O_CREAT | os.O_WRONLY) as descriptor:
-        os.posix_fallocate(descriptor, 0, 1 << 20)
+        try:
+            os.posix_fallocate(descriptor, 0, 1 << 20)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            # Where the kernel says EOPNOTSUPP glibc fills the file itself, for which it wants to read it.
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path) from None
 
 
 def _xattr(pair: Pair) -> Seen:

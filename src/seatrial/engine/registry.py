@@ -54,10 +54,14 @@ def program_of(engine: Engine, choice: EngineChoice) -> str:
 
 
 def choose(
-    candidates: Sequence[EngineChoice], points: Sequence[Point], which: Callable[[str], Optional[str]]
+    candidates: Sequence[EngineChoice],
+    points: Sequence[Point],
+    which: Callable[[str], Optional[str]],
+    unfit: Callable[[Engine], Optional[str]] = lambda engine: None,
 ) -> Choice:
     """The first candidate that is installed and can carry every point out exactly, so that one engine
-    measures the whole case. `which` gives the path of a program or None. An unknown name raises ValueError."""
+    measures the whole case. `which` gives the path of a program or None; `unfit` says why an engine is none for this
+    file system. An unknown name raises ValueError."""
     kind = points[0].kind
     skipped: List[str] = []
     for candidate in candidates:
@@ -68,7 +72,7 @@ def choose(
             continue
         wanted = program_of(engine, candidate)
         program = which(wanted)
-        why = f'not installed ({wanted})' if program is None else cannot(engine, points)
+        why = f'not installed ({wanted})' if program is None else cannot(engine, points) or unfit(engine)
         if program is not None and why is None:
             return Choice(engine, program, tuple(skipped))
         skipped.append(f'{engine.name}: {why}')

@@ -8,11 +8,14 @@ from typing import Callable, List, Optional, TextIO, Tuple
 from seatrial.engine.registry import engines_called
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.removal import removed
+from seatrial.job.launch import stall
+from seatrial.job.launch.blocked import Blocked, Left, watched
 from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.plan import TrialPlan, read_plan
-from seatrial.model.record import Removal
+from seatrial.model.record import End, Removal
 from seatrial.model.whole import keep_from_others
+from seatrial.rules.registry import finding
 from seatrial.workload.registry import kind_of
 
 USAGE, UNFINISHED = 64, 13
@@ -28,15 +31,7 @@ def main(arguments: List[str]) -> int:
         check_names(plan)
     except (OSError, ValueError) as error:
         return _refuse(f'{arguments[1]}: {error}')
-    try:
-        with contextlib.suppress(OSError):  # without a state directory the lock refuses the run, and says why
-            keep_from_others(plan.state)
-        return _run(plan) if arguments[0] == 'run' else _remove(plan)
-    except AlreadyRecorded as error:
-        return _refuse(str(error))
-    except OSError as error:
-        print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
-        return UNFINISHED
+    return _watched(plan) if arguments[0] == 'run' else _kept(plan, _remove)
 
 
 def check_names(plan: TrialPlan) -> None:
@@ -55,8 +50,40 @@ def check_names(plan: TrialPlan) -> None:
             raise ValueError(f'{key}: {error}') from None
 
 
-def _run(plan: TrialPlan) -> int:
-    end = runner.run(plan)
+def _watched(plan: TrialPlan) -> int:
+    """Run it in a process that is left behind where a call of the target never returns."""
+    blocked, patience_s = Blocked(), stall.patience_s(plan.target.recovery_limit_s)
+    ended = watched(lambda: _kept(plan, lambda plan: _run(plan, blocked)), blocked, patience_s)
+    if not isinstance(ended, Left):
+        return ended
+    said = f'{plan.target.path} has not answered for {ended.seconds:.0f} s: a call of it does not return'
+    end = End(runner.REFUSED, finding('P17a', said).sentence, time.time(), {})
+    return _kept(plan, lambda plan: _ended(plan, end))
+
+
+def _ended(plan: TrialPlan, end: End) -> int:
+    append(plan.records, end)
+    return _say_end(plan, end)
+
+
+def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
+    """The exit code of a step, or of what kept its records from being written."""
+    try:
+        with contextlib.suppress(OSError):  # without a state directory the lock refuses the run, and says why
+            keep_from_others(plan.state)
+        return step(plan)
+    except AlreadyRecorded as error:
+        return _refuse(str(error))
+    except OSError as error:
+        print(f'seatrial: the records {plan.records} cannot be kept: {error}', file=sys.stderr)
+        return UNFINISHED
+
+
+def _run(plan: TrialPlan, blocked: Blocked) -> int:
+    return _say_end(plan, runner.run(plan, blocked))
+
+
+def _say_end(plan: TrialPlan, end: End) -> int:
     _say(f'{plan.case.name}: {end.reason}: {end.why}')
     return EXITS[end.reason]
 

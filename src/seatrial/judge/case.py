@@ -82,8 +82,10 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     facts = _facts(by_metric.values())
     expectations = (*_judge_expectations(curves, criteria, unjudged), *_judge_guarantees(facts, criteria))
     isolated = isolation(plan, records, unjudged)
-    against = [*_against(found, metrics, references, expectations), *_of_places(isolated)]
-    against.sort(key=lambda reason: WORST_FIRST.index(reason[0]))
+    against = [*_of_places(isolated), *_against(found, metrics, references, expectations)]
+    suspects = {said for verdict, said in isolated.sentences if verdict == SUSPECTED} if isolated else set()
+    # A sweep over places is run for their names: only a failure stands before a suspect.
+    against.sort(key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in suspects, WORST_FIRST.index(r[0])))
     # What could have failed the case beside its references; whatever is not met is among what speaks against it.
     judged = [*(each for each in expectations if each.enforced), *([isolated] if isolated and not unjudged else [])]
     met = [Verdict.PASS for _ in judged]

@@ -22,12 +22,16 @@ class Answer(NamedTuple):
 ANSWER_S = 10.0
 
 
-def unresponsive(path: str) -> Optional[str]:
+_OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
+"""Opening asks the server that a directory lies on, where statfs(2) may be answered by another or from memory."""
+
+
+def unresponsive(path: str, *below: str) -> Optional[str]:
     """Why nothing should be asked of the file system of this path: it does not answer in ANSWER_S; or None.
 
-    What is merely missing answers. The stat is made by a process that can be left behind.
+    below: directories that are opened too. What is merely missing answers. A process that can be left behind asks.
     """
-    answer = ask(['stat', '--file-system', '--', path], ANSWER_S)
+    answer = ask(['sh', '-c', _OPENED, 'sh', path, *below], ANSWER_S)
     if answer is not None and answer.exit_status is None:
         return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
     return None

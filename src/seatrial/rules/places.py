@@ -59,8 +59,10 @@ def first(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
 
 
 def second(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
-    """What the second measurement compares, if there was one; a node sweep has no ways of it."""
-    return _comparisons(plan, records, [sample for sample in records.samples if sample.stage == CONFIRM])
+    """What the second measurement compares, if there was one, in its last size; a node sweep has no ways of it."""
+    own = [sample for sample in records.samples if sample.stage == CONFIRM]
+    last = max((sample.sizing for sample in own), default=0)
+    return _comparisons(plan, records, [sample for sample in own if sample.sizing == last])
 
 
 def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:

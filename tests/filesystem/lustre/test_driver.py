@@ -345,6 +345,10 @@ class TestLayouts:
         assert said is not None and 'Operation not permitted' in said and 'enable_remote_dir_gid' in said
         assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
 
+    def test_another_reason_than_permission_is_not_taken_for_it(self, stand):
+        said = DRIVER.set_layout(stand.directory(), striped('x', mdt_index=7)) or ''
+        assert said.endswith('No such device')
+
     def test_a_directory_on_metadata_targets_of_its_own_keeps_its_mode(self, stand):
         directory = stand.directory()
         os.chmod(directory, 0o700)
@@ -497,6 +501,13 @@ class TestState:
         assert state['ldlm.namespaces.lru_size'] == 'dynamic' and state['imports'] == 'all in order'
         assert state['default layout'] == 'c1.S4M'
 
+    def test_a_default_for_new_directories_that_changes_is_a_change_of_the_state(self, stand):
+        path = stand.directory()
+        first = DRIVER.state(path)
+        assert first['default directory layout'].startswith('stripe_count: 1 stripe_offset: -1 ')
+        assert run(['lfs', 'setdirstripe', '-D', '-c', '2', path]).returncode == 0
+        assert [each for each in changes(first, DRIVER.state(path)) if 'directory layout' in str(each)] != []
+
     def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
         stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})
         assert DRIVER.state(str(stand.mount))['osc.max_rpcs_in_flight'] == '64 on OST 3; 8 on OST 0-2'
@@ -532,6 +543,18 @@ class TestState:
         rows = DRIVER.targets(str(stand.mount))
         assert [(row.number, row.fault) for row in rows if row.kind == 'OST'][2:] == [(2, ''), (3, 'does not answer')]
         assert next(row.bytes_free for row in rows if row.name == 'lustre-OST0001') == 5358592 * 1024
+
+    def test_a_target_that_is_away_is_waited_for_once_and_the_mounts_name_is_asked_for_once(self, stand, monkeypatch):
+        monkeypatch.setattr(lustre, 'DF_S', 0.3)
+        stand.now(df='320')
+        path = str(stand.mount)
+        DRIVER.capacity(path, striped('x', 2), 4), DRIVER.layout_fault(striped('x', 2), path)
+        DRIVER.targets(path), DRIVER.state(path), DRIVER.connections(path), DRIVER.fetched_bytes(path)
+        asked = [argv[1] for argv in stand.asked()]
+        assert (asked.count('df'), asked.count('getname')) == (1, 1)
+        monkeypatch.setattr(lustre, 'BLOCKED_S', 0.0)
+        stand.now(df='010')
+        assert all(row.fault == '' for row in DRIVER.targets(path))
 
     def test_what_lies_behind_a_target_that_is_away_is_not_said_to_be_away(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
@@ -692,6 +715,29 @@ class TestCaches:
         monkeypatch.setattr(os, 'geteuid', lambda: 1000)
         assert DRIVER.sent_bytes(str(stand.mount)) is None
 
+    def test_an_ordinary_users_bytes_are_roots(self, stand):
+        """By a wildcard lctl would give him the counters of each device under the names of another's."""
+        path = str(stand.mount)
+        ours, traffic = DRIVER.fetched_bytes(path), DRIVER.meter(path).look(30.0)
+        stand.now(root=False, shifts=True)
+        assert run(['lctl', 'get_param', 'osc.*.stats']).stdout != lustre_step('101').stdout
+        assert DRIVER.fetched_bytes(path) == ours and DRIVER.meter(path).look(30.0) == traffic
+
+    def test_bytes_that_no_request_has_moved_are_unknown_with_the_reason(self, stand):
+        device = 'osc.lustre-OST0002-osc-ffff888105ab7000.stats'
+        line = 'read_bytes                8 samples [bytes] 1048576 1048576 8388608 8796093022208'
+        stand.now(params={device: f'\nsnapshot_time             1795220834.583034670 secs.nsecs\n{line}\n'})
+        path = str(stand.mount)
+        assert DRIVER.fetched_bytes(path) is None
+        wrong = f"{device} contradicts itself: '8 read_bytes in bytes of 0 ost_read'"
+        assert DRIVER.meter(path).why_not == wrong
+        (proof,) = [each for each in DRIVER.capabilities(path) if 'proof' in each.name]
+        assert (proof.available, proof.detail) == (False, wrong)
+
+    def test_before_each_read_locks_are_cancelled_where_the_site_allows_it(self, stand):
+        """Evidence asks so: posix_fadvise alone leaves up to all of a file cached."""
+        assert not DRIVER.forgets(str(stand.mount))
+
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
@@ -762,6 +808,11 @@ class TestCounters:
         stand.now(unreadable=['*.stats'])
         meter = DRIVER.meter(str(stand.mount))
         assert 'No such file or directory' in meter.why_not and meter.look(1.0) == {}
+
+    @pytest.mark.parametrize(('root', 'why'), [(False, 'only root may read it'), (True, 'lctl says nothing')])
+    def test_where_debugfs_is_closed_lctl_says_nothing_and_it_is_said_who_may(self, stand, root, why):
+        stand.now(root=root, unreadable=['*.rpc_stats'], closed=True)
+        assert DRIVER.rpc_sizes(str(stand.mount), BEFORE).why_not.endswith(f'/rpc_stats: {why}')
 
     def test_a_client_that_does_not_answer_in_time_gives_nothing(self, stand):
         meter = DRIVER.meter(str(stand.mount))

@@ -153,6 +153,8 @@ def test_asked_is_got(asked, got):
         (LustreLayout(stripe_count=ALL), plain(0, 1, 2, 3, 4), 'stripe count 5 instead of 4'),
         (LustreLayout(stripe_count=ALL), plain(), 'stripe count 0 instead of 4'),
         (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, 0), 'pool none instead of flash'),
+        (LustreLayout(2, pool='flash'), plain(1, 3, pool='flash'), 'OST 3, which the pool flash does not have'),
+        (LustreLayout(1, pool='empty'), plain(0, pool='empty'), 'OST 0, which the pool empty does not have'),
         (LustreLayout(stripe_size=MIB), plain(3), 'stripe size 4M instead of 1M'),
         (LustreLayout(stripe_count=1, start_ost=3), plain(0), 'it begins on OST 0 instead of 3'),
         (LustreLayout(osts=(3, 1)), plain(1, 3), 'OST 1, 3 instead of 3, 1'),

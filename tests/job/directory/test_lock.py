@@ -421,6 +421,19 @@ def test_a_lock_whose_process_is_seen_to_have_ended_is_stale_after_three_missed_
     assert [held.holder.session for held in break_stale(state)] == ['dead']
 
 
+@pytest.mark.parametrize('silent_s', [3 * HEARTBEAT_S - 60, 3 * HEARTBEAT_S + 60])
+@pytest.mark.parametrize('host', [os.uname().nodename, 'another'])
+def test_a_lock_of_an_earlier_boot_of_this_host_is_stale_as_soon(state, silent_s, host):
+    held = abandoned(state, os.getpid())
+    data = json.loads(Path(held.path).read_text())
+    data['holder'].update(host=host, machine='00000000-0000-4000-8000-000000000000 pid:[4026531836]')
+    Path(held.path).write_text(json.dumps(data))
+    aged(held, silent_s)
+    stale = host != 'another' and silent_s > 3 * HEARTBEAT_S
+    assert [each.stale for each in list_locks(state)] == [stale]
+    assert len(break_stale(state)) == stale
+
+
 def test_a_lock_of_a_process_that_runs_is_stale_only_after_the_longest_recovery(state):
     with acquire(state, STORAGE, 'a') as held:
         aged(held, 3 * HEARTBEAT_S + 60)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
@@ -71,8 +72,35 @@ def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
     path = made(parent, time=time.time() - 3600)
     orphan = the_one(parent, state)
     assert (orphan.path, orphan.session, orphan.case) == (path, SESSION, CASE)
-    assert (orphan.files, orphan.size_bytes, orphan.host) == (3, 300, os.uname().nodename)
+    assert (orphan.files, orphan.size_bytes, orphan.host) == (None, None, os.uname().nodename)
     assert 3600 <= orphan.age_s < 7200
+
+
+@pytest.mark.parametrize('session', ['', SESSION])
+def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, state, session):
+    made(parent)
+    (orphan,) = orphans.look([parent], state, session=session).found
+    assert orphan._replace(age_s=0.0) == the_one(parent, state)._replace(files=3, size_bytes=300, age_s=0.0)
+
+
+def test_a_directory_whose_files_no_server_sizes_is_found_without_their_size(parent, state, monkeypatch):
+    path = made(parent)
+    monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
+    with dead(Path(path, 'data')):
+        (orphan,) = orphans.look([parent], state).found
+    assert (orphan.path, orphan.files, orphan.size_bytes) == (path, None, None)
+
+
+def test_markers_that_no_server_gives_are_said_not_to_be_read(parent, state, monkeypatch):
+    path = made(parent)
+    monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
+    with dead(Path(path)), pytest.raises(RunDirectoryError, match='could not be read within 5 s; is a server down'):
+        orphans.look([parent], state)
+
+
+def test_a_parent_that_cannot_be_listed_is_an_error_of_that_process_too(parent, state):
+    with pytest.raises(RunDirectoryError, match='gone: No such file'):
+        orphans.look([os.path.join(parent, 'gone')], state)
 
 
 def test_what_was_found_can_be_removed_by_its_path_and_session(parent, state):
@@ -123,9 +151,9 @@ def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeyp
     with open(os.path.join(path, 'data', 'sparse'), 'wb') as stream:
         stream.truncate(1 << 40)
     os.chown(path, 1234, 1234)
-    monkeypatch.setattr(orphans, 'found_at', None)
+    monkeypatch.setattr(orphans, 'marker_at', None)
     assert orphans.find([parent], state) == orphans.Search((), (), ('uid 1234',))
-    assert of_session(parent, state, session) == []
+    assert of_session(parent, state, session).found == ()
 
 
 def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_listed(parent, state):
@@ -169,7 +197,7 @@ def test_a_directory_with_a_marker_but_another_name_is_not_listed(parent, state)
 
 def test_what_is_not_named_like_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
     looked_at = []
-    monkeypatch.setattr(orphans, 'found_at', looked_at.append)
+    monkeypatch.setattr(orphans, 'marker_at', looked_at.append)
     os.mkdir(os.path.join(parent, 'home'))
     assert find([parent], state) == []
     assert looked_at == []
@@ -207,12 +235,12 @@ def test_a_parent_that_cannot_be_listed_is_an_error_not_an_empty_list(parent, st
 
 def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
     own, other = made(parent), made(parent, session=f'{SESSION}0')
-    opened, found_at = [], orphans.found_at
-    monkeypatch.setattr(orphans, 'found_at', lambda path: (opened.append(path), found_at(path))[1])
-    assert [orphan.path for orphan in of_session(parent, state, '')] == []
+    opened, marker_at = [], orphans.marker_at
+    monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
+    assert [orphan.path for orphan in of_session(parent, state, '').found] == []
     opened.clear()
-    assert [orphan.path for orphan in of_session(parent, state, f'{SESSION}0')] == [other] == opened
-    assert [orphan.path for orphan in of_session(parent, state, SESSION)] == [own]
+    assert [orphan.path for orphan in of_session(parent, state, f'{SESSION}0').found] == [other] == opened
+    assert [orphan.path for orphan in of_session(parent, state, SESSION).found] == [own]
 
 
 def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
@@ -222,7 +250,7 @@ def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, sta
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(orphans.os, 'listdir', denied)
-    assert of_session(parent, state, SESSION) == []
+    assert of_session(parent, state, SESSION).found == ()
     with pytest.raises(RunDirectoryError, match='Permission denied'):
         find([parent], state)
 

@@ -28,7 +28,7 @@ def clock(monkeypatch):
 @pytest.fixture
 def silent_for(monkeypatch, clock):
     def silent(seconds):
-        monkeypatch.setattr(stall, 'unresponsive', lambda path: 'no answer' if clock.now < seconds else None)
+        monkeypatch.setattr(stall, 'unresponsive', lambda *paths: 'no answer' if clock.now < seconds else None)
 
     return silent
 

@@ -1,4 +1,5 @@
-"""A file system that never answers again: a real FUSE client, which is stopped in the middle of a run."""
+"""A file system that never answers again: a real FUSE client that is stopped in the middle of a run, and a directory
+that lies on another server than the one above it, which answers."""
 
 import subprocess
 import sys
@@ -7,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fuse_lab import dead
 from seatrial.engine.carried import module_argv
-
-pytestmark = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
+from seatrial.job.launch import stall
+from seatrial.judge.verdict import Verdict
 
 LATEST_S = 240.0
 """The launch's limit, twice its grace, a probe and the load of this machine; without deadlines it is never."""
@@ -38,6 +40,7 @@ def step(name, path):
     return module_argv(sys.executable, 'seatrial.job.__main__', (name, path))
 
 
+@pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hung):
     plan, said = hung
     assert 'failed: a launch was given up: it did not end within' in said
@@ -45,3 +48,41 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
     records = lab.records(plan)
     (left,) = records.removal.left
     assert left.startswith(f'{records.start.run_directory}: the file system does not answer within'), done.stdout
+
+
+# The command on the node, which waits for a file system for seconds instead of minutes.
+SOON = """
+import sys
+from seatrial.job.__main__ import main
+from seatrial.job.launch import stall
+from seatrial.rules import launch
+launch.CLOCK_MIN_S, stall.PATIENCE_S = 0.0, 3.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directory_above_answers(lab, stub_fio):
+    plan = lab.plan(stub_fio(('measured-write', {'seconds': 2.0})))
+    running = subprocess.Popen(
+        [sys.executable, '-c', SOON, 'run', lab.write(plan)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        while not list(Path(plan.records).glob('raw/*measured-write*')):
+            assert running.poll() is None
+            time.sleep(0.01)
+        with dead(lab.target / lab.left()[0]):
+            said = running.communicate(timeout=LATEST_S)[0]
+    finally:
+        running.kill()
+        running.wait()
+    ran = lab.ran(plan)
+    assert f'refused: {lab.target} has not answered for 3 s' in said and running.returncode == 13
+    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
+    assert [sample.stage for sample in ran.records.samples].count('measured') < 2
+
+
+def test_it_is_asked_whether_the_run_directory_answers_too(tmp_path):
+    (tmp_path / 'run').mkdir()
+    with dead(tmp_path / 'run'):
+        assert stall.wait(str(tmp_path), 0.0, lambda: True) == (0.0, True)
+        assert not stall.wait(str(tmp_path), 0.0, lambda: True, [str(tmp_path / 'run')]).answers

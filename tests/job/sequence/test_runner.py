@@ -102,14 +102,14 @@ def test_the_removal_is_in_the_record(lab, stub_fio):
     assert not any('not removed' in label for label in ran.result.labels)
 
 
-def test_a_record_is_never_overwritten(lab, stub_fio, capsys):
+def test_a_record_is_never_overwritten(lab, stub_fio, capfd):
     plan = lab.plan(stub_fio())
     lab.run(plan)
     before = Path(plan.records, SAMPLES).read_bytes()
     with pytest.raises(AlreadyRecorded):
         lab.run(plan)
     assert command.main(['run', lab.write(plan)]) == 64
-    assert 'plan the case again' in capsys.readouterr().err
+    assert 'plan the case again' in capfd.readouterr().err
     assert Path(plan.records, SAMPLES).read_bytes() == before
 
 

@@ -27,6 +27,7 @@ from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch import stall
+from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.judge.verdict import Verdict
@@ -555,7 +556,7 @@ def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fi
     assert output.splitlines()[1:] == ['exit 13']
 
 
-def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capsys):
+def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab, stub_fio, monkeypatch, capfd):
     def full(recorder, value):
         if not isinstance(value, Start):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -563,7 +564,7 @@ def test_records_that_cannot_be_written_any_more_end_the_job_with_a_message(lab,
     monkeypatch.setattr(Recorder, 'write', full)
     plan, before = lab.plan(stub_fio()), lab.surroundings()
     assert command.main(['run', lab.write(plan)]) == 13
-    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capsys.readouterr().err)
+    assert_matches(f'the records {re.escape(plan.records)} cannot be kept: .*No space left', capfd.readouterr().err)
     assert (lab.locks(), lab.surroundings()) == ([], before)
     assert lab.judged(plan).verdict is Verdict.INCOMPLETE
 
@@ -727,12 +728,18 @@ def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
         time.sleep(instant)
         os.kill(pid, signal.SIGKILL)
         assert ended() == -signal.SIGKILL
-        while working_in(lab.target):
-            time.sleep(0.001)  # the launch in hand ends by itself
+        latest = time.monotonic() + 60.0
+        while working_in(lab.target) or any(each.alive for each in left_in(lab)):
+            assert time.monotonic() < latest, instant
+            time.sleep(0.001)  # the launch in hand ends by itself, and the job with the process that watches it
         check_whole_lines(plan)
         assert lab.surroundings() == before, instant
         check_clean(lab, instant)
         assert lab.surroundings() == before, instant
+
+
+def left_in(lab):
+    return orphans.find([str(lab.target)], str(lab.state)).found
 
 
 def check_whole_lines(plan):
@@ -748,8 +755,7 @@ def check_whole_lines(plan):
 
 def check_clean(lab, instant):
     """What `seatrial clean` does removes all but a directory that died before it was marked."""
-    for orphan in orphans.find([str(lab.target)], str(lab.state)).found:
-        assert orphan.alive is None, instant
+    for orphan in left_in(lab):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():
         assert set(os.listdir(lab.target / name)) <= {rundir.MARKER}, instant
@@ -787,7 +793,7 @@ def test_the_removal_of_a_killed_job_is_left_to_seatrial_clean(lab, stub_fio, re
 def stalls(monkeypatch, looks):
     """The file system is silent at these of the looks between launches (0 is the first)."""
     seen = iter(range(10**6))
-    monkeypatch.setattr(stall, 'unresponsive', lambda path: 'no answer' if next(seen) in looks else None)
+    monkeypatch.setattr(stall, 'unresponsive', lambda *paths: 'no answer' if next(seen) in looks else None)
     monkeypatch.setattr(stall, 'PAUSE_S', 0.001)
 
 
@@ -808,6 +814,14 @@ def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, 
     assert lab.left() and not lab.locks()
 
 
+def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, stub_fio, monkeypatch):
+    seconds = iter([0.0, 0.0, 33.0])
+    monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
+    ran = lab.run(lab.plan(stub_fio()))
+    said = [each.sentence for sample in ran.records.samples for each in sample.findings if each.rule == 'P17b']
+    assert ran.end.reason == 'finished' and len(said) == 1 and 'it did not answer for 33 s' in said[0]
+
+
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     looks = iter(range(10**6))
     monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
@@ -816,6 +830,50 @@ def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     broken = [sample for sample in ran.measured if not sample.valid]
     assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
     assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
+
+
+EVICTED = 'OST0003 was EVICTED at 12:03:04'
+
+
+@pytest.fixture
+def evicting(monkeypatch):
+    """In its first measured launch the client of this plan is evicted."""
+
+    def evict(plan):
+        measured = Path(plan.records, 'raw')
+        monkeypatch.setattr(Posix, 'connections', lambda self, path: list(measured.glob('*-measured-*')) != [])
+        monkeypatch.setattr(Posix, 'lost', lambda self, before, after: EVICTED if after and not before else '')
+        return plan
+
+    return evict
+
+
+@pytest.mark.parametrize(
+    ('stderr', 'verdict', 'first'),
+    [
+        (
+            'fio: io_u error on file data.00000000: Input/output error: write offset=0, buflen=65536\n',
+            Verdict.FAIL,
+            f'F1: write@32KiB: EIO of data.00000000 on .* UTC: {EVICTED}; fio exited with 1',
+        ),
+        ('', Verdict.INVALID, f'P20: {EVICTED}'),
+    ],
+    ids=['EIO', 'failed'],
+)
+def test_a_connection_that_was_lost_is_the_reason_where_the_engine_fails_of_it(
+    lab, stub_fio, evicting, stderr, verdict, first
+):
+    fio = stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': stderr}))
+    ran = lab.run(evicting(lab.plan(fio, values=(32,))))
+    assert ran.result.verdict is verdict
+    assert_matches(first, said(ran))
+
+
+def test_a_launch_that_is_given_up_says_which_connection_was_lost_meanwhile(lab, stub_fio, evicting, soon):
+    fio = stub_fio(('measured-write', {'fault': 'hang'}))
+    ran = lab.run(evicting(lab.plan(fio, values=(32,), launch_limit_s=1.0)))
+    ((given_up,),) = [sample.findings for sample in ran.measured]
+    assert given_up.rule == 'E2' and f'; {EVICTED}' in given_up.sentence
 
 
 def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, stub_fio, monkeypatch, tmp_path):

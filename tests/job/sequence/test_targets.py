@@ -11,6 +11,7 @@ import pytest
 from lustre_stand import imports, standing
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
+from seatrial.job.sequence import followup
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.references import Reference
@@ -18,7 +19,9 @@ from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.layout import Layout
 from seatrial.model.plan import StoppingRule
 from seatrial.model.point import Allocation
+from seatrial.model.record import Sized
 from seatrial.model.units import KIB, MIB
+from seatrial.rules.places import CONFIRM
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Site, Sweep, expand
 from seatrial.workload.tree import metadata_tree
@@ -92,6 +95,19 @@ def test_targets_that_are_slow_twice_are_named_and_the_server_that_they_share(lu
     assert ran.records.start.servers['ost0003'] == '10.0.0.1@o2ib'
     assert ran.result.isolation.servers == ('both OSTs of 10.0.0.1@o2ib are 50 % slower',)
     assert (ran.result.verdict, ran.result.reasons[0]) == (Verdict.FAIL, ran.result.isolation.servers[0])
+
+
+def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre, stub_fio, monkeypatch):
+    plan = osts(lustre, stub_fio(('', FAST), ('@ost0002', SLOWER)))
+    plan = plan._replace(sizing=plan.sizing._replace(min_s=1e-6))
+    monkeypatch.setattr(followup, 'seconds_of', lambda sample: 0.0 if sample.sizing == 1 else 1.0)
+    twice = lambda trial, current, seconds: Sized(2, 2 * current.per_task, 'too short')  # noqa: E731
+    monkeypatch.setattr(followup, 'enlarged', twice)
+    ran = lustre.run(plan)
+    again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
+    assert {(each.sizing, each.point.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}
+    assert [each.sizing for each in again].count(1) == 1
+    assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 
 
 @pytest.mark.parametrize('faults', [{'inactive': [3]}, {'df': '311'}], ids=['inactive', 'no create'])

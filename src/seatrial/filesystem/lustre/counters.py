@@ -3,6 +3,7 @@
 from typing import Dict, Iterable, List, Tuple
 
 from seatrial.filesystem.lustre import params as params
+from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
 
 RPC_SIZES = 'pages per rpc'
@@ -14,8 +15,30 @@ WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
 REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
 """Of the same: how many requests that were; the last is all of them, also of metadata."""
 
+BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
+"""Of the same: what is counted once for each request that moves data, in bytes and in time."""
+
+IN_FLIGHT = 256
+"""Requests that may be between these two counts: the highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)."""
+
 CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
 """Of llite.*.stats: what programs have read and written, from the cache too."""
+
+
+def check(found: Iterable[params.Param]) -> None:
+    """Raises NotUnderstood where a device counts bytes without requests: its counters are not its own.
+
+    To an ordinary user lctl of 2.17 gave those of one device under names of another's (seen where devices were named
+    by a wildcard): 8 MiB that were read from an OST stood under write_bytes. Requests that failed moved no bytes.
+    """
+    for param in found:
+        counted = params.parse_stats(param.value).counters if param.name.startswith(('osc.', 'mdc.')) else {}
+        for name, requests in BULK.items():
+            moved, asked = counted.get(name), counted.get(requests)
+            few = asked.samples if asked else 0
+            if moved and (moved.unit != 'bytes' or not few or moved.samples > few + IN_FLIGHT):
+                said = f'{moved.samples} {name} in {moved.unit} of {few} {requests}'
+                raise NotUnderstood(f'{param.name} contradicts itself', said)
 
 
 def traffic(found: Iterable[params.Param]) -> Dict[str, int]:

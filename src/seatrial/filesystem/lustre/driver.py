@@ -6,6 +6,7 @@ takes up to half a second: none belongs into a timed region.
 """
 
 import contextlib
+import fnmatch
 import os
 import re
 import shutil
@@ -25,12 +26,14 @@ from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import TargetRow
-from seatrial.model.telemetry import RpcSizes, Served
+from seatrial.model.telemetry import READ, WRITTEN, RpcSizes, Served
 from seatrial.model.units import approximate_size
 
 ANSWER_S = 10.0
 DF_S = 20.0
 SETTING_S = 60.0
+BLOCKED_S = 120.0
+"""How long what lfs df printed before it blocked is used: as long as a case asks before its first launch."""
 
 SBIN = '/usr/sbin'
 """Where lctl lies; a batch job of an ordinary user often has it not on its PATH."""
@@ -159,6 +162,7 @@ class Lustre(Mounted):
         found = {
             'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
             'default layout': _told(lambda: _default_of(path).layout.canonical),
+            'default directory layout': _told(lambda: _directory_default_of(path)),
         }
         try:
             rows = _target_rows(path, inodes=False)
@@ -222,8 +226,9 @@ class Lustre(Mounted):
             for pattern, what in _READABLE:
                 values, errors = _params([pattern.format(instance=instance)])
                 found.append(Capability(what, bool(values), '' if values else _why_none(errors)))
+            found.append(_proof(path))
         except (Refused, NotUnderstood) as error:
-            found += [Capability(what, False, str(error)) for _, what in _READABLE]
+            found += [Capability(what, False, str(error)) for what in (*(each for _, each in _READABLE), PROOF)]
         cold = self.cold(path)
         return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
@@ -362,27 +367,34 @@ class Lustre(Mounted):
             return str(error)
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
+    def forgets(self, path: str) -> bool:
+        """posix_fadvise leaves any part of a file cached, from none to all (seen on 2.17); cancelled locks none."""
+        return False
+
     def reads_are_counted(self, path: str) -> bool:
         """Not for a process: the counters of the client are (fetched_bytes)."""
         return False
 
     def fetched_bytes(self, path: str) -> Optional[int]:
-        """The sum of read_bytes over osc.*.stats and mdc.*.stats. Who clears them makes a difference negative."""
-        return _exchanged(path, 'read_bytes')
+        """The sum of read_bytes over osc.*.stats and mdc.*.stats. Who clears them makes a difference negative.
+
+        None too where they contradict themselves (counters.check).
+        """
+        return _exchanged(path, READ)
 
     def sent_bytes(self, path: str) -> Optional[int]:
         """The same of write_bytes, which equalled what the servers counted (2.17, to the byte).
 
         For root alone: to other users lctl gave counters under the names of others.
         """
-        return None if os.geteuid() else _exchanged(path, 'write_bytes')
+        return None if os.geteuid() else _exchanged(path, WRITTEN)
 
     def meter(self, path: str) -> Meter:
         """Of this mount: osc and mdc, and what llite tells beside; whichever of them this user may read."""
         try:
-            instance = _mounted(path).instance
-            patterns = [f'{kind}.*-{instance}.stats' for kind in ('llite', 'osc', 'mdc')]
-            found, errors = _params(patterns)
+            mount = _mounted(path)
+            names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
+            found, errors = _stats(names)
         except (Refused, NotUnderstood) as error:
             return no_meter(str(error))
         kinds = {param.name.partition('.')[0] for param in found}
@@ -392,7 +404,7 @@ class Lustre(Mounted):
 
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
-                return counters.traffic(_params(patterns, deadline_s)[0])
+                return counters.traffic(_stats(names, deadline_s)[0])
             except (Refused, NotUnderstood):
                 return {}
 
@@ -422,9 +434,9 @@ _OPTIONS = (
     ('getstripe', '--yaml', 'layouts that are read back (getstripe -y)'),
     ('mkdir', '--mdt-count', 'directories over several MDTs (DNE)'),
 )
+PROOF = 'proof of cold reads (osc.*.stats)'
 _READABLE = (
     ('llite.*-{instance}.stats', 'counters of the mount (llite.*.stats)'),
-    ('osc.*-{instance}.stats', 'proof of cold reads (osc.*.stats)'),
     ('osc.*-{instance}.rpc_stats', 'sizes of the RPCs (osc.*.rpc_stats)'),
     ('osc.*-{instance}.state', 'evictions during a run (osc.*.state)'),
     ('osc.*-{instance}.import', 'versions of the servers (osc.*.import)'),
@@ -436,6 +448,7 @@ _NEEDS: Tuple[Tuple[str, Callable[[LustreLayout], bool]], ...] = (
     ('--mirror-count', lambda layout: layout.mirrors != 1),
 )
 _TARGET = re.compile(r'(?:OST|MDT)[0-9a-f]{4}')
+_FORBIDDEN = re.compile('Permission denied|Operation not permitted')
 _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 
 
@@ -482,7 +495,42 @@ def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
 def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """The parameters that could be read, and the errors of the others."""
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
-    return params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
+    found, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
+    if answer.exit_status and not errors:  # so it is where debugfs is closed to this user (seen)
+        why = 'lctl says nothing' if _is_root() else 'only root may read it'
+        missing = (each for each in patterns if not any(fnmatch.fnmatchcase(param.name, each) for param in found))
+        errors = {each.replace('.', '/'): why for each in missing}
+    return found, errors
+
+
+def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
+    """As _params, of counters. Raises NotUnderstood where they contradict themselves."""
+    found, errors = _params(names, deadline_s)
+    counters.check(found)
+    return found, errors
+
+
+def _stats_names(path: str) -> List[str]:
+    """The counters of each device of this mount by its full name: by wildcards lctl of 2.17 mixes up those that it
+    shows to an ordinary user (seen)."""
+    mount = _mounted(path)
+    if mount not in _DEVICES:
+        targets_of = [(kind, targets.parse_targets(_output(['lfs', f'{kind}s', path]))) for kind in ('ost', 'mdt')]
+        client = {'ost': 'osc', 'mdt': 'mdc'}
+        _DEVICES[mount] = [
+            f'{client[kind]}.{each.uuid.replace("_UUID", "")}-{client[kind]}-{mount.instance}.stats'
+            for kind, listed in targets_of
+            for each in listed
+        ]
+    return _DEVICES[mount]
+
+
+def _proof(path: str) -> Capability:
+    try:
+        values, errors = _stats(_stats_names(path))
+    except (Refused, NotUnderstood) as error:
+        return Capability(PROOF, False, str(error))
+    return Capability(PROOF, bool(values), '' if values else _why_none(errors))
 
 
 def _why_none(errors: Dict[str, str]) -> str:
@@ -496,17 +544,19 @@ def _told(question: Callable[[], str]) -> str:
         return unknown(str(error))
 
 
-def _exchanged(path: str, counter: str) -> Optional[int]:
-    """The sum of a counter over the targets of this mount; None where those of its OSTs cannot be read."""
+def _exchanged(path: str, what: str) -> Optional[int]:
+    """Bytes over all targets of this mount, READ or WRITTEN; None where those of its OSTs cannot be read."""
     try:
-        instance = _mounted(path).instance
-        values, _ = _params([f'osc.*-{instance}.stats', f'mdc.*-{instance}.stats'])
-        counted = [params.parse_stats(param.value).counters for param in values]
+        found, _ = _stats(_stats_names(path))
+        osts = any(param.name.startswith('osc.') for param in found)
+        return counters.traffic(found)[what] if osts else None
     except (Refused, NotUnderstood):
         return None
-    if not any(param.name.startswith('osc.') for param in values):
-        return None
-    return sum(each[counter].total for each in counted if counter in each)
+
+
+_MOUNTED: Dict[Mount, targets.Mounted] = {}
+_DEVICES: Dict[targets.Mounted, List[str]] = {}
+"""What lfs has told of a mount; it is asked once: each call takes up to half a second, and a job holds its mount."""
 
 
 def _mounted(path: str) -> targets.Mounted:
@@ -517,7 +567,9 @@ def _mounted(path: str) -> targets.Mounted:
     mount, why_not = look(path)
     if mount is None:
         raise Refused(why_not)
-    return targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
+    if mount not in _MOUNTED:
+        _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
+    return _MOUNTED[mount]
 
 
 def _own_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
@@ -530,14 +582,30 @@ def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
     return targets.parse_quota(_ended(asked).stdout) if project else ()
 
 
-def _spaces(path: str, *options: str) -> targets.Spaces:
-    """Also what was printed before it blocked."""
-    return targets.parse_df(_answer(['lfs', 'df', *options, path], DF_S).stdout)
+_BLOCKED: Dict[str, Tuple[float, targets.Spaces]] = {}
+"""Where lfs df has waited for a target that is away: when, and what it had printed by then."""
+
+
+def _spaces(path: str, option: str = '-v') -> targets.Spaces:
+    """Also what was printed before it blocked, which is not asked for again for a while: it would wait as long."""
+    asked_s, seen = _BLOCKED.get(path, (-BLOCKED_S, None))
+    if seen is None or time.monotonic() - asked_s > BLOCKED_S:
+        seen = targets.parse_df(_answer(['lfs', 'df', option, path], DF_S).stdout)
+        if not seen.complete:
+            _BLOCKED[path] = time.monotonic(), seen
+    return seen
 
 
 def _default_of(path: str) -> striping.Striping:
     """The layout that new files in this directory get if nothing is asked for."""
     return striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', '-d', path]))
+
+
+def _directory_default_of(path: str) -> str:
+    """Where new directories in this one lie, in the words of lfs: an MDT of their own each, perhaps."""
+    text = _output(['lfs', 'getdirstripe', '-D', path])
+    striping.parse_getdirstripe(text)
+    return ' '.join(text.replace('lmv_', '').split())
 
 
 def _wished(path: str, layout: Layout) -> LustreLayout:
@@ -604,7 +672,8 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
         _output(striping.mkdir_argv(layout, directory), SETTING_S)
     except Refused as error:
         os.mkdir(directory, mode)
-        raise Refused(f'{error} (only root may, or the group of mdt.*.enable_remote_dir_gid)') from None
+        who = ' (only root may, or the group of mdt.*.enable_remote_dir_gid)' if _FORBIDDEN.search(str(error)) else ''
+        raise Refused(f'{error}{who}') from None
     os.chmod(directory, mode)
 
 
@@ -649,7 +718,7 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
 
     Which targets are flash it tells with -v alone (print_os_state in lfs.c).
     """
-    spaces = _spaces(path, '-v')
+    spaces = _spaces(path)
     files = _spaces(path, '-i') if inodes and spaces.complete else targets.Spaces((), False)
     rows: List[TargetRow] = []
     away = ''

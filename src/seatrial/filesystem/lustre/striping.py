@@ -377,6 +377,9 @@ def _piece_differences(wish: Component, piece: Piece, there: Inventory) -> List[
         found.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
     if wish.pool is not None and piece.pool != wish.pool:
         found.append(f'pool {piece.pool or "none"} instead of {wish.pool}')
+    elsewhere = set(piece.osts) - set(reach) if wish.pool is not None else ()
+    if elsewhere:
+        found.append(f'OST {spelled(sorted(elsewhere))}, which the pool {wish.pool} does not have')
     if 'raid0' not in piece.pattern:
         found.append(f'its pattern is {",".join(piece.pattern)}')
     if not piece.osts:

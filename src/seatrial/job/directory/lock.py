@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Callable, Container, List, NamedTuple, Optional, Tuple
 
-from seatrial.job.directory.owner import Owner, running, this_owner, user_name
+from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.shown import printable
 
@@ -59,11 +59,13 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few where the holder's process is seen to have ended.
+        """Seconds of silence after which it is stale: few where the holder's process is seen to have ended, or its
+        host to have been booted since.
 
         Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
         """
-        ended = self.holder is not None and running(self.holder) is False
+        holder = self.holder
+        ended = holder is not None and (running(holder) is False or is_of_another_boot(holder))
         return 3 * HEARTBEAT_S if ended else STALE_S
 
     def said(self) -> str:

@@ -1,26 +1,33 @@
 """What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
 
-`seatrial clean` shows both before it removes anything.
+`seatrial clean` shows both before it removes anything. A process that can be left behind looks, without sizes first:
+to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
 """
 
 import json
 import math
 import os
 import stat
+import sys
 import time
 from pathlib import Path
-from typing import Container, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+from seatrial.engine.carried import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, silent_s
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
-from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one
-from seatrial.model.codec import from_json, to_json
+from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
+from seatrial.model.ask import ask
+from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.shown import printable
 from seatrial.model.whole import write_whole
 
+LOOK_S = 60.0
+"""For all that lies in a configured path, sizes included. What has no size by then is shown without."""
+
 
 class Orphan(NamedTuple):
-    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files.
+    """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known.
 
     alive:   why its session is taken to be still at work, or None
     over:    whether nobody leads its session any more: what keeps it alive is only that a job may still run
@@ -32,8 +39,8 @@ class Orphan(NamedTuple):
     owner: str
     host: str
     age_s: float
-    size_bytes: int
-    files: int
+    size_bytes: Optional[int]
+    files: Optional[int]
     alive: Optional[str]
     over: bool
 
@@ -48,6 +55,9 @@ class Search(NamedTuple):
     found: Tuple[Orphan, ...]
     unread: Tuple[str, ...]
     others: Tuple[str, ...]
+
+
+NOTHING = Search((), (), ())
 
 
 def heartbeat_of(state: str, session: str) -> str:
@@ -100,8 +110,56 @@ def leader_alive(state: str, session: str) -> Optional[str]:
     )
 
 
+def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
+    """As `find`, with sizes, or as `of_session`; by a process that is left behind where it does not end in LOOK_S."""
+    if session and not _are_there(parents[0], session):
+        return NOTHING
+    wanted = json.dumps([list(parents), state, None if queued is None else sorted(queued), session])
+    answer = ask(list(module_argv(sys.executable, __name__, (wanted,))), LOOK_S)
+    said = answer.stdout.split('\n')[:-1] if answer else []
+    try:
+        found = json.loads(said[0]) if said else {'why': _silence(answer.stderr if answer else '')}
+        if 'why' in found:
+            raise RunDirectoryError(found.get('path', parents[0]), found['why'])
+        search = from_json(Search, found)
+        sizes: Dict[str, Tuple[int, int]] = {path: (files, size) for path, files, size in map(json.loads, said[1:])}
+    except (ValueError, FormError) as error:
+        raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
+    return search._replace(found=tuple(_sized(each, sizes.get(each.path)) for each in search.found))
+
+
+def _are_there(parent: str, session: str) -> bool:
+    """Whether it is worth a process. A directory that cannot be listed tells it why."""
+    try:
+        return bool(_candidates([parent], session))
+    except RunDirectoryError:
+        return True
+
+
+def _sized(orphan: Orphan, size: Optional[Tuple[int, int]]) -> Orphan:
+    return orphan if size is None else orphan._replace(files=size[0], size_bytes=size[1])
+
+
+def main(arguments: List[str]) -> int:
+    """The process that looks. It prints a Search without sizes, and then path, files and bytes of each directory."""
+    parents, state, queued, session = json.loads(arguments[0])
+    try:
+        search = of_session(parents[0], state, session) if session else find(parents, state, queued)
+    except RunDirectoryError as error:
+        print(json.dumps({'path': error.path, 'why': error.why}))
+        return 0
+    print(json.dumps(to_json(search)), flush=True)
+    for each in search.found:
+        try:
+            found = found_at(each.path)
+        except (RunDirectoryError, OSError):  # it goes while it is looked at
+            continue
+        print(json.dumps([each.path, found.files, found.size_bytes]), flush=True)
+    return 0
+
+
 def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> Search:
-    """The marked run directories among the direct children of the parents.
+    """The marked run directories among the direct children of the parents, without sizes.
 
     queued: the sessions of which this user has jobs in Slurm's queue; None where that is not known for all jobs
     RunDirectoryError if a parent cannot be read.
@@ -109,18 +167,24 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
     return _found(_candidates(parents), state, queued)
 
 
-def of_session(parent: str, state: str, session: str) -> List[Orphan]:
+def of_session(parent: str, state: str, session: str) -> Search:
     """Those of one session of this user; those of others, which can have millions of files, are not read.
 
-    None where one may write and not list, as `find`'s RunDirectoryError would say.
+    Nothing where one may write and not list, as `find`'s RunDirectoryError would say.
     """
     try:
         paths = _candidates([parent], session)
     except RunDirectoryError as error:
         if isinstance(error.__cause__, PermissionError):
-            return []
+            return NOTHING
         raise
-    return [orphan for orphan in _found(paths, state, None).found if orphan.session == session]
+    search = _found(paths, state, None)
+    return search._replace(found=tuple(orphan for orphan in search.found if orphan.session == session))
+
+
+def _silence(stderr: str) -> str:
+    last = (stderr.strip().splitlines() or [''])[-1]
+    return last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
 
 
 def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> Search:
@@ -162,18 +226,18 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
 
 
 def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
-    found = found_at(path)
-    owner = found.marker.maker
+    marker = marker_at(path)
+    owner = marker.maker
     is_over = leader_alive(state, owner.session) is None
     return Orphan(
         path=path,
         session=owner.session,
-        case=found.marker.case,
+        case=marker.case,
         owner=owner.owner,
         host=owner.host,
         age_s=max(0.0, time.time() - owner.time),
-        size_bytes=found.size_bytes,
-        files=found.files,
+        size_bytes=None,
+        files=None,
         alive=_alive(owner, state, is_over, queued),
         over=is_over,
     )

@@ -46,6 +46,13 @@ def on_this_machine(owner: Owner) -> bool:
     return (owner.host, owner.machine) == (os.uname().nodename, _machine())
 
 
+def is_of_another_boot(owner: Owner) -> bool:
+    """Whether a host of this name, up to then this one as a rule, has been booted since: two may have one name."""
+    return bool(owner.machine and _machine()) and (
+        owner.host == os.uname().nodename and owner.machine.split()[0] != _machine().split()[0]
+    )
+
+
 def running(owner: Owner) -> Optional[bool]:
     """Whether the process runs; None where that cannot be seen from here: another host, boot or pid namespace."""
     if not owner.machine or not on_this_machine(owner):

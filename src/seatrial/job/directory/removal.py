@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from typing import Any, List, Tuple
+from typing import Any, List, Optional, Tuple
 
 from seatrial.engine.carried import module_argv
 from seatrial.job.directory import rundir
@@ -17,7 +17,7 @@ REMOVAL_S = 540.0
 """How long a removal may take; the rest of the tree is left to `seatrial clean`."""
 
 
-def removed(path: str, session: str, made_by: Tuple[str, int]) -> Removal:
+def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
     """As rundir.remove, within REMOVAL_S. Where the file system does not answer, all is left, with that reason."""
     silence = unresponsive(os.path.dirname(path))
     if silence is not None:
@@ -25,7 +25,9 @@ def removed(path: str, session: str, made_by: Tuple[str, int]) -> Removal:
     # The runner's own handlers are gone by now; without this one the process in hand would outlive its job.
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        answer = ask(list(module_argv(sys.executable, __name__, (path, session, *map(str, made_by)))), REMOVAL_S)
+        answer = ask(
+            list(module_argv(sys.executable, __name__, (path, session, *map(str, made_by or ())))), REMOVAL_S
+        )
     finally:
         signal.signal(signal.SIGTERM, before)
     if answer is None or answer.exit_status is None:
@@ -38,9 +40,9 @@ def removed(path: str, session: str, made_by: Tuple[str, int]) -> Removal:
 
 
 def main(arguments: List[str]) -> int:
-    """PATH SESSION HOST PID: remove it; what became of it is printed as JSON."""
-    path, session, host, pid = arguments
-    print(json.dumps(to_json(rundir.remove(path, session, (host, int(pid))))))
+    """PATH SESSION [HOST PID]: remove it; what became of it is printed as JSON."""
+    path, session, *made_by = arguments
+    print(json.dumps(to_json(rundir.remove(path, session, (made_by[0], int(made_by[1])) if made_by else None))))
     return 0
 
 

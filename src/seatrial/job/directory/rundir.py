@@ -292,8 +292,15 @@ def is_named_as_one(path: str) -> bool:
     return bool(_RUN_DIRECTORY.match(os.path.basename(path))) or os.path.lexists(os.path.join(path, MARKER))
 
 
+def marker_at(path: str) -> Marker:
+    """Of a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
+    with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
+        walk.enter(_split(path)[1])
+        return _claim(walk)[0]
+
+
 def found_at(path: str) -> Found:
-    """What lies in a run directory. RunDirectoryError if it is none, or if its marker does not belong to it."""
+    """What lies in a run directory; RunDirectoryError as for marker_at. Each file is asked for its attributes."""
     files = size_bytes = 0
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])

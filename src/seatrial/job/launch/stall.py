@@ -1,7 +1,7 @@
 """The file system is checked between launches: one that stalls stops new ones and is waited for (rule P17)."""
 
 import time
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Sequence
 
 from seatrial.model.ask import unresponsive
 
@@ -18,14 +18,21 @@ class Stalled(NamedTuple):
     answers: bool
 
 
-def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool]) -> Stalled:
-    """Wait until the file system answers, for as long as its recovery may take; less if a stop is requested."""
+def patience_s(recovery_limit_s: float) -> float:
+    """How long a file system is waited for."""
+    return max(PATIENCE_S, recovery_limit_s)
+
+
+def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool], below: Sequence[str] = ()) -> Stalled:
+    """Wait until the file system answers, for as long as its recovery may take; less if a stop is requested.
+
+    below: directories that are asked too, because each may lie on another server than `path`
+    """
     began = time.monotonic()
-    patience_s = max(PATIENCE_S, recovery_limit_s)
-    if unresponsive(path) is None:
+    if unresponsive(path, *below) is None:
         return Stalled(0.0, True)
-    while not stopping() and time.monotonic() - began < patience_s:
+    while not stopping() and time.monotonic() - began < patience_s(recovery_limit_s):
         time.sleep(PAUSE_S)
-        if unresponsive(path) is None:
+        if unresponsive(path, *below) is None:
             return Stalled(time.monotonic() - began, True)
     return Stalled(time.monotonic() - began, False)

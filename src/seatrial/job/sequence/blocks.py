@@ -5,7 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from seatrial.job.launch.processes import LaunchGivenUp, still_working
 from seatrial.job.sequence.darshan import traced_point
-from seatrial.job.sequence.sampling import TOO_SHORT, prepare, take
+from seatrial.job.sequence.sampling import prepare, seconds_of, take
 from seatrial.job.sequence.sizing import enlarged
 from seatrial.job.sequence.trial import DATA, Refused, Trial
 from seatrial.model.ask import unresponsive
@@ -71,18 +71,12 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
 def _repeat(
     trial: Trial, point: Point, current: Sized, block: int, values: Dict[str, List[float]]
 ) -> Tuple[str, float]:
-    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region.
-
-    Of a launch that is invalid for another reason the seconds do not count: no size would help.
-    """
+    """One repetition of a point: why it is done, if it is, and the seconds of its shortest timed region."""
     shortest = float('inf')
     repetition = len(next(iter(values.values())))
     for phase in point.phases:
         sample = take(trial, 'measured', Launch(phase, point), repetition, DATA, block, current)
-        if sample.measurement is not None and all(
-            f.effect == 'label' or f.rule in TOO_SHORT for f in sample.findings
-        ):
-            shortest = min(shortest, sample.measurement.seconds or shortest)
+        shortest = min(shortest, seconds_of(sample))
         if not sample.valid:
             damaged = [each.sentence for each in sample.findings if each.rule == 'F2']
             if damaged:  # the next launch would empty the directory

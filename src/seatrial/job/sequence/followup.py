@@ -1,12 +1,13 @@
 """What is measured after the plan's own repetitions, while time is left: what seems slow, and which targets are."""
 
 import random
-from typing import Optional
+from typing import Optional, Sequence
 
 from seatrial.job.sequence import drill
 from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.job.sequence.recorder import records_in
-from seatrial.job.sequence.sampling import prepare, take
+from seatrial.job.sequence.sampling import prepare, seconds_of, take
+from seatrial.job.sequence.sizing import enlarged
 from seatrial.job.sequence.trial import DATA, Trial
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
@@ -24,12 +25,24 @@ def measure_again(trial: Trial) -> None:
         return
     rng = random.Random(plan.seed + 1)
     again = measured_again(plan, suspects, trial.nodes, rng, places.kinds(plan, records))
-    points = resized(again.points, records.sized.per_task)
-    for repetition in range(repetitions(plan)):
+    named, current = trial._replace(nodes=again.nodes), records.sized  # type: Trial, Optional[Sized]
+    while current is not None:
+        current = _measure_sized_again(named, again.points, current, rng)
+
+
+def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: random.Random) -> Optional[Sized]:
+    """All repetitions with this share of each task. Returns the next size if this one proves too small."""
+    points = resized(again, current.per_task)
+    for repetition in range(repetitions(trial.plan)):
         for point in rng.sample(points, len(points)):
             if trial.left_s() < 0:
-                return
-            _repeat_again(trial._replace(nodes=again.nodes), point, repetition, records.sized)
+                return None
+            shortest = _repeat_again(trial, point, repetition, current)
+            if shortest < trial.plan.sizing.min_s:
+                larger = enlarged(trial, current, shortest)
+                if larger is not None:
+                    return larger
+    return None
 
 
 def drill_down(trial: Trial) -> None:
@@ -46,12 +59,17 @@ def drill_down(trial: Trial) -> None:
     trial.recorder.write(drill.carry_out(begun, measure, trial.left_s, random.Random(plan.seed + 2)))
 
 
-def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> None:
+def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> float:
+    """The seconds of the shortest timed region; of those that no size would help they do not count."""
     prepare(trial, [point], DATA)
+    shortest = float('inf')
     for phase in point.phases:
-        if not take(trial, places.CONFIRM, Launch(phase, point), repetition, DATA, repetition, current).valid:
+        sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, DATA, repetition, current)
+        shortest = min(shortest, seconds_of(sample))
+        if not sample.valid:
             break
     trial.setup.run.empty(DATA)
+    return shortest
 
 
 def _drilled(trial: Trial, wanted: str, point: Point, repetition: int, current: Sized) -> Optional[float]:

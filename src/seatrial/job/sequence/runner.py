@@ -11,6 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from seatrial.engine.failed_call import STORAGE_FAILED, FailedCall
 from seatrial.job.directory import lock, rundir
 from seatrial.job.directory.orphans import keep_heartbeat
+from seatrial.job.launch.blocked import Blocked
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
@@ -32,13 +33,16 @@ CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems 
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
 
 
-def run(plan: TrialPlan) -> End:
-    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already."""
+def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
+    """Carry the plan out. Always leaves an end record; raises AlreadyRecorded if there is one already.
+
+    blocked: what the process that watches this one has seen of it, if there is one
+    """
     recorder = Recorder(plan.records)
     signals = Signals()
     at_end = _AtEnd({}, {}, [], {})
     try:
-        reason, why = _guarded(plan, recorder, signals, at_end)
+        reason, why = _guarded(plan, recorder, signals, blocked or Blocked(), at_end)
     except Interrupted as error:
         reason, why = INTERRUPTED, str(error)
     except (Refused, LaunchGivenUp) as error:
@@ -72,7 +76,9 @@ class _AtEnd(NamedTuple):
     background: Dict[str, float]
 
 
-def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtEnd) -> Tuple[str, str]:
+def _guarded(
+    plan: TrialPlan, recorder: Recorder, signals: Signals, blocked: Blocked, at_end: _AtEnd
+) -> Tuple[str, str]:
     """Hold the lock of the storage system, and say that the session is alive, while the plan is carried out."""
     try:
         held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
@@ -84,7 +90,7 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
     heartbeat: Optional[lock.Heartbeat] = None
     try:
         heartbeat = keep_heartbeat(plan.state, plan.session)
-        _carry_out(plan, recorder, signals, held, at_end)
+        _carry_out(plan, recorder, signals, held, blocked, at_end)
     except rundir.RunDirectoryError as error:
         raise Refused(str(error)) from error
     finally:
@@ -94,10 +100,12 @@ def _guarded(plan: TrialPlan, recorder: Recorder, signals: Signals, at_end: _AtE
     return FINISHED, 'every launch that the plan asks for was made'
 
 
-def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, at_end: _AtEnd) -> None:
+def _carry_out(
+    plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, blocked: Blocked, at_end: _AtEnd
+) -> None:
     seen = start.examined(plan, None)
     signals.check()
-    begun = _begun(plan, recorder, signals, held, seen)
+    begun = _begun(plan, recorder, signals, held, blocked, seen)
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
     try:
@@ -117,7 +125,9 @@ def _carry_out(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock
     at_end.state.update(driver.state(plan.target.path))
 
 
-def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, seen: Survey) -> Trial:
+def _begun(
+    plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Lock, blocked: Blocked, seen: Survey
+) -> Trial:
     """The trial with its start recorded and its run directory made; Refused where it must not begin."""
     chosen = start.begin(plan, recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
     start.prove_placement(plan, chosen)
@@ -130,6 +140,7 @@ def _begun(plan: TrialPlan, recorder: Recorder, signals: Signals, held: lock.Loc
         recorder=recorder,
         signals=signals,
         held=held,
+        blocked=blocked,
         program=chosen.program,
         seen=seen,
         setup=setup,

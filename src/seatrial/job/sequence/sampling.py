@@ -54,14 +54,17 @@ def take(
     Raises Interrupted, Refused if the file system does not answer or others fill it, RunDirectoryError, and
     LaunchGivenUp when the sample of a launch that would not end is written.
     """
-    stalled_s = _stalled_s(trial)
+    stalled_s = _stalled_s(trial, directory)
     _check_room(trial)
     trial.setup.run.verify()
     attempt = _Attempt(trial, stage, launch, directory)
     started, clock = time.time(), time.monotonic()
     attempt.make(trial.plan.seed + block)
+    stalled_s += trial.blocked.since()
     if stalled_s:
-        attempt.findings.append(finding('P17b', f'it did not answer for {stalled_s:.0f} s before this launch'))
+        attempt.findings.append(
+            finding('P17b', f'it did not answer for {stalled_s:.0f} s before or after this launch')
+        )
     if attempt.measurement is None:
         trial.signals.check()  # Slurm ends the engine and the runner together
     command, processes, raw = attempt.command, attempt.processes, os.path.basename(attempt.raw)
@@ -111,6 +114,14 @@ def valid(sample: Sample) -> Measurement:
     return sample.measurement
 
 
+def seconds_of(sample: Sample) -> float:
+    """Of its timed region, where a larger size would help if it was too short; infinite where it is not known, or
+    where the launch is invalid for another reason."""
+    if sample.measurement is None or any(f.effect != 'label' and f.rule not in TOO_SHORT for f in sample.findings):
+        return float('inf')
+    return sample.measurement.seconds or float('inf')
+
+
 def of_failed_call(failed: FailedCall, sentence: str, launch: str = '') -> Finding:
     """What is found where a call of the file system failed, with what is known of it."""
     evidence = {
@@ -140,27 +151,35 @@ class _Attempt:
         self.measurement: Optional[Measurement] = None
         self.seen = Seen((), '', None)
         self.findings: List[Finding] = []
+        self.connections: Any = None
 
     def make(self, seed: int) -> None:
         """Launch it. What keeps it from being made, or from being measured, is a finding."""
         try:
             self._carry_out(seed)
         except EngineError as error:
-            self.findings = [self._of_engine(error)]
+            self.findings = self._of_engine(error)
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
-            self.findings = [finding('E2', self._where(str(error)) + self._read_only())]
+            lost = self._lost(self._connections())
+            said = self._where(str(error)) + self._read_only() + (f'; {lost}' if lost else '')
+            self.findings = [finding('E2', said)]
 
-    def _of_engine(self, error: EngineError) -> Finding:
-        """What an engine says that failed; a call that the storage failed is no fault of the engine's."""
-        failed = failed_call(error.sentence)
+    def _of_engine(self, error: EngineError) -> List[Finding]:
+        """What an engine says that failed; a call that the storage failed is no fault of the engine's.
+
+        A connection that was lost meanwhile comes first: an evicted client gives its programs errors.
+        """
+        failed, lost = failed_call(error.sentence), self._lost(self._connections())
         if failed is None:
-            return finding(error.rule, self._where(error.sentence), error.evidence)
+            own = [finding('P20', lost)] if lost else []
+            return [*own, finding(error.rule, self._where(error.sentence), error.evidence)]
         phase, point = self.launch
         room = self._room() if failed.errno in NO_ROOM else ''
         failed = failed._replace(node=failed.node or self._node())
-        return of_failed_call(failed, error.sentence + room, f'{phase}@{point.label}: ')
+        said = (f'{lost}; ' if lost else '') + error.sentence + room
+        return [of_failed_call(failed, said, f'{phase}@{point.label}: ')]
 
     def _room(self) -> str:
         """The arithmetic of a file system that is full all the same."""
@@ -182,7 +201,7 @@ class _Attempt:
         trial, (phase, point) = self.trial, self.launch
         plan, setup = trial.plan, trial.setup
         trial.layouts.give(self.directory, point)
-        connections = setup.driver.connections(plan.target.path)
+        self.connections = self._connections()
         where = setup.run.open(self.directory)
         try:
             self.command = command = self._command(seed, where)
@@ -209,7 +228,7 @@ class _Attempt:
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
         counts = self.stage in ('measured', places.CONFIRM)
         self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT + OF_TIME]
-        self.findings += self._after(connections)
+        self.findings += self._after()
         if self.named:
             self.measurement = places.by_node(self.measurement)
 
@@ -244,11 +263,17 @@ class _Attempt:
             return command
         return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, path)
 
-    def _after(self, connections: Any) -> List[Finding]:
+    def _connections(self) -> Any:
+        return self.trial.setup.driver.connections(self.trial.plan.target.path)
+
+    def _lost(self, now: Any) -> str:
+        """The connections that were lost since the launch began; empty where it did not begin."""
+        return '' if self.connections is None else self.trial.setup.driver.lost(self.connections, now)
+
+    def _after(self) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
-        driver, path = self.trial.setup.driver, self.trial.plan.target.path
-        now = driver.connections(path)
-        lost, unseen = driver.lost(connections, now), driver.unseen(connections, now)
+        now = self._connections()
+        lost, unseen = self._lost(now), self.trial.setup.driver.unseen(self.connections, now)
         found = [finding('P20', lost)] if lost else []
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
@@ -257,11 +282,12 @@ class _Attempt:
         return found + self.trial.layouts.findings(self.directory, self.launch)
 
 
-def _stalled_s(trial: Trial) -> float:
-    """Wait for a file system that does not answer; the seconds that it took."""
+def _stalled_s(trial: Trial, directory: str) -> float:
+    """Wait for a file system that does not answer, in the target or in the run's own directory; the seconds."""
     trial.signals.check()
-    target = trial.plan.target
-    stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping)
+    target, run = trial.plan.target, trial.setup.run
+    below = run.path, run.path_of(directory)
+    stalled = stall.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:
         raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)

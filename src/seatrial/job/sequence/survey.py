@@ -1,6 +1,7 @@
 """What the node sees before the run: the engine, the target, the records, as evidence for the rules."""
 
 import errno
+import functools
 import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
@@ -54,7 +55,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, min_per_task(plan, memory))
-    earlier = orphans.of_session(target.path, plan.state, plan.session)
+    earlier = orphans.look([target.path], plan.state, session=plan.session).found
     environment = Environment(
         plan=plan,
         lock_held=lock_held,
@@ -63,8 +64,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         free_inodes=capacity.inodes,
         quota_bytes=quota.bytes,
         quota_inodes=quota.inodes,
-        needed_bytes=needed['bytes'] + sum(orphan.size_bytes for orphan in earlier),
-        needed_inodes=needed['inodes'] + sum(orphan.files for orphan in earlier),
+        needed_bytes=needed['bytes'] + sum(orphan.size_bytes or 0 for orphan in earlier),
+        needed_inodes=needed['inodes'] + sum(orphan.files or 0 for orphan in earlier),
         same_device=_same_file_system(plan.records, target.path),
         raw_inside=_is_under(plan.records, target.path),
         layout_fault=_layout_fault(plan, driver),
@@ -131,18 +132,9 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
     """The first engine that is installed, can carry out every point, can be launched and tells its version."""
     skipped: List[str] = []
     for number in range(len(plan.engines)):
-        choice = choose(plan.engines[number : number + 1], plan.points, shutil.which)
+        choice = choose(plan.engines[number : number + 1], plan.points, shutil.which, functools.partial(unfit, plan))
         skipped += choice.skipped
         if choice.engine is None:
-            continue
-        if plan.axis.equals == 'node' and not choice.engine.names_hosts:
-            skipped.append(f'{choice.engine.name}: does not say which task ran on which node')
-            continue
-        if plan.axis.equals == 'brick' and not choice.engine.keeps_files:
-            skipped.append(f'{choice.engine.name}: removes the empty files that lie on the brick, and makes others')
-            continue
-        if _loses_errors(plan, choice.engine):
-            skipped.append(f'{choice.engine.name}: ignores what close(2) says, and a write may fail only then')
             continue
         starter = launch_argv(plan.launcher, plan.points[0], ())[0]
         if choice.engine.mpi and shutil.which(starter) is None:
@@ -153,6 +145,17 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
         except EngineError as error:
             skipped.append(f'{choice.engine.name}: {error.sentence}')
     return None, tuple(skipped)
+
+
+def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
+    """Why an engine that can carry the points out must not measure this plan, as half a sentence; or None."""
+    if plan.axis.equals == 'node' and not engine.names_hosts:
+        return 'does not say which task ran on which node'
+    if plan.axis.equals == 'brick' and not engine.keeps_files:
+        return 'removes the empty files that lie on the brick, and makes others'
+    if _loses_errors(plan, engine):
+        return 'ignores what close(2) says, and a write may fail only then'
+    return None
 
 
 def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:

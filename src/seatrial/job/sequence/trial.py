@@ -4,6 +4,7 @@ import time
 from typing import Iterator, List, NamedTuple, Tuple
 
 from seatrial.job.directory.lock import Lock
+from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence.evidence import Setup
 from seatrial.job.sequence.layouts import Layouts
 from seatrial.job.sequence.recorder import Recorder
@@ -23,6 +24,7 @@ class Refused(Exception):
 class Trial(NamedTuple):
     """What every step needs. program: of the engine that was chosen, as it is started
 
+    blocked:  how long the run was in calls of the file system that did not return at once
     deadline: of the time budget, in monotonic seconds
     counter:  of the launches, for the names of their raw output
     rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
@@ -34,6 +36,7 @@ class Trial(NamedTuple):
     recorder: Recorder
     signals: Signals
     held: Lock
+    blocked: Blocked
     program: str
     seen: Survey
     setup: Setup

@@ -1,0 +1,127 @@
+"""A job in a process that can be left behind: a call of a dead file system may never return (rule P17).
+
+Who waits for a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory while
+the directory above it answers: its metadata may lie on another target. So the process that others wait for asks
+nothing of the file system under test, and watches the one that does.
+"""
+
+import contextlib
+import ctypes
+import mmap
+import os
+import select
+import signal
+import struct
+import sys
+from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
+
+from seatrial.model.ask import ANSWER_S
+
+SAMPLE_S = 1.0
+PR_SET_PDEATHSIG = 1  # prctl(2)
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SECONDS = struct.Struct('d')
+_AT_WORK = 'RTt'  # running, or stopped: neither waits for a file system (proc(5))
+
+
+class Blocked:
+    """For how long a job was in single calls that took ANSWER_S or more; it and who watches it share this."""
+
+    def __init__(self) -> None:
+        self._page = mmap.mmap(-1, _SECONDS.size)
+        self._told_s = 0.0
+
+    def since(self) -> float:
+        """Seconds since this was asked for the last time, for the job."""
+        before, self._told_s = self._told_s, self._sum_s()
+        return self._told_s - before
+
+    def add(self, seconds: float) -> None:
+        """By the process that watches."""
+        _SECONDS.pack_into(self._page, 0, self._sum_s() + seconds)
+
+    def _sum_s(self) -> float:
+        return float(_SECONDS.unpack_from(self._page)[0])
+
+
+class Left(NamedTuple):
+    """The job was left behind, SIGKILL pending: it has been in one call for so many seconds."""
+
+    seconds: float
+
+
+def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, Left]:
+    """Carry the job out in a process of its own; its exit status, or Left after patience_s seconds in one call.
+
+    A signal that asks for an end is passed on. Where one has ended the job, it ends this process too.
+    """
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    over, ends = os.pipe()
+    parent, pid = os.getpid(), os.fork()
+    if pid == 0:
+        _carry_out(job, parent)
+    os.close(ends)
+    before = {number: signal.signal(number, lambda number, frame: os.kill(pid, number)) for number in SIGNALS}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        left = _watch(pid, over, blocked, patience_s)
+        if left is not None:
+            os.kill(pid, signal.SIGKILL)
+            return left
+        status = os.waitpid(pid, 0)[1]
+    finally:
+        os.close(over)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if os.WIFSIGNALED(status):
+        with contextlib.suppress(OSError):  # SIGKILL has no handler
+            signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+        os.kill(os.getpid(), os.WTERMSIG(status))
+    return os.WEXITSTATUS(status)
+
+
+def _carry_out(job: Callable[[], int], parent: int) -> None:
+    """In the job's process. It never outlives the one that watches it: nobody would end it."""
+    status = 70
+    try:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() == parent:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            status = job()
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[Left]:
+    """None once the process has ended, which closes its end of the pipe; or that one call has taken it too long."""
+    seen, still_s = _progress(pid), 0.0
+    while not select.select([over], [], [], SAMPLE_S)[0]:
+        now = _progress(pid)
+        if now is None or now != seen:
+            if still_s >= ANSWER_S:
+                blocked.add(still_s)
+            seen, still_s = now, 0.0
+            continue
+        still_s += SAMPLE_S
+        if still_s >= patience_s:
+            return Left(still_s)
+    return None
+
+
+def _progress(pid: int) -> Optional[Tuple[Any, ...]]:
+    """What stays as it is while the main thread waits in one call; None where it does not wait, or is not known.
+
+    While a launch runs it wakes several times a second: only what it does between launches can take so long.
+    """
+    try:
+        with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
+            told = dict(line.rstrip('\n').split(':', 1) for line in stream)
+    except (OSError, ValueError):
+        return None
+    switches = told.get('voluntary_ctxt_switches'), told.get('nonvoluntary_ctxt_switches')
+    return None if told.get('State', 'R').strip()[0] in _AT_WORK or None in switches else switches

@@ -1,0 +1,111 @@
+"""A job in a process that can be left behind: what it does in single calls that do not return."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from seatrial.job.launch import blocked as module
+from seatrial.job.launch.blocked import Blocked, Left, watched
+
+LONG_S = 300.0
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    """To open it does not return until somebody opens its other end."""
+    path = str(tmp_path / 'fifo')
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch):
+    monkeypatch.setattr(module, 'SAMPLE_S', 0.05)
+    monkeypatch.setattr(module, 'ANSWER_S', 0.2)
+
+
+def test_the_exit_status_is_that_of_the_job():
+    assert watched(lambda: 13, Blocked(), LONG_S) == 13
+
+
+def test_a_job_that_fails_is_an_error_of_its_own(capfd):
+    assert watched(lambda: 1 // 0, Blocked(), LONG_S) == 70
+    assert 'ZeroDivisionError' in capfd.readouterr().err
+
+
+def test_a_call_that_never_returns_is_left_behind(fifo):
+    left = watched(lambda: os.open(fifo, os.O_RDONLY), Blocked(), 0.5)
+    assert isinstance(left, Left) and left.seconds >= 0.5
+
+
+def test_a_job_that_wakes_now_and_then_is_never_left():
+    def wakes():
+        for _ in range(60):
+            time.sleep(0.02)
+        return 0
+
+    assert watched(wakes, Blocked(), 0.5) == 0
+
+
+def test_a_job_that_computes_is_never_left():
+    assert watched(lambda: sum(range(30_000_000)) and 0, Blocked(), 0.3) == 0
+
+
+def test_how_long_a_call_took_is_told_once(fifo):
+    blocked = Blocked()
+
+    def job():
+        os.close(os.open(fifo, os.O_RDONLY))
+        while not blocked.since():  # what watches has seen it by its next sample
+            time.sleep(0.01)
+        return int(blocked.since() > 0.0)
+
+    opens = threading.Timer(1.0, lambda: os.close(os.open(fifo, os.O_WRONLY)))
+    opens.start()
+    assert watched(job, blocked, LONG_S) == 0
+    opens.join()
+
+
+PROGRAM = """
+import os, signal, sys, time
+from seatrial.job.launch.blocked import Blocked, watched
+def job():
+    print(os.getpid(), flush=True)
+    {job}
+    time.sleep(300)
+    return 0
+sys.exit(watched(job, Blocked(), 300.0))
+"""
+
+
+def begun(job='pass'):
+    return subprocess.Popen([sys.executable, '-c', PROGRAM.format(job=job)], stdout=subprocess.PIPE, text=True)
+
+
+def test_a_signal_is_passed_on():
+    with begun('signal.signal(signal.SIGTERM, lambda number, frame: os._exit(7)); print(flush=True)') as running:
+        running.stdout.readline(), running.stdout.readline()
+        running.terminate()
+        assert running.wait() == 7
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGTERM])
+def test_a_signal_that_ends_the_job_ends_who_watches_it(number):
+    with begun() as running:
+        os.kill(int(running.stdout.readline()), number)
+        assert running.wait() == -number
+
+
+def test_the_job_ends_with_who_watches_it():
+    with begun() as running:
+        pid = int(running.stdout.readline())
+        running.kill()
+        assert running.stdout.read() == ''  # its end of the pipe is closed
+    with pytest.raises(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
