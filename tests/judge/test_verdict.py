@@ -12,6 +12,7 @@ from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.record import Finding, Records
 from seatrial.model.units import MIB
 from seatrial.rules.case import STORAGE_MIN_S
+from seatrial.rules.registry import RULES, finding
 from seatrial.workload.registry import planned_metrics
 
 NOTHING = Records(None, None, [], None, None, 0)
@@ -307,6 +308,20 @@ def test_a_baseline_of_another_engine_leaves_the_night_open(judged, around):
 def test_a_contract_for_another_engine_is_not_passed_in_silence(judged, around):
     held = criteria(reference(SLOW, origin='contract', engine='ior'))
     assert judged(around(SLOW), held, profile='acceptance').verdict is Verdict.INCONCLUSIVE
+
+
+def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, around):
+    shares = {'read@16MiB': '81 %', 'read@32MiB': '25 %'}
+    said = {each: (finding('P2', f'only {share} came from storage'),) for each, share in shares.items()}
+    result = judged({each: around(100.0) for each in shares}, findings=said)
+    (label,) = [each for each in result.labels if each.startswith('P2')]
+    remedy = RULES['P2'].remedy
+    assert label == (
+        f'P2: read@16MiB: only 81 % came from storage; read@32MiB: only 25 % came from storage; {remedy}'
+    )
+    same = dict.fromkeys(shares, said['read@16MiB'])
+    result = judged({each: around(100.0) for each in shares}, findings=same)
+    assert f'P2: read@16MiB, read@32MiB: only 81 % came from storage; {remedy}' in result.labels
 
 
 DRIFT = (1.03, 1.02, 1.01, 0.99, 0.98, 0.97)

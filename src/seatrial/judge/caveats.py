@@ -9,6 +9,7 @@ from seatrial.judge.statistics import widening
 from seatrial.judge.verdict import Criteria, MetricResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
+from seatrial.rules.registry import RULES
 from seatrial.workload.words import counted, listed
 
 OWN_BASELINE = (
@@ -64,16 +65,27 @@ def caveats(
 
 
 def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
-    """Each label of a launch rule once, with the launches that it concerns."""
+    """Each label of a launch rule once, with the launches that it concerns and what is so of each of them."""
     concerned: dict[str, dict[str, str]] = {}
     for sample in (sample for each in samples for sample in each):
         for finding in sample.findings:
             if finding.effect == 'label':
                 concerned.setdefault(finding.rule, {})[sample.launch] = finding.sentence
-    return [
-        f'{rule}: {", ".join(list(where)[:3])}{" and others" if len(where) > 3 else ""}: {next(iter(where.values()))}'
-        for rule, where in concerned.items()
+    return [_label(rule, said) for rule, said in concerned.items()]
+
+
+def _label(rule: str, said: Mapping[str, str]) -> str:
+    """said: the sentence of each launch, that ends with the rule's remedy."""
+    launches: dict[str, list[str]] = {}
+    for launch, sentence in said.items():
+        launches.setdefault(sentence, []).append(launch)
+    remedy = f'; {RULES[rule].remedy}'
+    parts = [
+        f'{", ".join(names[:3])}{" and others" if len(names) > 3 else ""}: {sentence.removesuffix(remedy)}'
+        for sentence, names in launches.items()
     ]
+    shared = remedy if all(sentence.endswith(remedy) for sentence in launches) else ''
+    return f'{rule}: {"; ".join(parts[:3])}{"; and others" if len(parts) > 3 else ""}{shared}'
 
 
 def _of_places(isolated: Isolation) -> list[str]:

@@ -1,6 +1,7 @@
 """A job in a process that can be left behind: what it does in single calls that do not return."""
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -103,9 +104,7 @@ def test_a_signal_that_ends_the_job_ends_who_watches_it(number):
 
 def test_the_job_ends_with_who_watches_it():
     with begun() as running:
-        pid = int(running.stdout.readline())
+        running.stdout.readline()
         running.kill()
-        assert running.stdout.read() == ''  # its end of the pipe is closed
-    with pytest.raises(ProcessLookupError):
-        while True:
-            os.kill(pid, 0)
+        closed, _, _ = select.select([running.stdout], [], [], 60.0)  # its end of the pipe
+        assert closed and running.stdout.read() == ''

@@ -814,6 +814,13 @@ def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, 
     assert lab.left() and not lab.locks()
 
 
+def test_before_each_launch_the_directories_of_the_run_are_asked_too(lab, stub_fio, monkeypatch):
+    asked = set()
+    monkeypatch.setattr(stall, 'unresponsive', lambda *paths: asked.add(paths))
+    run = lab.run(lab.plan(stub_fio())).records.start.run_directory
+    assert asked == {(str(lab.target), run, f'{run}/{name}') for name in ('warmup', 'data')}
+
+
 def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, stub_fio, monkeypatch):
     seconds = iter([0.0, 0.0, 33.0])
     monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
