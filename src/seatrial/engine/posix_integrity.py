@@ -300,7 +300,7 @@ def _locked_writers(pattern: Pattern) -> None:
     def write(place: int) -> None:
         with opened(pattern.path(), os.O_RDWR) as descriptor:
             for number in range(ROUNDS):
-                pieces = _pieces(pattern.data(MIDDLE, f'{place} {number}'), 5003)
+                pieces = _pieces(pattern.data(MIDDLE, f'{place} {number}'), ODD)
                 fcntl.lockf(descriptor, fcntl.LOCK_EX)
                 for offset, data in pieces:
                     os.lseek(descriptor, offset, os.SEEK_SET)
