@@ -1,4 +1,4 @@
-"""A GlusterFS that gives back another bit than was written, because it has changed on the disk of one brick."""
+"""GlusterFS: a bit that has changed on the disk of one brick is found, and what two clients cache is no damage."""
 
 import json
 import shlex
@@ -10,21 +10,23 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import GLUSTER
+from seatrial.engine.posix_guarantees import WAYS_TO_WRITE
 from seatrial.job.sequence.recorder import records_in
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'nsenter', 'fio')]
 
 AT = 12_345_678
+FIO = shutil.which('fio')
 TRIAL = """
 version: 1
 state: state
-engines: [{{name: fio, program: {fio}}}]
+engines: [{{name: {engine}, program: {program}}}]
 file_systems:
   volume: {{type: glusterfs, path: {path}, limits: {{bytes: 2GiB, inodes: 1000}}}}
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2, python: {python}}}
 trials:
-  - {{checks: [MultipleFilesTransferSizes], partitions: [local:default], file_systems: [volume], nodes: [1],
+  - {{checks: [{check}], partitions: [local:default], file_systems: [volume], nodes: [1],
       bytes_per_task: 32MiB}}
 """
 # The command on the node; between the write and the read of the proof a bit changes on the brick.
@@ -48,6 +50,13 @@ sys.exit(main(sys.argv[2:]))
 """
 
 
+# Task 1 of posixops works by another client than the runner and task 0.
+OTHER_CLIENT = """#!/bin/sh
+case "$*" in *posix_task*' 1') cd {other}/"$(realpath --relative-to={mount} .)" || exit;; esac
+exec {python} "$@"
+"""
+
+
 @pytest.fixture(scope='module')
 def lab(tmp_path_factory):
     """The lab's directory, and a directory on its volume."""
@@ -57,17 +66,31 @@ def lab(tmp_path_factory):
         yield directory, mount / 'trials'
 
 
-def session(site, repository, trials, bricks):
+@pytest.fixture
+def other_client(lab, tmp_path):
+    """Where the volume is mounted once more, by a client with caches of its own."""
+    directory, _ = lab
+    client, mount = (directory / 'run' / 'client.pid').read_text().strip(), tmp_path / 'other'
+    server = Path(f'/proc/{client}/cmdline').read_text().split('\0')[:3]
+    mount.mkdir()
+    subprocess.run(['nsenter', '-n', '-t', client, *server, f'--log-file={tmp_path}/client.log', mount], check=True)
+    yield mount
+    subprocess.run(['umount', mount], check=True)
+
+
+def session(site, repository, trials, bricks, program=FIO, check='MultipleFilesTransferSizes'):
     """The exit status, the case in results.json, and what was found in its launches."""
     shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
     python = site / 'python'
     code = RUNNER.replace('BRICKS', repr(bricks))
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
     python.chmod(0o755)
-    (site / 'trial.yaml').write_text(TRIAL.format(fio=shutil.which('fio'), path=trials, python=python))
-    program = Path(sys.executable).with_name('seatrial')
-    argv = [program, 'run', f'--site={site}', f'--checks={repository / "checks"}', '--engine=fio', '--profile=smoke']
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    engine = Path(program).name
+    words = {'engine': engine, 'program': program, 'check': check}
+    (site / 'trial.yaml').write_text(TRIAL.format(path=trials, python=python, **words))
+    seatrial = Path(sys.executable).with_name('seatrial')
+    argv = [seatrial, 'run', f'--site={site}', f'--checks={repository / "checks"}', f'--engine={engine}']
+    done = subprocess.run([*argv, '--profile=smoke'], capture_output=True, text=True, timeout=600)
     (folder,) = (site / 'state' / 'sessions').iterdir()
     (case,) = json.loads((folder / 'results.json').read_text())['cases']
     (records,) = (folder / 'cases').iterdir()
@@ -91,3 +114,14 @@ def test_a_whole_volume_has_its_contents_verified(lab, tmp_path, repository):
     status, case, found = session(tmp_path, repository, trials, '')
     assert (status, found) == (0, []), case['reasons']
     assert case['verified'].startswith('verified: 64 MiB of 64 MiB in 2 files')
+
+
+def test_what_one_client_writes_in_every_way_another_reads_as_it_was(lab, other_client, tmp_path, repository):
+    """Though it shows no overwritten bytes and no renamed file to who has read there before."""
+    _, trials = lab
+    program = tmp_path / 'posixops'
+    program.write_text(OTHER_CLIENT.format(other=other_client, mount=trials.parent, python=sys.executable))
+    program.chmod(0o755)
+    status, case, found = session(tmp_path, repository, trials, '', program, 'Integrity')
+    assert (status, found) == (0, []), case['reasons']
+    assert [fact['name'] for fact in case['facts'] if fact['holds']] == [each.name for each in WAYS_TO_WRITE]

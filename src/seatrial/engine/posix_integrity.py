@@ -47,11 +47,14 @@ class Pattern:
     def __init__(self, work: Work, key: str, name: str) -> None:
         self._work, self._key, self._name = work, key, name
         self._directory = f'{ROOT}.{key[:12]}/{name}'
-        first = [rank for rank, host in enumerate(work.hosts) if host not in work.hosts[:rank]]
-        team = (first + [rank for rank in range(work.tasks) if rank not in first])[:TEAM]
-        self.reader = team[-1]
-        self.writers = team[:-1] or team
-        self.together = self.writers if len(self.writers) > 1 else team
+        hosts, ranks = work.hosts, range(work.tasks)
+        nodes = [rank for rank in ranks if hosts[rank] not in hosts[:rank]][:TEAM]
+        several = len(nodes) > 1
+        self.reader = nodes[-1] if several else ranks[:TEAM][-1]
+        # Its node would know the files as they were before another node changed them.
+        away = [rank for rank in ranks if rank != self.reader and not (several and hosts[rank] == hosts[self.reader])]
+        self.writers = sorted(away, key=lambda rank: rank not in nodes)[: TEAM - 1] or [self.reader]
+        self.together = self.writers if len(nodes) == TEAM else sorted({self.writers[0], self.reader})
         self._wrote: List[int] = []
         self._compared, self._past = 0, True
 
@@ -297,7 +300,7 @@ def _locked_writers(pattern: Pattern) -> None:
     def write(place: int) -> None:
         with opened(pattern.path(), os.O_RDWR) as descriptor:
             for number in range(ROUNDS):
-                pieces = _pieces(pattern.data(MIDDLE, f'{place} {number}'), 5003)
+                pieces = _pieces(pattern.data(MIDDLE, f'{place} {number}'), ODD)
                 fcntl.lockf(descriptor, fcntl.LOCK_EX)
                 for offset, data in pieces:
                     os.lseek(descriptor, offset, os.SEEK_SET)
