@@ -8,6 +8,7 @@ import time
 import pytest
 
 from fuse_lab import CEPH
+from kernel_lab import untried
 
 pytestmark = [pytest.mark.needs('linux.uml', 'slurmctld', 'fio'), pytest.mark.long]
 CLIENTS = ('n2', 'n3')
@@ -175,6 +176,10 @@ class TestOcfs2:
         assert broken - {'append_at_once'} == {'fcntl_lock'}  # o2cb carries flock(2) between nodes, and not fcntl(2)
         assert states(smoke, CHECKS[0], 'read') == {'cold'}
         assert states(smoke, 'SmallFiles', 'stat', 'read') == {'cold'}
+
+    def test_integrity_holds_and_writers_that_no_lock_keeps_apart_are_not_tried(self, kernels, ocfs2):
+        smoke = kernels.begin('Integrity', on='ocfs2').ended()
+        assert smoke.status == 0 and untried(smoke) == {'locked_writers'}, smoke.said
 
     def test_a_node_that_loses_power_is_waited_for_and_what_it_had_synced_is_there(self, kernels, ocfs2, repository):
         """By default a node is dead when its heartbeat has been away for 60 s (o2cb.sysconfig(5))."""
