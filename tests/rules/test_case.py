@@ -307,8 +307,8 @@ def test_what_makes_a_storage_figure_is_said_as_is_right_under_every_profile(pla
     found = findings(CASE, CaseSeen(plan._replace(profile=profile), records))
     (said,) = [each for each in found if each.rule == 'P16']
     assert said.sentence.endswith(
-        ' s; not a storage figure: declare server_cache_bytes and fast_tier_bytes, '
-        'and leave bytes_per_task to the profile acceptance'
+        ' s; not a storage figure: leave bytes_per_task to the profile acceptance, '
+        'with server_cache_bytes and fast_tier_bytes declared'
     )
 
 

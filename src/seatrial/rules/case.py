@@ -350,8 +350,8 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
     'A storage figure needs a long timed region and a working set that no cache holds',
     CASE,
     'label',
-    'not a storage figure: declare server_cache_bytes and fast_tier_bytes, and leave bytes_per_task to the profile '
-    'acceptance',
+    'not a storage figure: leave bytes_per_task to the profile acceptance, with server_cache_bytes and '
+    'fast_tier_bytes declared',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:

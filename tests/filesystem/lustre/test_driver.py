@@ -597,6 +597,12 @@ class TestConnections:
         one, two = (self.states_of(f'current_state: FULL\nstate_history:\n{line * times}') for times in (1, 2))
         assert len(incidents(one, two)) == 1 and incidents(two, two) == ()
 
+    def test_a_target_that_stays_away_is_said_once(self):
+        lines = ''.join(f' - [ {time}, {state} ]\n' for time in range(7) for state in ('CONNECTING', 'DISCONN'))
+        after = lustre.Connections(self.states_of(f'current_state: DISCONN\nstate_history:\n{lines}'))
+        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+        assert re.fullmatch(r'OST0003 was DISCONN at [\d:]{8} and 6 times more until [\d:]{8}', said)
+
     def test_going_idle_and_coming_back_is_no_incident(self):
         text = lustre_step('108').stdout
         values = {param.name: param.value for param in parse_params(text)}

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine import ior, mdtest
+from seatrial.filesystem.lustre.counters import check, traffic
 from seatrial.filesystem.lustre.params import (
     parse_fields,
     parse_histograms,
@@ -80,6 +81,10 @@ def connections(text: str) -> tuple[Connection, ...]:
     return parse_check(''.join(line for line in lines if line not in errors), ''.join(errors))
 
 
+def traffic_in(text: str) -> dict[str, int]:
+    return traffic(parse_params(text))
+
+
 def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, Any]]:
     """The parameters whose names end so, read by their own parser."""
 
@@ -122,6 +127,7 @@ def same(value: Any) -> Any:
 OSC = f'osc.lustre-OST0000-osc-{CLIENT}'
 MDC = f'mdc.lustre-MDT0000-mdc-{CLIENT}'
 LLITE = f'llite.lustre-{CLIENT}'
+SHIFTED = 'osc.lustre-OST0003-osc-ffff888133664000'
 ALL_OSTS = [(0, ''), (1, ''), (2, ''), (3, '')]
 SHOWN = [
     Shown('001', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
@@ -253,6 +259,13 @@ SHOWN = [
         'osc',
     ),
     Shown('111', each(parse_stats, ''), same, refused('the time of the counters is missing'), 'osc', '32'),
+    Shown(
+        '450',
+        traffic_in,
+        lambda v: (v['read_bytes'], v['write_bytes'], v['called_write_bytes']),
+        (24 * MIB, 80 * MIB, 80 * MIB),
+    ),
+    Shown('451', each(parse_stats, ''), lambda v: v[f'{SHIFTED}.stats'].counters['read_bytes'].unit, 'reqs'),
     Shown('112', values, lambda v: v['jobid_var'], 'disable'),
     Shown('112', each(parse_job_stats, 'job_stats'), lambda v: v['obdfilter.lustre-OST0000.job_stats'], ()),
     Shown(
@@ -532,6 +545,18 @@ def test_lfs_df_cut_short_anywhere_has_no_target_that_is_not_there():
         cut = parse_df(text[:length])
         assert cut.rows == whole.rows[: len(cut.rows)]
         assert not cut.complete or cut.rows == whole.rows
+
+
+def test_what_a_wildcard_mixes_up_is_not_understood():
+    with pytest.raises(NotUnderstood, match='OST0003.*contradicts itself'):
+        check(parse_params(SAID['451_counters_by_a_wildcard.out']))
+    check(parse_params(SAID['450_counters_of_a_user.out']))
+
+
+def test_a_sum_whose_last_digit_lctl_leaves_out_is_not_understood():
+    text = SAID['450_counters_of_a_user.out']
+    with pytest.raises(NotUnderstood, match='last digit of a sum'):
+        traffic_in(re.sub(r'(write_bytes .* \d+) \d+$', r'\1', text, flags=re.MULTILINE))
 
 
 PARSERS = sorted({row.parse for row in SHOWN if row.parse.__module__.startswith('seatrial.filesystem')}, key=str)

@@ -190,9 +190,13 @@ class Lustre(Mounted):
         """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
         if before.unknown or after.unknown:  # against nothing every loss since the mount would be one of meanwhile
             return ''
+        times: Dict[Tuple[str, str], List[str]] = {}
+        for each in params.incidents(before.states, after.states):
+            at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
+            times.setdefault((each.device, each.state), []).append(at)
         found = [
-            f'{each.device} was {each.state} at {time.strftime("%H:%M:%S", time.localtime(each.time_s))}'
-            for each in params.incidents(before.states, after.states)
+            f'{device} was {state} at {at[0]}{f" and {len(at) - 1} times more until {at[-1]}" if at[1:] else ""}'
+            for (device, state), at in times.items()
         ]
         turned = params.turned_over(before.states, after.states)
         forgotten = [device for device in turned if not params.only_idled(after.states[device])]
