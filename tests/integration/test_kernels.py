@@ -208,7 +208,7 @@ def test_one_bit_that_changed_on_the_disk_of_the_server_is_found_by_another_clie
     waiting = program(kernels, 'posixops', WAITING.format(python=sys.executable, code=code))
     running = kernels.begin('Integrity', engines=waiting)
     below = kernels.shared / 'below.n2'
-    wait_for('the large file is written', below.exists, seconds=120)
+    wait_for('the large file is written', lambda: below.exists() and below.read_text(), seconds=120)
     file = below.read_text().replace('/mnt/nfs', '/srv/export')
     kernels.run('n1', sys.executable, '-c', FLIP.format(file=file, at=AT))
     (kernels.shared / 'changed').touch()
