@@ -239,7 +239,7 @@ def records_on_target(environment: Environment) -> Optional[str]:
     'The layout that is asked for can be set and proved',
     BEFORE,
     'refuse',
-    'use the layout default on this file system',
+    'correct the layout in trial.yaml, or see to the target that is away or takes no objects',
     'Lustre accepts more stripes than there are targets, and gives fewer',
 )
 def layout_possible(environment: Environment) -> Optional[str]:

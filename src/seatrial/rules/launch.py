@@ -145,8 +145,8 @@ seen_elsewhere(
     'A file that asks for all targets has all of them',
     LAUNCH,
     'label',
-    'compare it with figures of as many only; is a target retired on the MDS, or the stripe count limited there?',
-    'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode (lod_qos.c)',
+    'compare it with figures of as many only',
+    'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode; PFL (lod_qos.c)',
 )
 
 seen_elsewhere(

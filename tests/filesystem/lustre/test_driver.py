@@ -19,6 +19,8 @@ from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
 from seatrial.filesystem.lustre.striping import (
+    BY_DESIGN,
+    RETIRED,
     Inventory,
     difference,
     granted,
@@ -218,7 +220,15 @@ class TestLayouts:
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
         assert DRIVER.layout_differs(f'{file}1', wide) is None
-        assert DRIVER.granted(f'{file}1', wide) == 'all = 3 of 4 OSTs'
+        assert DRIVER.granted(f'{file}1', wide) == f'all = 3 of 4 OSTs ({RETIRED})'
+
+    def test_all_targets_of_a_later_component_are_those_that_no_other_has(self, stand):
+        directory = stand.directory()
+        layout = progressive('pfl', {'end': 4 * MIB, 'stripe_count': 1}, {'stripe_count': ALL})
+        assert DRIVER.set_layout(directory, layout) is None
+        file = stand.written(directory, 64 * MIB)
+        assert DRIVER.layout_differs(file, layout) is None
+        assert DRIVER.granted(file, layout) == f'all = 3 of 4 OSTs ({BY_DESIGN})'
 
     def test_who_asks_for_no_number_of_all_is_not_looked_at_again(self, stand):
         assert DRIVER.granted(str(stand.mount / 'file'), striped('two', 2)) == '' and stand.asked() == []
