@@ -32,6 +32,7 @@ SOURCES = (
     '108_import',
     '109_lru_size',
     '112_jobstats_off',
+    '116_devices_targets',
     '119_osd_params',
 )
 NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')

@@ -190,6 +190,7 @@ class End(NamedTuple):
     findings: of what failed between two launches, and so is in no sample
     background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
              command prints them (rule P8)
+    placed:  where the run directory lay, as far as its type has a choice (filesystem.base)
     """
 
     reason: str
@@ -199,6 +200,7 @@ class End(NamedTuple):
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     findings: Tuple[Finding, ...] = ()
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
+    placed: str = ''
 
 
 class Removal(NamedTuple):

@@ -7,13 +7,14 @@ import os
 import re
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lustre_stand import OPTIONS, TESTS, standing
+from lustre_stand import INSTANCE, OPTIONS, TESTS, standing
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, progressive, striped
@@ -517,6 +518,34 @@ class TestState:
         assert first['default directory layout'].startswith('stripe_count: 1 stripe_offset: -1 ')
         assert run(['lfs', 'setdirstripe', '-D', '-c', '2', path]).returncode == 0
         assert [each for each in changes(first, DRIVER.state(path)) if 'directory layout' in str(each)] != []
+
+    def test_what_only_an_mds_knows_is_told_there_and_unknown_elsewhere(self, stand):
+        state = DRIVER.state(str(stand.mount))
+        assert state['osp.*.active'] == '1' and state['lod.*.qos_threshold_rr'] == '17%'
+        stand.now(params={'osp.lustre-OST0002-osc-MDT0001.active': '0\n'})
+        assert DRIVER.state(str(stand.mount))['osp.*.active'].startswith('0 on OST 2; 1 on MDT 0-1, OST ')
+        stand.now(params={}, unreadable=['osp.*', 'lod.*'])
+        state = DRIVER.state(str(stand.mount))
+        assert state['osp.*.active'] == state['lod.*.qos_threshold_rr'] == 'unknown: no MDT on this node'
+
+    def test_evictions_that_the_mount_remembers_are_told_with_target_and_time(self, stand):
+        assert DRIVER.state(str(stand.mount))['evictions'] == 'none remembered'
+        name = f'osc.lustre-OST0001-osc-{INSTANCE}.state'
+        stand.now(params={name: '\ncurrent_state: FULL\nstate_history:\n - [ 1795220479, EVICTED ]\n'})
+        at = time.strftime('%F %T', time.localtime(1795220479))
+        assert DRIVER.state(str(stand.mount))['evictions'] == f'OST0001 at {at}'
+
+    def test_what_debugfs_keeps_from_a_user_is_said_beside_what_is_not_there(self, stand):
+        stand.now(root=False, closed=True, unreadable=['osc.*.state', 'osc.*.import', 'mdc.*.state', 'mdc.*.import'])
+        state = DRIVER.state(str(stand.mount))
+        assert state['evictions'] == state['server versions'] == 'unknown: only root may read it'
+
+    def test_where_a_directory_lies_is_told_with_what_its_files_get(self, stand, tmp_path):
+        path = str(stand.mount / 'on1')
+        assert run(['lfs', 'mkdir', '-i', '1', path]).returncode == 0
+        assert DRIVER.placed(path) == 'MDT 1, new files c1.S4M'
+        (tmp_path / 'bin' / 'lfs').unlink()
+        assert DRIVER.placed(path) == 'unknown: lfs is not installed on this node'
 
     def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
         stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})
