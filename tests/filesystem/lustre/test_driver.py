@@ -528,6 +528,18 @@ class TestState:
         state = DRIVER.state(str(stand.mount))
         assert state['osp.*.active'] == state['lod.*.qos_threshold_rr'] == 'unknown: no MDT on this node'
 
+    def test_the_interfaces_of_lnet_are_told_to_root_with_their_limits_and_what_they_have_dropped(self, stand):
+        said = '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
+        assert DRIVER.state(str(stand.mount))['LNet'] == said
+        stand.now(root=False)
+        assert DRIVER.state(str(stand.mount))['LNet'] == 'unknown: only root may read it'
+
+    def test_large_transfers_are_direct_by_hybrid_io(self, stand):
+        state = DRIVER.state(str(stand.mount))
+        assert state['llite.hybrid_io'] == '1' and state['lod.*.qos_prio_free'] == '90%'
+        assert state['llite.hybrid_io_write_threshold_bytes'] == str(2 * MIB)
+        assert state['llite.hybrid_io_read_threshold_bytes'] == str(8 * MIB)
+
     def test_evictions_that_the_mount_remembers_are_told_with_target_and_time(self, stand):
         assert DRIVER.state(str(stand.mount))['evictions'] == 'none remembered'
         name = f'osc.lustre-OST0001-osc-{INSTANCE}.state'

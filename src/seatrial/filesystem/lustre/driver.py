@@ -179,6 +179,7 @@ class Lustre(Mounted):
             'default layout': _told(lambda: _default_of(path).layout.canonical),
             'default directory layout': _told(lambda: _directory_default_of(path)),
         }
+        found['LNet'] = _told(_interfaces)
         try:
             rows = _target_rows(path, inodes=False)
             for kind in ('MDT', 'OST'):
@@ -561,6 +562,13 @@ def _told(question: Callable[[], str]) -> str:
         return question()
     except (Refused, NotUnderstood) as error:
         return unknown(str(error))
+
+
+def _interfaces() -> str:
+    answer = _ended(['lnetctl', 'net', 'show', '-v'])
+    if _FORBIDDEN.search(answer.stderr):
+        raise Refused('only root may read it')
+    return '; '.join(targets.parse_interfaces(answer.stdout))
 
 
 def _exchanged(path: str, what: str) -> Optional[int]:
