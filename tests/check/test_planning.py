@@ -173,6 +173,12 @@ def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
     assert [point.label for point in points_in(smoke, SIZES, HERE)] == ['64KiB', '256KiB', '1MiB']
 
 
+@pytest.mark.parametrize(('profile', 'count'), [('smoke', 3), ('nightly', 9), ('acceptance', 9)])
+def test_a_check_can_ask_for_every_point_where_figures_are_judged(session, profile, count):
+    fine = replace(SIZES, sweep=Sweep('transfer_size', powers_of_two('4KiB', '1MiB')), every_point=True)
+    assert len(points_in(replace(session, profile=PROFILES[profile]), fine, HERE)) == count
+
+
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
     wide = TASKS.sweep._replace(values=(64,))
     with pytest.raises(Unplannable, match='none of 64tasks fits 1 node with 2 tasks each; raise nodes, tasks_per'):

@@ -25,6 +25,7 @@ class Declared:
     workload:           a point as a template, in which the sweep varies one parameter
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
     expectations:       what the literature found of it.
+    every_point:        whether a profile that judges measures the whole sweep, as a change point needs it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Declared:
     sweep: Sweep
     max_relative_error: float
     expectations: tuple[Expectation, ...] = ()
+    every_point: bool = False
 
     @property
     def axis(self) -> Axis:
@@ -62,6 +64,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         sweep=sweep,
         max_relative_error=cls.max_relative_error,
         expectations=tuple(cls.expectations),
+        every_point=bool(cls.every_point),
     )
     for expectation in new.expectations:
         fault = expectation.fault(_shape(new))

@@ -84,7 +84,8 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
-    wanted = subsample(fitting, 0 if declared.axis.equals else session.profile.points)
+    whole = declared.axis.equals or (declared.every_point and session.profile.judges)
+    wanted = subsample(fitting, 0 if whole else session.profile.points)
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:

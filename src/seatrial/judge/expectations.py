@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from seatrial.judge.change_points import changes_between
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
@@ -211,6 +212,27 @@ class Reaches(OfCurve):
         if label is None:
             return undecided(f'{self.at:g} is not among the {among} that were planned')
         return reaches(points, label, self.margin, among, curves.better[metric])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePoint(OfCurve):
+    """The curve steps up between the values `first` and `last` of `over`, the axis of the sweep, `times` or more."""
+
+    over: str
+    first: float
+    last: float
+    times: float = MARGIN_10
+
+    def fault(self, shape: Shape) -> str | None:
+        if not (0 < self.first < self.last and self.times > 1):
+            return 'a change point lies between first and last, 0 < first < last, and is above 1 times'
+        if shape.points:
+            return f"the points of the axis '{shape.axis}' have no sizes to look for a change point between"
+        return super().fault(shape) or _axis_fault(self.over, shape)
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        points, among, better = curves.samples[metric], curves.axis.plural, curves.better[metric]
+        return changes_between(points, curves.values, self.first, self.last, self.times, among, better)
 
 
 @dataclass(frozen=True, kw_only=True)
