@@ -25,7 +25,7 @@ class Declared:
     workload:           a point as a template, in which the sweep varies one parameter
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
     expectations:       what the literature found of it.
-    every_point:        whether a profile that judges measures the whole sweep, as a change point needs it.
+    every_point:        whether its whole sweep is measured, and nothing of it in a smoke test.
     """
 
     name: str

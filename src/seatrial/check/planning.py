@@ -84,13 +84,12 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
-    whole = declared.axis.equals or (declared.every_point and session.profile.judges)
+    whole = declared.axis.equals or declared.every_point
     wanted = subsample(fitting, 0 if whole else session.profile.points)
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:
-        key = 'bytes_per_task' if share else "the source's size"
-        raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
+        raise Unplannable(f'trial.yaml: {case.name}: bytes_per_task: {error}; choose such a size') from None
     there = {point.label for point in placed}
     lost = tuple(label for label in asked if label not in there)
     points = tuple(resized(wanted, sizing.first))
@@ -131,7 +130,9 @@ def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
-    """What the check is about, and the file system or the allocation does not have."""
+    """What the check is about, and the profile, the file system or the allocation does not have."""
+    if declared.every_point and not session.profile.judges:
+        return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'

@@ -80,7 +80,7 @@ def _first(plan: TrialPlan, point: Point) -> int:
 
 def _step(plan: TrialPlan) -> int:
     """Of which a task's share is a multiple at all points, round figure or not."""
-    if not kind_of(plan.kind).moves_data:
+    if plan.sizing.fixed or not kind_of(plan.kind).moves_data:
         return plan.sizing.granule
     step = 1
     for point in plan.points:
