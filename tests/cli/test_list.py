@@ -221,3 +221,10 @@ def test_a_schedule_whose_next_run_is_due_before_the_end_is_noted(on_site, site)
     site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: 02:00}}}}\n')
     said = on_site('list', '--profile=nightly')
     assert re.search(r'note: the budgets of the cases are 26(\.0)? h, and the schedule has a run every 24', said.out)
+
+
+def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site, site):
+    (site.folder / 'trial.yaml').unlink()
+    said = on_site('list', '--catalogue')
+    assert said.status == 0
+    assert re.search(r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: LFSCK is', said.out, re.MULTILINE)

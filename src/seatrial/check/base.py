@@ -57,6 +57,7 @@ class Check(rfm.RunOnlyRegressionTest):
     strict_check = False
     max_relative_error = 0.10
     expectations: tuple[Expectation, ...] = ()
+    covers: tuple[str, ...] = ()
     every_point = False
 
     @run_after('init')

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from seatrial.check.catalogue import covered
+from seatrial.check.declared import load
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
 from seatrial.cli.terminal import console
@@ -24,13 +26,23 @@ from seatrial.workload.words import counted
 
 @click.command('list')
 @session_options
+@click.option('--catalogue', is_flag=True, help='Show each test of the sources and the checks that cover it instead.')
 def list_(
-    site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
+    site_folder: Path,
+    profile: str,
+    checks: Path,
+    system: str | None,
+    engine: str | None,
+    only: tuple[str, ...],
+    catalogue: bool,
 ) -> None:
     """Show what would run where, with which engine, and the most that it would take.
 
     From the site's files alone: doctor checks paths, and Slurm partitions when a trial is submitted.
     """
+    if catalogue:
+        _show_catalogue(checks)
+        return
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
@@ -79,6 +91,15 @@ def list_(
         "Engine and sizes are this host's view; the nodes look for themselves.",
         soft_wrap=True,
     )
+
+
+def _show_catalogue(checks: Path) -> None:
+    table = Table(box=None, pad_edge=False)
+    for heading in ('source', 'id', 'test', 'checks (engines)'):
+        table.add_column(heading, overflow='fold')
+    for row, by in covered(load(checks).values()):
+        table.add_row(row.source, row.id, row.test, by)
+    console().print(table)
 
 
 def _at_risk(plans: list[TrialPlan]) -> str:
