@@ -63,9 +63,7 @@ CATALOGUE = (
     Row('FN-05', _FERMILAB, 'IOzone with and without stripes'),
     Row('FN-06', _FERMILAB, 'a skim that only reads', 'no kind of workload has think time'),
     Row('FN-07', _FERMILAB, 'a skim that reads and writes', 'no kind of workload has think time'),
-    Row(
-        'FN-08', _FERMILAB, 'fairness between 49 clients', 'a column of every report; no check has a criterion on it'
-    ),
+    Row('FN-08', _FERMILAB, 'fairness between 49 clients'),
     Row('FN-09', _FERMILAB, 'striped beside plain files'),
     Row('FN-10', _FERMILAB, 'a skim of 1400 files', 'no kind of workload has think time'),
     Row('FN-11', _FERMILAB, 'mdtest by 48 clients'),

@@ -144,6 +144,31 @@ def lies_between(
     return _compared(over, under, lowest, highest, wanted, names, confidence)
 
 
+def stays_below(points: Points, limit: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+    """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
+
+    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
+    does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+    """
+    label, values = min(points.items(), key=lambda item: len(item[1]), default=('', ()))
+    if len(values) < MIN_SAMPLES:
+        said = f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs' if label else 'no point'
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {said}: undecided')
+    logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
+    shared = 1 - (1 - confidence) / len(points)
+    found = {label: t_interval(values, confidence) for label, values in logs.items()}
+    fails = any(math.expm1(t_interval(values, shared).low) > limit for values in logs.values())
+    holds = all(math.expm1(each.high) <= limit for each in found.values())
+    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
+    label = max(found, key=lambda label: found[label].mean)
+    worst = _Ratio(*(math.expm1(end) for end in (found[label].mean, found[label].low, found[label].high)))
+    sentence = (
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted at most '
+        f'{_figure(limit)} at each of {len(points)}: {verdict}'
+    )
+    return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+
+
 class LogMean(NamedTuple):
     """The logarithm of a mean, its squared standard error and the degrees of freedom of that."""
 
