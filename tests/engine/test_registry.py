@@ -57,11 +57,11 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
 @pytest.mark.parametrize(
     ('name', 'kinds'),
     [
-        ('ior', {'access'}),
+        ('ior', {'access', 'checkpoint'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'semantics'}),
-        ('fio', {'access', 'random', 'tree'}),
+        ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):

@@ -68,7 +68,7 @@ class Access(Kind):
     name = 'access'
     words = 'data access'
     title = 'Data'
-    parameters = (
+    parameters: Tuple[str, ...] = (
         'files',
         'extent',
         'order',

@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
@@ -110,6 +110,10 @@ class Kind:
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """What one launch measures."""
         raise NotImplementedError
+
+    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
+        """Those of its metrics that follow from what any engine gives, which are `metrics`."""
+        return ()
 
     def sentence(self, points: Sequence[Point]) -> str:
         """What a case does, for people, without its end mark: 'Every task writes a file of its own'."""
