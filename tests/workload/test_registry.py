@@ -8,7 +8,7 @@ from builders import plan_of
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
-from seatrial.workload import access, checkpoint, listing, operations, random, semantics, tree
+from seatrial.workload import access, checkpoint, interactive, listing, operations, random, semantics, tree
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.registry import (
     KINDS,
@@ -30,6 +30,7 @@ TEMPLATES = {
     'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
     'listing': listing.listing(10, (0.5,)),
     'operations': operations.posix_operations(10, '4KiB'),
+    'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
 }
 ONE = Sweep('tree', (('one', {}),))
@@ -39,7 +40,7 @@ POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items
 def test_every_kind_in_the_folder_is_registered_under_its_own_name():
     written = {
         value
-        for module in (access, checkpoint, random, tree, listing, operations, semantics)
+        for module in (access, checkpoint, random, tree, listing, operations, interactive, semantics)
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
     }

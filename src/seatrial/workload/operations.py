@@ -51,7 +51,7 @@ class Operations(Tree):
 
     name = 'operations'
     words = 'POSIX operations'
-    parameters = ('files_per_directory', 'bytes_per_file', 'subtrees')
+    parameters: Tuple[str, ...] = ('files_per_directory', 'bytes_per_file', 'subtrees')
     short_ok = True
 
     def fault(self, point: Point) -> Optional[str]:
