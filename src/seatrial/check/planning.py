@@ -22,7 +22,7 @@ from seatrial.site.references import Reference
 from seatrial.workload.registry import fault_of, kind_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
-from seatrial.workload.words import counted
+from seatrial.workload.words import counted, exact_size
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
@@ -80,6 +80,9 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     if not fitting:
         largest = session.site.allocation(case, overrides)
         values = ', '.join(asked) or declared.axis.plural
+        if placed and share and kind.moves_data:
+            said = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
+            raise Unplannable(f'trial.yaml: {case.name}: {said}; choose a multiple of one of them')
         raise Unplannable(
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
