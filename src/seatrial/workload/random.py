@@ -21,6 +21,9 @@ PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 ALIGNMENT = 4096
 """Bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2))."""
 
+WAITING = '_waiting'
+"""How the metric ends that is the share of time in which tasks waited for transfers."""
+
 SEVERAL = 10
 """Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""
 
@@ -108,7 +111,7 @@ class Random(Kind):
 
         With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
         """
-        waiting = (MetricType(f'{phase}_waiting', '', LOWER, steers=False),) if point.think_s else ()
+        waiting = (MetricType(phase + WAITING, '', LOWER, steers=False),) if point.think_s else ()
         return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), *waiting)
 
     def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
@@ -117,7 +120,7 @@ class Random(Kind):
             return ()
         seconds = latencies[0].seconds
         waited_s = sum(each.value * each.operations for each in latencies)
-        return (Metric(f'{phase}_waiting', waited_s / (point.tasks * seconds), '', LOWER, seconds),)
+        return (Metric(phase + WAITING, waited_s / (point.tasks * seconds), '', LOWER, seconds),)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
