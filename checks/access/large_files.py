@@ -15,6 +15,7 @@ class LargeFilesInDirectories(Check):
 
     workload = metadata_tree(('create',), files_per_directory=16, bytes_per_file='64MiB', fsync=True)
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
+    every_point = True
     expectations = (
         Insensitive(
             metric='file_create',

@@ -26,3 +26,4 @@ class SkimReadsAndWrites(Check):
     workload = random_access(('randrw',), '315GiB', '64KiB', direct=False, read_share=0.45, think_s=THINK_S)
     sweep = FILES
     covers = ('FN-07',)
+    every_point = True
