@@ -29,6 +29,7 @@ def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_
 def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
     assert KIND.footprint([POINT]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
     assert KIND.entries(POINT, 'interactive') == Entries(0, 0, 0)
+    assert KIND.short_ok
     assert KIND.resized(POINT, 300) == KIND.adapted(POINT, Effort(files=300)) == POINT
 
 

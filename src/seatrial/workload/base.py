@@ -89,7 +89,7 @@ class Kind:
                are asked of it; else of entries (T4, T17a, P16a)
     by_darshan: whether a Darshan log shows what was meant (P15)
     compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
-    short_ok:  whether single operations are timed, so that a launch may be short (T20a)
+    short_ok:  whether a launch may be short, which a label then says (T20a)
     """
 
     name = ''

@@ -33,12 +33,11 @@ def interactive_use(
 
 
 class Interactive(Operations):
-    """One launch, in which every task does STEPS on whole trees."""
+    """One launch, in which every task does STEPS on whole trees. Of a cached tree a step is soon over (T20a)."""
 
     name = 'interactive'
     words = 'interactive use'
     parameters = ('depth', 'branching', 'files_per_directory', 'bytes_per_file', 'subtrees')
-    short_ok = False
 
     def fault(self, point: Point) -> Optional[str]:
         if point.subtrees != 'private':
