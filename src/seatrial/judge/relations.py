@@ -150,10 +150,9 @@ def stays_below(points: Points, limit: float, subject: str, confidence: float = 
     Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
     does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
     """
-    label, values = min(points.items(), key=lambda item: len(item[1]), default=('', ()))
-    if len(values) < MIN_SAMPLES:
-        said = f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs' if label else 'no point'
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {said}: undecided')
+    lacking = _too_few(points)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
     logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
     shared = 1 - (1 - confidence) / len(points)
     found = {label: t_interval(values, confidence) for label, values in logs.items()}
@@ -251,6 +250,10 @@ def missing(points: Points) -> str:
     """Why these points cannot decide anything, or nothing."""
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
+    return _too_few(points)
+
+
+def _too_few(points: Points) -> str:
     label, values = min(points.items(), key=lambda item: len(item[1]))
     if len(values) < MIN_SAMPLES:
         return f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs'
