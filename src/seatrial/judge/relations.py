@@ -163,7 +163,7 @@ def stays_below(points: Points, limit: float, subject: str, confidence: float = 
     worst = _Ratio(*(math.expm1(end) for end in (found[label].mean, found[label].low, found[label].high)))
     sentence = (
         f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted at most '
-        f'{_figure(limit)} at each of {len(points)}: {verdict}'
+        f'{_figure(limit)}: {verdict}'
     )
     return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
 
