@@ -75,12 +75,12 @@ def _first(plan: TrialPlan, point: Point) -> int:
         size = min(size, WARM_BYTES)
     if plan.stopping.budget_s < SHORT_S:
         size = min(size, max(MIB, SHORT_BYTES // point.tasks))
-    return round_up(size, _step(plan))
+    return min(round_up(size, _step(plan)), plan.sizing.first)  # which a fixed share may be that no step divides
 
 
 def _step(plan: TrialPlan) -> int:
     """Of which a task's share is a multiple at all points, round figure or not."""
-    if plan.sizing.fixed or not kind_of(plan.kind).moves_data:
+    if not kind_of(plan.kind).moves_data:
         return plan.sizing.granule
     step = 1
     for point in plan.points:
