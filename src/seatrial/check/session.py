@@ -35,6 +35,7 @@ class Session:
     not_applicable: cases that were asked for and cannot be there, by the reason
     left_out: of an acceptance, why it is not that of the whole system
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
+    label: what the history calls it; empty: by its id alone
     """
 
     id: str
@@ -48,6 +49,7 @@ class Session:
     plain: bool = False
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
+    label: str = ''
 
 
 def new_id() -> str:

@@ -37,7 +37,7 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
         screen,
         session,
         'the history does not have this session',
-        lambda: remember(evidence, session.site.state, session.only),
+        lambda: remember(evidence, session.site.state, session.only, session.label),
     )
 
 

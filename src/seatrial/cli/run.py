@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
+from seatrial.cli.chosen import LABEL_FORM, is_label
 from seatrial.cli.options import installed, open_session, say_not_applicable, session_options
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
@@ -31,6 +33,7 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.shown import show as shown
 from seatrial.model.units import duration
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
@@ -44,13 +47,29 @@ REFRAME_END_S = 90.0
 """How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
 
 
+def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:
+    if label and not is_label(label):
+        raise click.BadParameter(f'{shown(label)} is no label; {LABEL_FORM}')
+    return label
+
+
 @click.command()
 @session_options
+@click.option(
+    '--label', default='', callback=_as_label, help='A name for the session, as `seatrial compare` takes it.'
+)
 def run(
-    site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
+    site_folder: Path,
+    profile: str,
+    checks: Path,
+    system: str | None,
+    engine: str | None,
+    only: tuple[str, ...],
+    label: str,
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    session = replace(session, label=label)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()

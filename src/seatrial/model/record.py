@@ -138,6 +138,7 @@ class Start(NamedTuple):
     """The job began: where, when, with what. skipped: why engines that were preferred do not measure.
 
     plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
+    capacity: free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
     state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     not_tested: in a node sweep, what the partition has and the job was not given
     servers: of each target by its name (model.layout.target_name), as far as this node sees them

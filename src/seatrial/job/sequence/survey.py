@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import math
 import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
@@ -33,7 +34,7 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it."""
+    """The evidence for the rules, and what the run needs of it. used_percent: of the file system's bytes, or None."""
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -41,6 +42,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
+    used_percent: Optional[int] = None
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
@@ -81,7 +83,14 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
-    return Survey(environment, chosen, skipped, memory, left, mount.said() if mount else '')
+    said = mount.said() if mount else ''
+    return Survey(environment, chosen, skipped, memory, left, said, used_percent(os.statvfs(target.path)))
+
+
+def used_percent(seen: os.statvfs_result) -> Optional[int]:
+    """How full a file system is, as df(1) has it: what root alone may use counts neither as used nor as free."""
+    used = seen.f_blocks - seen.f_bfree
+    return math.ceil(100 * used / (used + seen.f_bavail)) if used + seen.f_bavail > 0 else None
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
