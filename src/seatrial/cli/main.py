@@ -12,6 +12,7 @@ import seatrial
 from seatrial.check.declared import CheckError
 from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
+from seatrial.cli.baseline import baseline
 from seatrial.cli.clean import clean
 from seatrial.cli.compare import compare
 from seatrial.cli.derive import derive
@@ -42,7 +43,21 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, verify, history, compare, explain, doctor, clean, schedule, status, derive):
+for command in (
+    run,
+    list_,
+    report,
+    verify,
+    history,
+    compare,
+    baseline,
+    explain,
+    doctor,
+    clean,
+    schedule,
+    status,
+    derive,
+):
     main.add_command(command)
 
 
