@@ -99,6 +99,14 @@ def test_another_mount_is_said_first(frame):
     ]
 
 
+def test_another_mount_of_the_second_case_is_said_before_the_engine_of_the_first(frame):
+    def both(session, state, mpi):
+        home = frame(session, state=json.dumps(state), mpi='a', file_system='home')
+        return pl.concat([frame(session, mpi=mpi), home])
+
+    assert differences(both(FIRST, TMPFS, 'a'), both(SECOND, EXT4, 'b'))[0].startswith('home: mounted: tmpfs')
+
+
 def test_another_type_in_the_site_is_said_before_the_mount(frame):
     one, other = (
         frame(FIRST, state=json.dumps(TMPFS)),

@@ -25,6 +25,7 @@ from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
+from seatrial.cli.trend import trend
 from seatrial.cli.verify import verify
 from seatrial.job.directory.lock import LockError
 from seatrial.scheduler.queue import ANSWERS
@@ -51,6 +52,7 @@ for command in (
     history,
     compare,
     baseline,
+    trend,
     explain,
     doctor,
     clean,

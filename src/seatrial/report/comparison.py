@@ -305,7 +305,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
         yield (
             (Case(*key[:5]).name, str(key[5])),
             _Metric(
-                family=_family(first),
+                family=family_of(first),
                 file_system=first['file_system'],
                 unit=first['unit'] or '',
                 better=first['better'] or HIGHER,
@@ -317,7 +317,8 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
         )
 
 
-def _family(row: Mapping[str, Any]) -> str:
+def family_of(row: Mapping[str, Any]) -> str:
+    """Of a metric, by the columns axis, kind, unit and operation of the history."""
     axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
     if axis is not None and axis.equals:
         return NODE if axis.equals == 'node' else TARGET
