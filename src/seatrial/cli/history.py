@@ -11,7 +11,7 @@ from rich.text import Text
 from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console, marked, table_of
-from seatrial.history.provenance import sentence
+from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import OF_ONE_SESSION, Kept, table
 from seatrial.history.store import files_in, folder_of, read, write
 from seatrial.judge.statistics import summary
@@ -24,7 +24,6 @@ from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100
-CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 GROUPS = 'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION at a time'
 
 

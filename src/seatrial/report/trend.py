@@ -55,26 +55,26 @@ class Trend:
 def trend(rows: pl.DataFrame, level: float, effect: float, units: str = BINARY) -> Trend:
     """Of the rows of sessions of one profile: changes by families, the newest first, but those within `effect`."""
     nights = _nights(rows)
-    tables = {str(name): own for (name,), own in rows.group_by('session', maintain_order=True)}
     turns = []
     for (file_system, family), own in nights.items():
+        mine = rows.filter(pl.col('file_system') == file_system)
         names = [name for name, _ in own]
         places = [each.first for each in changes([value for _, value in own], level / len(nights))]
         ends = [0, *places, len(names)]
-        for place, (start, _), (_, end) in zip(places, pairwise(ends), pairwise(ends[1:]), strict=False):
-            sides = [
-                pl.concat(tables[name] for name in part).filter(pl.col('file_system') == file_system)
+        for start, place, end in zip(ends, places, ends[2:], strict=False):
+            before, after = (
+                mine.filter(pl.col('session').is_in(part))
                 for part in (names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)])
-            ]
-            found = comparison(sides[0], sides[1], ('before', 'after'), effect, units)
+            )
+            found = comparison(before, after, ('before', 'after'), effect, units)
             change = next(each.change for each in found.families if each.family == family)
             if change is None or change.verdict == SAME:
                 continue
-            near = [tables[name] for name in names[max(0, place - SUSPECTED) : place + SUSPECTED]]
-            began = sides[1]['session_started'][0]
-            turns.append(Turn(began, names[place], file_system, family, change, found, _suspects(near, file_system)))
+            near = mine.filter(pl.col('session').is_in(names[max(0, place - SUSPECTED) : place + SUSPECTED]))
+            began = after['session_started'].to_list()[0]
+            turns.append(Turn(began, names[place], file_system, family, change, found, _suspects(near)))
     turns.sort(key=lambda turn: turn.session, reverse=True)
-    return Trend(list(tables), len(nights), level, turns)
+    return Trend(rows['session'].unique(maintain_order=True).to_list(), len(nights), level, turns)
 
 
 def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
@@ -109,9 +109,11 @@ def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]
     return dict(sorted(found.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
 
 
-def _suspects(nights: Sequence[pl.DataFrame], file_system: str) -> list[str]:
+def _suspects(nights: pl.DataFrame) -> list[str]:
     """What was not the same in two nights in a row, with the night from which on."""
-    own = [rows.filter(pl.col('file_system') == file_system) for rows in nights]
+    tables = [own for _, own in nights.group_by('session', maintain_order=True)]
     return [
-        f'{said} (from {later["session"][0]} on)' for one, later in pairwise(own) for said in differences(one, later)
+        f'{said} (from {later["session"][0]} on)'
+        for one, later in pairwise(tables)
+        for said in differences(one, later)
     ]
