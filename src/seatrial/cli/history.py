@@ -41,13 +41,14 @@ def list_(everything: bool, site_folder: Path) -> None:
     site = answering(site_folder)
     rows = _rows(site, screen, 0 if everything else SESSIONS_LISTED)
     shown = table_of(
-        'verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
+        'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
     )
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
         shown.add_row(
             marked(Verdict(own['session_verdict'][0])),
             str(session),
+            own['label'][0] or '',
             f'{own["session_started"][0]:%Y-%m-%d %H:%M}',
             own['profile'][0],
             ', '.join(_engines(own)) or '-',
