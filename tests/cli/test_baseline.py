@@ -162,6 +162,22 @@ def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, refe
     assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
 
 
+def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, past, references):
+    index = '$index: [profile, $partition, file_system, layout, num_nodes]'
+    place = '{local:default: {scratch: {default: {1: {%s}}}}}'
+    text = (
+        '$seatrial: {Writes: {nightly: &o {origin: baseline, date: 2026-06-30}}, Reads: {nightly: *o}}\n'
+        f'Writes: {{{index}, nightly: {place % "write@64KiB: &r [1.0, -0.1, 0.1, MiB/s]"}}}\n'
+        f'Reads: {{{index}, nightly: {place % "read@64KiB: *r"}}}\n'
+    )
+    for day in range(5):
+        past(day)
+    references.write_text(text)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, references.read_text()) == (64, text)
+    assert 'an alias (*) would change two places at once' in found.err
+
+
 @pytest.mark.parametrize(
     'text', ['Writes: [1]\n', 'Writes: {nightly: 1}\n', 'a: [\n', 'Writes: &a {x: 1}\nReads: *a\n']
 )

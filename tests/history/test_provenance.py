@@ -124,6 +124,14 @@ def test_of_mount_options_those_are_shown_that_the_other_has_not(frame):
     ]
 
 
+def test_the_version_of_the_client_is_said_once(frame):
+    one, other = (
+        frame(session, state=json.dumps({**EXT4, 'client version': version}), client_version=version)
+        for session, version in ((FIRST, 'Linux 6.1'), (SECOND, 'Linux 6.2'))
+    )
+    assert differences(one, other) == ["file system's client: Linux 6.1 against Linux 6.2"]
+
+
 def test_a_setting_that_only_one_session_has_is_said_on_the_same_mount(frame):
     less = {key: value for key, value in EXT4.items() if key != 'ext4 options'}
     one, other = frame(FIRST, state=json.dumps(EXT4)), frame(SECOND, state=json.dumps(less))

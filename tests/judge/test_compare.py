@@ -139,6 +139,14 @@ def test_of_many_metrics_one_that_looks_changed_by_chance_is_not_named():
     assert (among.verdict, among.chance) == (UNDECIDED, alone.chance)
 
 
+def test_of_many_families_one_that_looks_changed_by_chance_is_not_named():
+    before, after = [100.0, 101.0, 99.0], [96.5, 97.5, 95.5]
+    looks = series(before, after, group='a')
+    assert compared([looks], 0.01)[0]['a'].verdict == WORSE
+    found = compared([looks, *[series(NIGHTS, NIGHTS, group=str(number)) for number in range(9)]], 0.01)[0]['a']
+    assert (found.verdict, found.chance < 0.025) == (UNDECIDED, True)
+
+
 @pytest.mark.parametrize('effect', [0.0, -0.05])
 def test_an_effect_is_above_0(effect):
     with pytest.raises(ValueError, match='above 0'):

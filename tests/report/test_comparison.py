@@ -118,6 +118,12 @@ def test_cold_reads_are_not_compared_with_cached_ones():
     ]
 
 
+def test_the_cache_of_an_invalid_session_does_not_matter():
+    broken = nights(1, first=9, verdict='INVALID', cache='cached')
+    found = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
+    assert set(verdicts(found).values()) == {SAME}
+
+
 def test_groups_of_a_node_sweep_are_left_out():
     found = comparison(*(nights(first=each, axis='node', metrics=('write@group01', 'write@all')) for each in (0, 5)))
     assert list(verdicts(found)) == ['write@all']
