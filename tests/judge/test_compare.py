@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -162,7 +162,6 @@ FIGURES = st.lists(st.floats(50.0, 200.0), min_size=1, max_size=6)
 OPPOSITE = {BETTER: WORSE, WORSE: BETTER, SAME: SAME, UNDECIDED: UNDECIDED}
 
 
-@settings(max_examples=60, deadline=None)
 @given(FIGURES, FIGURES)
 def test_exchanging_the_sides_turns_every_word_round(before, after):
     found, turned = one(before, after), one(after, before)
@@ -171,7 +170,6 @@ def test_exchanging_the_sides_turns_every_word_round(before, after):
     assert (turned.low, turned.high) == pytest.approx((1 / found.high, 1 / found.low))
 
 
-@settings(max_examples=60, deadline=None)
 @given(FIGURES, FIGURES, st.floats(1e-9, 1e9))
 def test_the_unit_does_not_matter(before, after, times):
     found, scaled = one(before, after), one([times * each for each in before], [times * each for each in after])
@@ -179,7 +177,6 @@ def test_the_unit_does_not_matter(before, after, times):
     assert (scaled.low, scaled.high) == pytest.approx((found.low, found.high))
 
 
-@settings(max_examples=60, deadline=None)
 @given(FIGURES, st.floats(0.2, 5.0))
 def test_the_ratio_lies_in_its_interval(before, times):
     found = one(before, [times * each for each in before])

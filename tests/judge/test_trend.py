@@ -4,7 +4,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.trend import MIN_NIGHTS, changes
@@ -55,7 +55,6 @@ def test_equal_nights_rarely_have_a_change():
     assert found <= LEVEL * many
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=40), st.floats(0.01, 100.0), st.floats(-5.0, 5.0))
 def test_neither_scale_nor_level_nor_sign_matters(values, times, shift):
     rounded = [round(value, 3) for value in values]

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.site.edited_yaml import with_value
@@ -96,7 +96,6 @@ NAMES = st.sampled_from(['a', 'b', 'on', '1', 'lab:io', 'write@1MiB', '$index', 
 TREES = st.recursive(st.integers() | st.text(max_size=4), lambda inner: st.dictionaries(NAMES, inner, max_size=4))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(NAMES, TREES, max_size=4), st.lists(NAMES, min_size=1, max_size=4), st.booleans())
 def test_the_value_is_there_and_all_else_is_as_before(data, keys, flow):
     text = yaml.safe_dump(data, default_flow_style=flow, sort_keys=False, allow_unicode=True) if data else ''
