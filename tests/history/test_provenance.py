@@ -124,6 +124,12 @@ def test_of_mount_options_those_are_shown_that_the_other_has_not(frame):
     ]
 
 
+def test_a_list_that_only_lacks_something_is_not_called_empty(frame):
+    synced = {**EXT4, 'mount options': 'rw,relatime,sync'}
+    one, other = frame(FIRST, state=json.dumps(EXT4)), frame(SECOND, state=json.dumps(synced))
+    assert differences(one, other) == ['scratch: mount options: no others against sync']
+
+
 def test_the_version_of_the_client_is_said_once(frame):
     one, other = (
         frame(session, state=json.dumps({**EXT4, 'client version': version}), client_version=version)

@@ -26,6 +26,9 @@ FACTS = {
 
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
+NO_OTHERS = 'no others'
+"""Of a list that has nothing which the other has not."""
+
 BUILD_SHOWN = 19
 """Letters of a build: 'sha256:' and twelve of the checksum."""
 
@@ -149,6 +152,7 @@ def _shown(name: str, values: _Values, others: _Values) -> str:
         if key in _LISTS:
             separator = _LISTS[key]
             theirs = {part for other in others for part in (other or '').split(separator)}
-            value = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
+            own = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
+            value = own or (value and NO_OTHERS)
         said.append((value[:BUILD_SHOWN] if name == 'engine_build' else value) or 'none')
     return ' and '.join(dict.fromkeys(said))
