@@ -82,21 +82,26 @@ def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]
 
     Each metric is centred over all sessions, so that a session without one of them still counts.
     """
-    usable = rows.filter(
+    usable = rows.lazy().filter(
         ~OF_ONE_SESSION
         & pl.col('valid')
         & (pl.col('metric_verdict') != 'INVALID')
         & (pl.col('value') > 0)
         & (pl.col('unit') != '')
         & pl.col('steers').fill_null(True)
-    ).with_columns(pl.col('cache').fill_null(''))
-    kinds = usable.select(_KIND).unique()
+    )
+    # A launch is many columns: the means are made first, and of them there are few.
+    means = (
+        usable.group_by('session', 'better', *_KIND, *_METRIC)
+        .agg(pl.col('value').mean())
+        .with_columns(pl.col('cache').fill_null(''))
+        .collect()
+    )
+    kinds = means.select(_KIND).unique()
     named = kinds.with_columns(family=pl.Series([family_of(row) for row in kinds.rows(named=True)], dtype=pl.String))
     sign = pl.when(pl.col('better') == HIGHER).then(1.0).otherwise(-1.0)
     nights = (
-        usable.join(named, on=_KIND, nulls_equal=True)
-        .group_by('family', 'better', *_METRIC, 'session')
-        .agg(pl.col('value').mean())
+        means.join(named, on=_KIND, nulls_equal=True)
         .with_columns(good=sign * pl.col('value').log())
         .with_columns(good=pl.col('good') - pl.col('good').mean().over(_METRIC))
         .group_by('file_system', 'family', 'session')
