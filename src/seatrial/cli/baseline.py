@@ -51,7 +51,7 @@ SHOWN = 20
 STORAGE_FAILED = ('F1', 'F2')
 
 
-@click.command(help=f'Make references of the origin baseline from SESSIONS, each {WHICH}.')
+@click.command(help=f'Make references of the origin baseline from SESSIONS. Each is {WHICH}.')
 @click.argument('sessions', nargs=-1, required=True, metavar='SESSIONS...')
 @click.option('--yes', is_flag=True, help='Write what is shown into references.yaml.')
 @checks_option

@@ -35,7 +35,7 @@ SHOWN = 20
 """Metrics of each verdict, and what is left out."""
 
 
-@click.command(help=f'Compare the sessions AFTER with those BEFORE, each {WHICH}; several with commas.')
+@click.command(help=f'Compare the sessions AFTER with those BEFORE. Each is {WHICH}; several with commas.')
 @click.argument('before')
 @click.argument('after')
 @click.option('--profile', help='Only sessions of this profile.')
