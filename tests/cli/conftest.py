@@ -114,6 +114,7 @@ class SmallSite:
         file.parent.mkdir()
         file.write_text(METADATA)
         self.change('}]\nfile_systems', f'}}{engines}]\nfile_systems')
+        self.change('inodes: 1000}', 'inodes: 10000}')
 
     def sessions(self) -> list[Path]:
         return list(self.folder.glob('state/sessions/*'))

@@ -154,6 +154,25 @@ def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fa
     assert fault_of(point) == form_fault(point)
 
 
+@pytest.mark.parametrize(
+    ('point', 'phase', 'moved'),
+    [
+        (POINTS['access'], 'write', (POINTS['access'].bytes_moved, 0)),
+        (POINTS['access'], 'read', (0, POINTS['access'].bytes_moved)),
+        (POINTS['random'], 'randread', (0, None)),
+        (POINTS['random'], 'randrw', (None, None)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'create', (1000 * POINTS['tree'].tasks, 0)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'stat', (0, 0)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'read', (0, 1000 * POINTS['tree'].tasks)),
+        (POINTS['listing'], 'list', (0, 0)),
+        (POINTS['operations'], 'fileop', (None, None)),
+        (POINTS['semantics'], 'probe', (None, None)),
+    ],
+)
+def test_a_launch_writes_and_reads_what_is_known_before_it(point, phase, moved):
+    assert kind_of(point.kind).moved(point, phase) == moved
+
+
 # A case
 
 

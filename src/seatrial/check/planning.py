@@ -196,6 +196,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         reframe=reframe_version(),
         darshan=site.darshan(case.partition),
         floors=_floors(session, case),
+        node_memory=site.partition(case.partition).memory or 0,
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

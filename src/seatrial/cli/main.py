@@ -18,6 +18,7 @@ from seatrial.cli.doctor import doctor
 from seatrial.cli.explain import explain
 from seatrial.cli.history import history
 from seatrial.cli.list import list_
+from seatrial.cli.plan import plan
 from seatrial.cli.report import report
 from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
@@ -41,7 +42,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, verify, history, explain, doctor, clean, schedule, status, derive):
+for command in (run, list_, plan, report, verify, history, explain, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 

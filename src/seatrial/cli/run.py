@@ -19,6 +19,7 @@ from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
 from seatrial.cli.options import installed, open_session, say_not_applicable, session_options
+from seatrial.cli.plan import refuse
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
 from seatrial.cli.stop_request import StopRequest, stop_requests
@@ -52,6 +53,7 @@ def run(
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
     plans = [plan_of(session, declared, case) for declared, case in cases]
+    notes = refuse(session.site, plans)
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
@@ -60,6 +62,8 @@ def run(
         screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
+        for note in notes:
+            screen.print(f'note: {note}', soft_wrap=True)
         try:
             with _locked(session, plans):
                 try:

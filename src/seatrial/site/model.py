@@ -360,6 +360,7 @@ class Partition(Entry):
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
     tasks_per_node: Annotated[int, BeforeValidator(_count('number of tasks'))] = Field(examples=['8'])
+    memory: Size | None = None
     python: Program | None = None
     programs: Annotated[dict[EngineName, Program], Filled] = {}
     darshan: PathText | None = None

@@ -177,6 +177,11 @@ class Kind:
         """Bytes that one phase moves, all tasks together; of metadata those that its files hold."""
         return point.bytes_moved
 
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        """Bytes that one launch writes and reads, all tasks together; None: a measurement alone tells."""
+        size = self.bytes_of(point)
+        return (size if self.writes(phase) else 0), (size if self.reads(phase) else 0)
+
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""
         raise NotImplementedError

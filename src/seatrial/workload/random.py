@@ -155,6 +155,10 @@ class Random(Kind):
         """None that anybody knows before."""
         return 0
 
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        """A time ends it, not a number of bytes."""
+        return (None if self.writes(phase) else 0), (None if self.reads(phase) else 0)
+
     def amount(self, point: Point) -> int:
         """A launch takes its time, whatever it moves."""
         return 0

@@ -64,3 +64,9 @@ def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeyp
     monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
     (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P21a']
     assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'LD_PRELOAD is /opt/libtrace.so')
+
+
+def test_memory_that_is_not_the_declared_one_is_labelled(lab, stub_fio):
+    plan = lab.plan(stub_fio())._replace(node_memory=1 << 60)
+    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P16b']
+    assert (found.effect, 'and the site says 1024 PiB' in found.sentence) == ('label', True)

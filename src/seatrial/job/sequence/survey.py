@@ -51,7 +51,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
     mount = mount_of(os.path.realpath(target.path))
-    (capacity, narrowest), quota = _capacity(plan, driver), driver.quota(target.path)
+    (capacity, narrowest), quota = capacity_for(plan, driver), driver.quota(target.path)
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, min_per_task(plan, memory))
@@ -76,6 +76,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
         gives_up=driver.gives_up(mount) if mount else '',
+        memory_bytes=memory,
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
@@ -100,7 +101,7 @@ def _unseen(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
     return driver.unseen(connections, connections)
 
 
-def _capacity(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
+def capacity_for(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
     """What is free for the case's files in the layout that has the least room, with that layout and their number."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [(driver.capacity(plan.target.path, layout, files), layout) for layout in _layouts(plan)]
