@@ -4,17 +4,18 @@ import pytest
 
 from seatrial.model.units import MIB
 from seatrial.scheduler.partitions import SlurmPartition, parse_sinfo
+from seatrial.scheduler.queue import QueueError
 
 SAID = """\
 compute|60|128|257000|1-00:00:00
 compute|4|64|515000|1-00:00:00
-debug|2|128|257000+|30:00
+debug*|2|128|257000+|30:00
 long|64|64+|257000|infinite
 """
 
 
 def test_unlike_nodes_of_a_partition_are_counted_together_and_the_smallest_is_meant():
-    assert parse_sinfo(SAID)[0] == SlurmPartition('compute', 64, 64, 257_000 * MIB, 86_400.0)
+    assert parse_sinfo(SAID)[1] == SlurmPartition('compute', 64, 64, 257_000 * MIB, 86_400.0)
 
 
 @pytest.mark.parametrize(
@@ -32,5 +33,10 @@ def test_a_time_limit_is_in_seconds_or_there_is_none(limit, seconds):
     assert parse_sinfo(f'p|1|2|3000|{limit}\n')[0].limit_s == seconds
 
 
-def test_what_sinfo_marks_as_the_least_of_several_is_read():
-    assert [(each.name, each.cpus) for each in parse_sinfo(SAID)] == [('compute', 64), ('debug', 128), ('long', 64)]
+def test_the_default_partition_comes_first_and_what_is_the_least_of_several_is_read():
+    assert [(each.name, each.cpus) for each in parse_sinfo(SAID)] == [('debug', 128), ('compute', 64), ('long', 64)]
+
+
+def test_what_is_no_line_of_sinfo_is_quoted():
+    with pytest.raises(QueueError, match='not understood: compute of 4 nodes'):
+        parse_sinfo('compute of 4 nodes\n')

@@ -17,6 +17,7 @@ from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
 from seatrial.cli.explain import explain
 from seatrial.cli.history import history
+from seatrial.cli.init import init
 from seatrial.cli.list import list_
 from seatrial.cli.plan import plan
 from seatrial.cli.report import report
@@ -42,7 +43,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, plan, report, verify, history, explain, doctor, clean, schedule, status, derive):
+for command in (init, run, list_, plan, report, verify, history, explain, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 

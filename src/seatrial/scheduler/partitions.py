@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from seatrial.model.shown import printable
 from seatrial.model.units import MIB
-from seatrial.scheduler.queue import asked
+from seatrial.scheduler.queue import QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
@@ -21,6 +22,7 @@ WANTED = {
 }
 """Options of sbatch that every job of a case should have, and what happens without."""
 
+_SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
 _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
@@ -57,21 +59,32 @@ class SlurmPartition(NamedTuple):
 
 
 def slurm_partitions() -> list[SlurmPartition]:
-    """Those that this user sees, in the order of sinfo(1). Raises QueueError."""
-    return parse_sinfo(asked('sinfo', '--noheader', '--exact', '--format=%R|%D|%c|%m|%l'))
+    """Those that this user sees, in the order of sinfo(1), the default one first. Raises QueueError."""
+    return parse_sinfo(asked('sinfo', '--noheader', '--exact', '--format=%P|%D|%c|%m|%l'))
 
 
 def parse_sinfo(text: str) -> list[SlurmPartition]:
-    """The partitions in these lines, one for each sort of nodes: 'compute|64|128|257000|1-00:00:00'."""
+    """The partitions in these lines, one for each sort of nodes: 'compute*|64|128|257000|1-00:00:00'. QueueError."""
     found = dict[str, SlurmPartition]()
-    for line in text.splitlines():
-        name, *fields, limit = line.strip().split('|')
-        nodes, cpus, memory_mib = (int(field.rstrip('+')) for field in fields)
-        before = found.get(name, SlurmPartition(name, 0, cpus, memory_mib * MIB, _seconds(limit)))
+    for line in sorted(filter(None, text.splitlines()), key=lambda line: '*|' not in line):
+        match = _SINFO.fullmatch(line)
+        if match is None:
+            raise QueueError(f'sinfo has printed a line that is not understood: {printable(line)}')
+        name, limit = match.group(1), match.group(5)
+        nodes, cpus, memory = int(match.group(2)), int(match.group(3)), int(match.group(4)) * MIB
+        before = found.get(name, SlurmPartition(name, 0, cpus, memory, _seconds(limit)))
         found[name] = before._replace(
-            nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=min(before.memory, memory_mib * MIB)
+            nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=min(before.memory, memory)
         )
     return list(found.values())
+
+
+def cluster() -> tuple[str, str]:
+    """The name of the cluster, and ReFrame's scheduler for it: 'slurm' with accounting, else 'squeue'. QueueError."""
+    said = asked('scontrol', 'show', 'config')
+    name = re.search(r'^ClusterName\s*=\s*(\S+)', said, re.MULTILINE)
+    accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', said, re.MULTILINE)
+    return name.group(1) if name else 'cluster', 'slurm' if accounting else 'squeue'
 
 
 def _seconds(limit: str) -> float | None:
