@@ -11,6 +11,7 @@ from seatrial.check.session import began
 from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
 from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.posix import Posix
 from seatrial.model.units import GIB, MIB
 from seatrial.site.load import load
@@ -156,6 +157,14 @@ def test_what_is_free_and_the_quota_are_bounds_too(on_site, site, monkeypatch, a
 
 def test_a_file_system_that_is_not_seen_from_here_is_left_to_the_node(planned, site):
     site.change('path: state/trials', 'path: /nowhere/seatrial')
+    assert planned()['']['problems'] == []
+
+
+def test_what_lies_on_another_type_here_is_not_taken_for_the_file_system(planned, site, tmp_path, monkeypatch):
+    (tmp_path / 'mnt').mkdir()
+    site.change('type: posix, path: state/trials', f'type: nfs, path: {tmp_path}/mnt')
+    monkeypatch.setattr(Posix, 'capacity', lambda *_: pytest.fail('it was asked'))
+    monkeypatch.setattr(Nfs, 'capacity', lambda *_: Capacity(0, 0))
     assert planned()['']['problems'] == []
 
 

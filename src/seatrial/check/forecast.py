@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.history.store import folder_of, read
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
@@ -124,7 +125,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
         target = seen[plan.target.path]
         free = capacity_for(plan._replace(target=target), by_type(target.type))[0] if target else UNKNOWN
         like = earlier.get((plan.profile, plan.case), [])
-        found.append(_forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN)))
+        found.append(forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN)))
     return found
 
 
@@ -133,8 +134,10 @@ def _seen(site: Site, target: Target) -> Target | None:
     path = Path(target.path)
     while lies_in(target.path, site.state) and not path.exists():
         path = path.parent
-    fine = unresponsive(str(path)) is None and path.is_dir()
-    return target._replace(path=str(path)) if fine else None
+    if unresponsive(str(path)) is not None or not path.is_dir():
+        return None
+    fault = by_type(target.type).type_fault(mount_of(str(path.resolve())))
+    return target._replace(path=str(path)) if fault is None else None
 
 
 def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
@@ -197,7 +200,8 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return None if None in known else sum(each for each in known if each is not None)
 
 
-def _forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota: Capacity) -> Forecast:
+def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota: Capacity) -> Forecast:
+    """What the case takes, by what it took before where that was the same, and by what the file system offers."""
     rule, memory = plan.stopping, plan.node_memory or memory_bytes()
     lowest, highest = bounds(plan, memory, free)
     highest = max(lowest, highest)
@@ -234,7 +238,8 @@ def _is_given(plan: TrialPlan, lowest: int) -> bool:
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
     """Whether it measured the same points, with the same share of a task where that is fixed."""
-    same = earlier.repetitions.keys() == {point.label for point in plan.points}
+    made = {(label, phase) for label, phase, _ in earlier.launches}
+    same = made == {(point.label, phase) for point in plan.points for phase in point.phases}
     return same and (earlier.share == lowest if plan.sizing.fixed else earlier.share % step(plan) == 0)
 
 
@@ -260,7 +265,13 @@ def _volumes(
         before = bytes_before(plan, warm if fixed else highest, highest, rounds=1 if fixed else ROUNDS)
         each = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
         most = _both(Bytes(proof, proof), *[each] * (1 if fixed else MAX_SIZES))
-    usual = [_both(bytes_before(plan, warm, each.share), _earlier_bytes(plan, each)) for each in like]
+    usual = [
+        _both(
+            bytes_before(plan, warm if fixed else max(warm, each.share), each.share, unknown=0),
+            _earlier_bytes(plan, each),
+        )
+        for each in like
+    ]
     return (
         Span(few.written or 0, _median(each.written for each in usual), most.written),
         Span(few.read or 0, _median(each.read for each in usual), most.read),
@@ -275,11 +286,11 @@ def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
     """What it measured with; of launches that a time ended, as they were counted."""
     exact = measured_bytes(plan, earlier.share, earlier.repetitions)
     shares = {(point.label, phase): _read_share(point, phase) for point in plan.points for phase in point.phases}
-    counted_ = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
-    if None not in exact or len(counted_) < len(earlier.launches):
+    sizes = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
+    if None not in exact or len(sizes) < len(earlier.launches):
         return exact
-    read = round(sum(size * share for size, share in counted_))
-    return Bytes(sum(size for size, _ in counted_) - read, read)
+    read = round(sum(size * share for size, share in sizes))
+    return Bytes(sum(size for size, _ in sizes) - read, read)
 
 
 def _read_share(point: Point, phase: str) -> float:
@@ -306,7 +317,7 @@ def _earlier(rows: pl.DataFrame) -> dict[tuple[str, Case], list[Earlier]]:
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     ended = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
-        rows.filter(pl.col('started').is_not_null())
+        rows.filter(pl.col('started').is_not_null() & pl.col('phase').is_not_null())
         .group_by(by)
         .agg(
             ended.max().alias('end'),
@@ -339,7 +350,7 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
         more, free = f'bytes: {format_size(round_up(needed, MIB))}', format_size(round_up(beyond, MIB))
     of_limits = offer.name.startswith('limits')
     remedies = [f'write {more} there' if of_limits else f'free {free} on {plan.target.path}']
-    smaller = _fitting_share(plan, offer)
+    smaller = fitting_share(plan, offer)
     if smaller:
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
         remedies.append(f'{key}: {value} in its trial')
@@ -351,7 +362,7 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     return problem(TRIAL_FILE, keys, f'{sentence}; {", or ".join(remedies)}')
 
 
-def _fitting_share(plan: TrialPlan, offer: Offer) -> int:
+def fitting_share(plan: TrialPlan, offer: Offer) -> int:
     """The largest share of a task with which the case fits; 0: there is none, or the site cannot choose it."""
     sizing = plan.sizing
     if not plan.points[0].scales or (sizing.working_set and sizing.pinned is None):
