@@ -60,6 +60,7 @@ def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
             for each in session.references
             if (each.profile, each.case) == (profile, case)
         ),
+        of_contract=bool(session.contract),
     )
 
 

@@ -76,7 +76,9 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
         _where(session, declared, case),
     )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
-    fitting = [point for point in placed if kind.fits(point, effort, share)]
+    fitting = [
+        point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
+    ]
     if not fitting:
         largest = session.site.allocation(case, overrides)
         values = ', '.join(asked) or declared.axis.plural

@@ -91,7 +91,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     met = [Verdict.PASS for _ in judged]
     # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
     asked = criteria.references or criteria.enforced_expectations
-    if plan.profile == 'acceptance' and not isolated and not asked:
+    if plan.profile == 'acceptance' and not (isolated or asked or criteria.of_contract):
         against.append((Verdict.INCONCLUSIVE, NO_CRITERION))
     return CaseResult(
         case=plan.case,

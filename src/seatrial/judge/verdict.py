@@ -60,6 +60,7 @@ class Criteria:
     """What the figures of a case are compared with.
 
     enforced: ids of expectations that the site has made criteria
+    of_contract: whether it is one allocation for a contract, which is judged over several and may ask nothing of one
     level:    the chance that a missed reference may have at most, as in judge_reference
     """
 
@@ -67,6 +68,7 @@ class Criteria:
     enforced: frozenset[str] = frozenset()
     references: tuple[Reference, ...] = ()
     level: float = LEVEL
+    of_contract: bool = False
 
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:

@@ -9,7 +9,7 @@ import datetime
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -110,11 +110,14 @@ def _statistic(value: Any) -> str:
     return value
 
 
+Date = Annotated[str, BeforeValidator(_date)]
+
+
 class Origin(Entry):
     """Where the references of a check under a profile come from, the engine and tasks, and what of the samples."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
-    date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
+    date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
     statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
@@ -139,6 +142,17 @@ def load_references(
     if reading.problems:
         raise SiteError(reading.problems)
     return found
+
+
+def as_reframe_reads(references: Iterable[Reference]) -> str:
+    """The text of a references.yaml with these, for ReFrame, which asks for no origin."""
+    found: dict[str, Any] = {}
+    for each in references:
+        check = found.setdefault(each.case.check, {_INDEX: list(INDEX)})
+        for key in (each.profile, *each.case[1:]):
+            check = check.setdefault(key, {})
+        check[each.metric] = [each.value, each.low, each.high, each.unit]
+    return str(yaml.safe_dump(found))
 
 
 class _Reading:
