@@ -12,6 +12,7 @@ import seatrial
 from seatrial.check.declared import CheckError
 from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
+from seatrial.cli.accept import accept
 from seatrial.cli.clean import clean
 from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
@@ -41,7 +42,7 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, verify, history, explain, doctor, clean, schedule, status, derive):
+for command in (run, list_, accept, report, verify, history, explain, doctor, clean, schedule, status, derive):
     main.add_command(command)
 
 

@@ -5,7 +5,7 @@ import functools
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from seatrial.check.criteria import criteria_of
 from seatrial.check.darshan import keep_darshan_run
+from seatrial.check.declared import Declared
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
@@ -28,7 +29,7 @@ from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.session import judge_cases, judge_session
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.units import duration
@@ -51,6 +52,12 @@ def run(
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    return EXIT_CODES[carried_out(session, cases, checks).verdict]
+
+
+def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path) -> SessionResult:
+    """What a session came to, once it has been run, judged, printed and reported. Raises SiteError."""
+    profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
@@ -79,7 +86,7 @@ def run(
         show(screen, session, result)
         _say_if_nothing_started(screen, session, plans)
         leave(screen, session, plans, result)
-    return EXIT_CODES[result.verdict]
+    return result
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
