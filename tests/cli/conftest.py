@@ -160,13 +160,13 @@ def past(site: SmallSite) -> Callable[..., Path]:
             session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
-            leave_records(session, declared, figure, ended)
+            _leave_records(session, declared, figure, ended)
         return session.folder
 
     return make
 
 
-def leave_records(session: Session, declared: Declared, figure: float, ended: bool = True) -> None:
+def _leave_records(session: Session, declared: Declared, figure: float, ended: bool = True) -> None:
     """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
     for case in cases_of(session, declared):
         plan = plan_of(session, declared, case)
@@ -174,6 +174,12 @@ def leave_records(session: Session, declared: Declared, figure: float, ended: bo
         lines = [line_of(each) for each in _records(plan, figure, ended)]
         (Path(plan.records) / SAMPLES).write_text(chained(lines))
         (Path(plan.records) / 'raw').mkdir()
+
+
+@pytest.fixture
+def leave_records() -> Callable[..., None]:
+    """Leave what the jobs of a check would have, for a session that has its folder."""
+    return _leave_records
 
 
 @pytest.fixture
@@ -188,7 +194,7 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
         procedure = next(each.procedure for each in criteria if each.written.id == criterion)
         assert procedure is not None
         session = contract_session(session_id, loaded, procedure, contract.date, criteria)
-        leave_records(session, checks[procedure.case.check], figure)
+        _leave_records(session, checks[procedure.case.check], figure)
         save(session)
         return session.folder
 

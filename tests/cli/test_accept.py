@@ -2,8 +2,13 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
+
+from seatrial.check.session import save
+from seatrial.cli import accept
+from seatrial.judge.verdict import Verdict
 
 CONTRACT = """
 version: 1
@@ -40,6 +45,26 @@ def contract(site):
     file = site.folder / 'contract.yaml'
     file.write_text(CONTRACT)
     return file
+
+
+@pytest.fixture
+def measured(monkeypatch, leave_records):
+    """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
+    begun = []
+    verdict = SimpleNamespace(ends=Verdict.PASS)
+
+    def carried_out(session, cases, checks):
+        ((declared, case),) = cases
+        begun.append((case.check, session.points, session.contract['state']))
+        session.folder.mkdir(parents=True)
+        save(session)
+        if verdict.ends is not Verdict.INCOMPLETE:
+            leave_records(session, declared, 200.0)
+        return SimpleNamespace(verdict=verdict.ends)
+
+    monkeypatch.setattr(accept, 'carried_out', carried_out)
+    verdict.begun = begun
+    return verdict
 
 
 @pytest.fixture
@@ -156,6 +181,45 @@ def test_no_text_of_people_is_markup(on_site, contract, page):
     on_site('accept', '--remark=1.4', '--reason=<script>alert(1)</script>', '--by=<b>J</b>')
     assert '<script>' not in page()
     assert '&lt;script&gt;' in page()
+
+
+def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):
+    said = on_site('accept')
+    assert measured.begun == [('Writes', ('64KiB',), ''), ('Writes', ('128KiB',), ''), ('Writes', ('128KiB',), '')]
+    assert '1 of 1' in row(said, '1.1')
+    assert '2 of 2' in row(said, '1.2')
+    assert '1.3: not now; once the system is degraded: seatrial accept --state degraded' in said.out
+    measured.begun.clear()
+    on_site('accept')
+    assert measured.begun == []
+
+
+def test_in_another_state_its_criteria_alone_are_measured(on_site, contract, measured):
+    said = on_site('accept', '--state=degraded')
+    assert measured.begun == [('Writes', ('64KiB',), 'degraded')]
+    assert '1.1: not now; without --state' in said.out
+
+
+def test_again_adds_an_allocation_of_each_that_is_chosen(on_site, contract, measured):
+    on_site('accept', '--milestone=M1')
+    said = on_site('accept', '--milestone=M1', '--again')
+    assert len(measured.begun) == 2
+    assert '2 of 1' in row(said, '1.1')
+
+
+def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, measured, site):
+    text = CONTRACT.replace('transfer_size: 128KiB', 'transfer_size: 64KiB').replace(
+        'metric: write', 'metric: read', 1
+    )
+    contract.write_text(text)
+    on_site('accept')
+    assert measured.begun == [('Writes', ('64KiB',), '')] * 2
+
+
+def test_a_session_that_cannot_run_ends_the_campaign_for_now(on_site, contract, measured):
+    measured.ends = Verdict.INCOMPLETE
+    assert on_site('accept').status == 12
+    assert len(measured.begun) == 1
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ class Session:
     not_applicable: cases that were asked for and cannot be there, by the reason
     left_out: of an acceptance, why it is not that of the whole system
     points:  labels of the only points that are measured; empty: those of the profile
+    avoid:   nodes that its jobs leave out
     contract: the procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     """
@@ -51,6 +52,7 @@ class Session:
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
     points: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
     contract: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -82,6 +84,7 @@ def save(session: Session) -> Path:
         'not_applicable': dict(session.not_applicable),
         'left_out': list(session.left_out),
         'points': list(session.points),
+        'avoid': list(session.avoid),
         'contract': dict(session.contract),
     }
     references = references_file(session.site.folder)
@@ -172,6 +175,7 @@ def _read(file: Path) -> Session:
         system=data['system'],
         references=_references(data['references']),
         points=tuple(data['points']),
+        avoid=tuple(data['avoid']),
         contract=contract,
     )
 

@@ -1,6 +1,7 @@
 """`seatrial accept`: measure the criteria of a contract, judge them, and write the protocol."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from seatrial.model.shown import choice
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.model.whole import write_whole
 from seatrial.report.protocol import Protocol, Remark, Row, counts, protocol
+from seatrial.scheduler.spread import nodes_to_leave_out
 from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
@@ -156,7 +158,9 @@ def _measure(
             own = [each.written.id for each in criteria if each.procedure == procedure]
             screen.print(f'{", ".join(own)}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
             session = contract_session(new_id(), site, procedure, contract.date, criteria)
-            check = declared[procedure.case.check]
+            used = [each.nodes for each in attempts_at(site, criteria)[own[0]]]
+            avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
+            session, check = replace(session, avoid=avoid), declared[procedure.case.check]
             result = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
             if result.verdict is Verdict.INCOMPLETE:
                 return  # the next one would meet the same: no lock, no room, no nodes, or a request to stop
