@@ -188,6 +188,12 @@ def test_a_percentage_of_another_dimension_is_refused(refused):
     assert refused(WRITE, rate).startswith('contract.yaml: criteria[1].at_least: ')
 
 
+def test_guarantees_are_counted(resolve):
+    keys = {'metric': 'holding', 'workload': {'check': 'PosixSemantics'}, 'nodes': 2, 'at_least': 33}
+    (criterion,) = resolve(changed(**keys))
+    assert (criterion.metric_name, criterion.asked.bound) == ('holding@two-tasks', 33)
+
+
 def test_of_a_latency_at_most_is_asked(resolve):
     workload = {'transfer_size': '4KiB', 'queue_depth': 16}
     keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}

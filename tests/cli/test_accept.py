@@ -170,6 +170,15 @@ def test_a_waiver_is_kept_with_its_name_and_turns_no_fail_green(on_site, contrac
     assert 'by J. Kern' in page()
 
 
+def test_the_protocol_names_the_records_as_verify_does(on_site, command, site, contract, allocation, page):
+    allocation(FIRST, '1.1', 200.0)
+    on_site('accept', '--judge')
+    (chain,) = re.findall(
+        r'chain of the records ends with ([0-9a-f]{64})', command('verify', f'--site={site.folder}').out
+    )
+    assert chain in page()
+
+
 def test_remarks_are_appended(on_site, contract, page):
     for text in ('Seen: 75 s.', 'Seen again: 80 s.'):
         assert on_site('accept', '--remark=1.4', f'--reason={text}', '--by=J. Kern').status == 12
@@ -181,6 +190,14 @@ def test_no_text_of_people_is_markup(on_site, contract, page):
     on_site('accept', '--remark=1.4', '--reason=<script>alert(1)</script>', '--by=<b>J</b>')
     assert '<script>' not in page()
     assert '&lt;script&gt;' in page()
+
+
+def test_a_report_of_an_allocation_asks_for_no_criterion_of_the_site(on_site, contract, allocation):
+    folder = allocation(FIRST, '1.1', 200.0)
+    assert on_site('report', FIRST).status == 0
+    page = (folder / 'report' / 'index.html').read_text()
+    assert 'the shortest timed region lasted' in page
+    assert 'give it a contract' not in page
 
 
 def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):
@@ -204,7 +221,7 @@ def test_again_adds_an_allocation_of_each_that_is_chosen(on_site, contract, meas
     on_site('accept', '--milestone=M1')
     said = on_site('accept', '--milestone=M1', '--again')
     assert len(measured.begun) == 2
-    assert '2 of 1' in row(said, '1.1')
+    assert '2 (1 needed)' in row(said, '1.1')
 
 
 def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, measured, site):

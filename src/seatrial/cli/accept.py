@@ -212,7 +212,7 @@ def _table(rows: Sequence[Row]) -> Table:
             row.wanted,
             row.measured,
             row.margin,
-            'observed' if row.asked.observed else f'{len(row.outcome.counted)} of {row.asked.allocations}',
+            row.allocations,
             row.outcome.why,
         )
     return table

@@ -16,6 +16,7 @@ from seatrial.cli.evidence import plan_in, sessions_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.criteria import Attempt
+from seatrial.judge.session import judge_session
 from seatrial.judge.statistics import MIN_SAMPLES
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict
 from seatrial.model.record import PLAN, Records
@@ -67,6 +68,7 @@ def _attempt(
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
         caveat=one.not_storage if one and caches else '',
+        chain=judge_session(session, '', [result]).chain,
     )
 
 

@@ -57,6 +57,7 @@ class Attempt:
     why_not:  why it does not count, or empty; failed: that is because the storage failed
     correlation: of neighbouring repetitions, as in verdict_interval
     caveat:   what has to be said beside a figure that counts, or empty
+    chain:    of the session's records, which `seatrial verify` prints too (SessionResult.chain)
     """
 
     session: str
@@ -69,6 +70,7 @@ class Attempt:
     clock_error: float = 0.0
     correlation: float = 0.0
     caveat: str = ''
+    chain: str = ''
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,14 @@ class Row:
         )
 
     @property
+    def allocations(self) -> str:
+        """'2 of 3' valid; '4 (3 needed)'; 'observed' of what no check measures."""
+        if self.asked.observed:
+            return 'observed'
+        valid, needed = len(self.outcome.counted), self.asked.allocations
+        return f'{valid} of {needed}' if valid <= needed else f'{valid} ({needed} needed)'
+
+    @property
     def measured(self) -> str:
         """'497.2 GB/s', or a dash."""
         return self.shown(self.outcome.figure)
