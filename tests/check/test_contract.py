@@ -171,8 +171,12 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({'workload': {'access': 'file per process'}}, 'workload.transfer_size', 'write one of 1MiB, 2MiB'),
         ({'workload': {'transfer_size': '1MiB'}}, 'workload.access', 'single shared file, strided'),
         ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'there is 1'),
+        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'see seatrial list'),
+        ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'take it out'),
         ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', "did you mean 'EmptyFiles'?"),
         ({'workload': {**WRITE['workload'], 'bytes_per_task': '1TiB'}}, 'workload', 'limits.bytes'),
+        ({'workload': {**WRITE['workload'], 'check': 'EmptyFiles'}}, 'workload.check', 'MultipleFilesTransferSizes'),
+        ({'workload': {**WRITE['workload'], 'point': '3MiB'}}, 'workload.point', '1MiB'),
         ({'conditions': {'seconds': '5 s'}}, 'conditions.seconds', 'write at least 60 s'),
         ({'file_system': 'home', 'layout': None, 'nodes': 1}, 'conditions.caches', 'fast_tier_bytes'),
     ],
@@ -186,6 +190,15 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, s
 def test_a_percentage_of_another_dimension_is_refused(refused):
     rate = {**FIVE[1], 'id': '2', 'at_least': '50 % of 1'}
     assert refused(WRITE, rate).startswith('contract.yaml: criteria[1].at_least: ')
+
+
+def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
+    keys = {'metric': 'stat_first', 'nodes': 1, 'at_least': '100 kop/s', 'workload': {'check': 'LargeDirectory'}}
+    said = refused(changed(**keys))
+    assert said.startswith('contract.yaml: criteria[0].workload.point: ')
+    assert '10000, 100000, 1000000' in said
+    (criterion,) = resolve(changed(**{**keys, 'workload': {'check': 'LargeDirectory', 'point': '1000000'}}))
+    assert criterion.metric_name == 'stat_first@1000000'
 
 
 def test_guarantees_are_counted(resolve):

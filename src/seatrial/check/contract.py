@@ -167,7 +167,7 @@ def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, wr
     named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
     if not named:
         _refuse_metric(written.metric, measured)
-    candidate = _one_of(named, written, trial, checks)
+    candidate = _one_of(named, written, checks)
     unit = UNITS[written.bound.unit][0]
     if not written.bound.of and unit != candidate.metric.unit:
         examples = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's or ms'}.get(candidate.metric.unit, 'no unit')
@@ -220,7 +220,7 @@ def _key(written: Written) -> str:
 def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
     known = {each.metric.name for each in measured}
     words = [word for word, (_, own) in METRICS.items() if own in known]
-    remedy = choice(name, [*words, *sorted(known)]) if name not in METRICS else 'choose other nodes or checks'
+    remedy = choice(name, [*words, *sorted(known)])
     if not remedy.startswith('did you mean'):
         remedy = f'write one of {listed(words)} (docs/contract.md), or observed: true for what people observe'
     raise _Refused(['metric'], f'no check measures {show(name)} here; {remedy}')
@@ -285,42 +285,57 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
     ]
 
 
-def _one_of(
-    named: Sequence[_Candidate], written: Written, trial: Trial, checks: Mapping[str, Declared]
-) -> _Candidate:
+def _one_of(named: Sequence[_Candidate], written: Written, checks: Mapping[str, Declared]) -> _Candidate:
     """The one that is meant. Raises _Refused where there is none, or where several differ in what is measured."""
     workload = written.workload or Workload()
-    if workload.check is not None and workload.check not in checks:
-        raise _Refused(['workload', 'check'], f'{show(workload.check)} is no check; {choice(workload.check, checks)}')
-    left = [each for each in named if workload.check in (None, each.check)]
-    for field, value in workload.asked.items():
-        kept = [each for each in left if getattr(each.point, field) == value]
-        if not kept:
-            there = list(dict.fromkeys(_in_words(field, each.point) for each in left))
-            raise _Refused(
-                ['workload', _keys_of(field)],
-                f'no check measures {written.metric} so on {written.nodes} nodes; '
-                f'{"there is " + joined(there, "and") if there else "see seatrial list"}',
-            )
-        left = kept
-    first, others = left[0], [each for each in left[1:] if _plain(each.point) != _plain(left[0].point)]
+    left = _as_asked(named, written, workload, checks)
+    foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
+    if getattr(workload, foreign) is not None:
+        raise _Refused(['workload', foreign], f'says nothing of {written.metric}; take it out')
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, each.point) for each in left))
         if len(values) > 1:
             raise _Refused(['workload', key], f'is missing, and several are measured; write one of {listed(values)}')
-    if others and workload.check is None:
-        names = list(dict.fromkeys(each.check for each in left))
-        raise _Refused(['workload', 'check'], f'is missing, and several measure it; write {joined(names, "or")}')
-    return first
+    if any(_plain(each.point) != _plain(left[0].point) for each in left):
+        key = 'check' if len({each.check for each in left}) > 1 else 'point'
+        raise _Refused(['workload', key], f'is missing, and several measure it; write one of {_names(key, left)}')
+    return left[0]
+
+
+def _as_asked(
+    named: Sequence[_Candidate], written: Written, workload: Workload, checks: Mapping[str, Declared]
+) -> list[_Candidate]:
+    """Those that have all parameters that the workload names. Raises _Refused where none has."""
+    check = workload.check
+    if check is not None and check not in checks:
+        raise _Refused(['workload', 'check'], f'{show(check)} is no check; {choice(check, checks)}')
+    left = [each for each in named if check in (None, each.check) and workload.point in (None, each.point.label)]
+    if not left:
+        key = 'check' if check not in (None, *(each.check for each in named)) else 'point'
+        sentence = f'does not measure {written.metric} here; write one of {_names(key, named)}'
+        raise _Refused(['workload', key], sentence)
+    for field, value in workload.asked.items():
+        kept = [each for each in left if getattr(each.point, field) == value]
+        if not kept:
+            there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
+            instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
+            key = next((key for key, own in FIELDS.items() if own == field), 'access')
+            sentence = f'no check measures {written.metric} so on {counted(written.nodes or 1, "node")}; {instead}'
+            raise _Refused(['workload', key], sentence)
+        left = kept
+    return left
+
+
+def _names(key: str, candidates: Sequence[_Candidate]) -> str:
+    """The checks or the points of them, each once."""
+    names = [each.check if key == 'check' else each.point.label for each in candidates]
+    return listed(list(dict.fromkeys(names)))
 
 
 def _plain(point: Point) -> Point:
-    """What is measured, apart from its place in a sweep, how much each task does, and the other phases."""
-    return point._replace(label='', at=0.0, phases=(), bytes_per_task=0, files_per_directory=0, working_set=0)
-
-
-def _keys_of(field: str) -> str:
-    return next((key for key, own in FIELDS.items() if own == field), 'access')
+    """What is measured, apart from its place in a sweep, the other phases, and what profiles choose."""
+    plain = point._replace(label='', at=0.0, phases=())
+    return plain._replace(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
 
 
 def _in_words(field: str, point: Point) -> str:

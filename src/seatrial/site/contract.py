@@ -120,7 +120,7 @@ Said = BeforeValidator(_said)
 class Workload(Entry):
     """What tasks do, as far as a contract says it. Sizes in bytes.
 
-    check: the class name of the check that does it, where several do
+    check, point: the class name of the check that does it and the name of its point, where several do
     """
 
     access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
@@ -133,6 +133,7 @@ class Workload(Entry):
     file_size: Annotated[AnySize | None, Said] = None
     files_per_task: Annotated[FileCount | None, Said] = None
     check: Annotated[Name | None, Said] = None
+    point: Annotated[Text | None, Said] = None
 
     @property
     def asked(self) -> dict[str, Any]:
