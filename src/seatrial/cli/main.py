@@ -13,6 +13,7 @@ from seatrial.check.declared import CheckError
 from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
 from seatrial.cli.accept import accept
+from seatrial.cli.bundle import bundle
 from seatrial.cli.clean import clean
 from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
@@ -42,7 +43,21 @@ def main() -> None:
     """
 
 
-for command in (run, list_, accept, report, verify, history, explain, doctor, clean, schedule, status, derive):
+for command in (
+    run,
+    list_,
+    accept,
+    bundle,
+    report,
+    verify,
+    history,
+    explain,
+    doctor,
+    clean,
+    schedule,
+    status,
+    derive,
+):
     main.add_command(command)
 
 
