@@ -1,5 +1,6 @@
 """The criteria of a contract: what several allocations come to."""
 
+import random
 import statistics
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -180,6 +181,20 @@ def test_among_many_criteria_chance_misses_none_that_it_would_miss_alone():
     many = [Asked(str(number), 100.0) for number in range(2, 21)]
     assert judged(ASKED, found, *many).verdict == UNDECIDED
     assert judged(ASKED, attempts(around(80, 2)), *many).verdict == MISSED
+
+
+def test_chance_misses_one_of_all_that_are_just_met_as_seldom_as_is_said():
+    rng = random.Random(2009)
+    wrong, contracts = 0, 300
+    asked = [replace(ASKED, id=str(number), allocations=3) for number in range(10)]
+    for _ in range(contracts):
+        found = {}
+        for each in asked:
+            means = [rng.gauss(100, 5) for _ in range(3)]
+            found[each.id] = attempts(*([rng.gauss(mean, 5) for _ in range(6)] for mean in means))
+        wrong += any(outcome.verdict == MISSED for outcome in judge_contract(asked, found).values())
+    # 5 % of 300 are 15; three standard deviations are 11.
+    assert 4 <= wrong <= 26
 
 
 def test_the_clocks_widen_an_interval():
