@@ -153,6 +153,7 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     assert (sizing.min_s, sizing.working_set) == (5.0, False)
     assert sizing.target_s > 5.0
     assert session.references == ()
+    assert 'caches may take part' in session.profile.label
 
 
 @pytest.mark.parametrize(

@@ -198,6 +198,7 @@ def test_a_report_of_an_allocation_asks_for_no_criterion_of_the_site(on_site, co
     page = (folder / 'report' / 'index.html').read_text()
     assert 'the shortest timed region lasted' in page
     assert 'give it a contract' not in page
+    assert 'timed regions of 1 s, caches may take part' in page
 
 
 def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):

@@ -24,6 +24,7 @@ class Write(Check):
 
     workload = data_access('multiple', operations=('write',))
     sweep = Sweep('transfer_size', (1048576,))
+    max_relative_error = 0.9
 """
 TRIAL = """
 version: 1

@@ -13,7 +13,7 @@ from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, metric
 from seatrial.model.point import Point
 from seatrial.model.shown import choice, show
-from seatrial.model.units import UNITS, approximate_size, format_size
+from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
 from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S
 from seatrial.site.contract import (
@@ -130,6 +130,15 @@ def contract_session(
     own = [each for each in criteria if each.procedure == procedure]
     references = [reference for each in own if (reference := _reference(each, procedure, date))]
     return replace(session, references=tuple(references), contract=procedure.as_json())
+
+
+def label_of(procedure: Mapping[str, Any]) -> str:
+    """What the figures of a session are good for, by the procedure that it keeps."""
+    if not procedure['seconds'] and not procedure['caches']:
+        return ACCEPTANCE.label
+    lasting = duration(procedure['seconds']) if procedure['seconds'] else '5 minutes'
+    caches = 'caches may take part' if procedure['caches'] else 'more data than the caches hold'
+    return f'acceptance by the conditions of {CONTRACT_FILE}: timed regions of {lasting}, {caches}'
 
 
 class _Refused(Exception):
@@ -362,7 +371,7 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         session_id,
         site.session_folder(session_id),
         site.with_trials((procedure.trial,)),
-        replace(ACCEPTANCE, points=0, effort=effort),
+        replace(ACCEPTANCE, label=label_of(procedure.as_json()), points=0, effort=effort),
         engines,
         (procedure.trial.checks[0],),
         procedure.case.partition.partition(':')[0],

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 import seatrial
+from seatrial.check.contract import label_of
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
@@ -73,7 +74,8 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         contract=contract_of(folder),
     )
     if session.contract:
-        session = replace(session, references=saved_references(folder))
+        profile = replace(session.profile, label=label_of(session.contract))
+        session = replace(session, profile=profile, references=saved_references(folder))
     else:
         session = with_references(session, checks)
     order = [case for declared in checks.values() for case in cases_of(session, declared)]
