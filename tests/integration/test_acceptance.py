@@ -64,7 +64,7 @@ def criterion(id, bound, transfer_size='1MiB'):
 
 def verdicts(output):
     """What the table says of each criterion."""
-    return {id: word for word, id in re.findall(r'^\S ([A-Z]+(?: \(waived\))?) +(\d) ', output, re.MULTILINE)}
+    return {id: word for word, id in re.findall(r'^\S ([A-Z]+(?: \(waived\))?) +(\d) +at ', output, re.MULTILINE)}
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from seatrial.site.contract import (
 from seatrial.site.contract import Criterion as Written
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import DEFAULT_LAYOUT, Site, Trial
-from seatrial.site.profile import ACCEPTANCE
+from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.site.references import STATISTICS, Reference
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, joined, listed
@@ -362,7 +362,9 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
     effort = ACCEPTANCE.effort._replace(working_set=not procedure.caches)
     if procedure.seconds:
         target_s = ABOVE_MIN * procedure.seconds
-        effort = effort._replace(target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
+        # The first warm-up of the profile is for minutes; from a smaller one the same size is found.
+        first = NIGHTLY.effort.first_bytes
+        effort = effort._replace(first_bytes=first, target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
     engines = site.engine_choices()
     if procedure.engine:
         known = [each for each in engines if each.name == procedure.engine]
