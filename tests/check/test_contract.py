@@ -147,9 +147,11 @@ def test_a_session_keeps_for_whom_it_was_begun_and_what_reframe_compares_with(re
 
 
 def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
-    (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed'}))
+    (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
     session = session_for(criterion, [criterion])
-    sizing = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case).sizing
+    plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
+    sizing = plan.sizing
+    assert plan.stopping.budget_s == 7200.0
     assert (sizing.min_s, sizing.working_set) == (5.0, False)
     assert sizing.target_s > 5.0
     assert session.references == ()

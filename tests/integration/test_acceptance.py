@@ -51,7 +51,7 @@ WRITE = """
     workload: {access: file per process, transfer_size: %s}
     nodes: 1
     at_least: %s
-    conditions: {seconds: 1 s, caches: allowed}
+    conditions: {seconds: 1 s, caches: allowed, budget: 5min}
 """
 OUTAGE = """
   - {id: '4', text: An outage below two minutes., at_most: 120 s, observed: true}
@@ -111,7 +111,7 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(accept, tmp_path):
 @pytest.mark.long
 @pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 def test_three_allocations_are_three_jobs_on_nodes_that_change(plain_slurm, stub_fio):
-    site = plain_slurm.site(stub_fio(('.', {'seconds': 1.1})), scheduler='slurm', tasks=1)
+    site = plain_slurm.site(stub_fio(('.', {'seconds': 1.1})), tasks=1)
     text = criterion('1', '100 kB/s', '512KiB, bytes_per_task: 1MiB') + '    allocations: 3\n'
     (site.folder / 'contract.yaml').write_text(CONTRACT + text)
     plain_slurm.heal()

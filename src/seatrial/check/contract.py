@@ -250,8 +250,10 @@ def _trial(site: Site, written: Written) -> Trial:
     if (written.tasks_per_node or 0) > entry.tasks_per_node:
         most = f'{written.tasks_per_node} are more than {show(partition)} has; write at most {entry.tasks_per_node}'
         raise _Refused(['tasks_per_node'], most)
-    workload = written.workload or Workload()
+    workload, conditions = written.workload or Workload(), written.conditions or Conditions()
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
+    if conditions.budget is not None:
+        fixed['budget'] = conditions.budget
     lists = {
         'checks': ['*'],
         'partitions': [partition],

@@ -157,10 +157,12 @@ class Conditions(Entry):
     """Under what an allocation counts.
 
     seconds: the least that a timed region lasts; None: as the profile acceptance wants it
+    budget:  seconds after which an allocation starts no new launch, as in trial.yaml; None: that of the profile
     caches:  'allowed' where the parties want what applications see: rule P16 is left aside, and the protocol says so
     """
 
     seconds: Annotated[Seconds | None, Said] = None
+    budget: Annotated[Seconds | None, Said] = None
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
 
 
