@@ -51,7 +51,7 @@ def contract(site):
 def measured(monkeypatch, leave_records):
     """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
     begun = []
-    verdict = SimpleNamespace(ends=Verdict.PASS)
+    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False)
 
     def carried_out(session, cases, checks):
         ((declared, case),) = cases
@@ -60,7 +60,7 @@ def measured(monkeypatch, leave_records):
         save(session)
         if verdict.ends is not Verdict.INCOMPLETE:
             leave_records(session, declared, 200.0)
-        return SimpleNamespace(verdict=verdict.ends)
+        return SimpleNamespace(verdict=verdict.ends), verdict.stop
 
     monkeypatch.setattr(accept, 'carried_out', carried_out)
     verdict.begun = begun
@@ -234,8 +234,9 @@ def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, 
     assert measured.begun == [('Writes', ('64KiB',), '')] * 2
 
 
-def test_a_session_that_cannot_run_ends_the_campaign_for_now(on_site, contract, measured):
-    measured.ends = Verdict.INCOMPLETE
+@pytest.mark.parametrize('fault', [{'ends': Verdict.INCOMPLETE}, {'stop': True}])
+def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_now(on_site, contract, measured, fault):
+    vars(measured).update(fault)
     assert on_site('accept').status == 12
     assert len(measured.begun) == 1
 

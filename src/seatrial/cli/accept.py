@@ -161,9 +161,9 @@ def _measure(
             used = [each.nodes for each in attempts_at(site, criteria)[own[0]]]
             avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
             session, check = replace(session, avoid=avoid), declared[procedure.case.check]
-            result = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
-            if result.verdict is Verdict.INCOMPLETE:
-                return  # the next one would meet the same: no lock, no room, no nodes, or a request to stop
+            result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
+            if stop or result.verdict is Verdict.INCOMPLETE:
+                return  # the next one would meet the same: no lock, no room, no nodes
 
 
 def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> int:

@@ -52,11 +52,12 @@ def run(
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
-    return EXIT_CODES[carried_out(session, cases, checks).verdict]
+    result, _ = carried_out(session, cases, checks)
+    return EXIT_CODES[result.verdict]
 
 
-def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path) -> SessionResult:
-    """What a session came to, once it has been run, judged, printed and reported. Raises SiteError."""
+def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path) -> tuple[SessionResult, bool]:
+    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError."""
     profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
@@ -86,7 +87,7 @@ def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks
         show(screen, session, result)
         _say_if_nothing_started(screen, session, plans)
         leave(screen, session, plans, result)
-    return result
+    return result, requested.stop
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
