@@ -33,6 +33,20 @@ server of any NFS mount of the node is away `quota` hangs: then they count as un
 - `rpc.rquotad` of package `quota` 4.06 ends on a server without IPv6, and says nothing; take the lines `udp6` and
   `tcp6` out of `/etc/netconfig` there.
 
+## Lustre
+
+Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS, one emulated node:
+
+- **An ordinary user** reads the counters of traffic, `hybrid_io`, and on an MDS `osp.*.active`. For root alone are
+  `osc.*.state`, `osc.*.import`, `rpc_stats`, `max_cached_mb`, `lnetctl` and cancelling locks. So evictions, versions
+  of servers, sizes of requests and LNet are unknown to him. `lctl` then ends with status 2, without a word.
+- **Hybrid I/O** is on by default: writes from 2 MiB and reads from 8 MiB on go past the cache. Both are recorded.
+- **All OSTs in a later component** (PFL, `stripe_count: -1`) were 3 of 4. The servers leave out those of other
+  components while three quarters remain. A label says so (P5c).
+- **A slow OST**: one of the four was throttled to 5 MiB/s, a quarter of what another wrote. `OstBandwidth` at
+  nightly, with 64 MiB a task and 18 min, made 3 of the 6 repetitions that a verdict needs. So it was INCONCLUSIVE.
+  Its first line named this OST and no other: 64 % less than the others. One session was made.
+
 ## HDFS
 
 Its clients are FUSE mounts of rclone, without a cache of its own (`--vfs-cache-mode off`, the default). Name the
@@ -64,7 +78,7 @@ Among Debian's packages, the modules of its user-mode kernel 6.1, Maven Central 
 - OrangeFS: the kernel has its client, but no Debian package has its servers; not tried.
 - BeeGFS: neither a Debian package nor a module of the kernel; its driver is untried.
 - GPFS: a product of IBM, in no package; its driver is untried.
-- Lustre: neither a Debian package nor a module of the kernel; its driver was written from genuine outputs of 2.17.
+- Lustre: neither a Debian package nor a module of the kernel; a section above.
 """
 
 

@@ -1,4 +1,4 @@
-"""A node with a Lustre that is a stand-in: lfs and lctl refuse what real ones refuse (tests/stubs/lfs.py)."""
+"""A node with a Lustre that is a stand-in: lfs, lctl and lnetctl refuse what real ones do (tests/stubs/lfs.py)."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     made = Stand(folder)
     programs = folder / 'bin'
     programs.mkdir()
-    for name in ('lfs', 'lctl'):
+    for name in ('lfs', 'lctl', 'lnetctl'):
         text = PROGRAM.format(
             python=sys.executable, path=[str(TESTS / 'stubs'), str(TESTS)], name=name, told=str(made.file)
         )

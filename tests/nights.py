@@ -85,3 +85,50 @@ def _opened_by(pid: int) -> list[str]:
         with contextlib.suppress(OSError):
             found.append(os.readlink(link))
     return found
+
+
+def figures(
+    began: datetime, metrics: Mapping[str, list[float]], verdict: str = 'MEASURED', **columns: Any
+) -> pl.DataFrame:
+    """A valid session of one check of data whose metrics have these samples; columns: what else its rows have."""
+    common = {
+        'schema': SCHEMA,
+        'session': session(began),
+        'session_started': began.astimezone(timezone.utc),
+        'session_verdict': verdict,
+        'site': 'site',
+        'profile': 'nightly',
+        **CASE,
+        'check': 'Check',
+        'case_verdict': verdict,
+        'file_system_type': 'posix',
+        'engine': 'fio',
+        'metric_verdict': verdict,
+        'metric_why': '',
+        'kind': 'access',
+        'axis': 'transfer_size',
+        'unit': 'B/s',
+        'better': 'higher',
+        'steers': True,
+        'tasks': 2,
+        'valid': True,
+        'label': '',
+        'rules': '',
+        'hosts': 'node1 node2',
+        'host': 'node1',
+        **columns,
+    }
+    found = [
+        {
+            **common,
+            'metric': metric,
+            'operation': metric.partition('@')[0],
+            'point': metric.partition('@')[2],
+            'value': value,
+            'repetition': number,
+            'started': began.astimezone(timezone.utc),
+        }
+        for metric, values in metrics.items()
+        for number, value in enumerate(values)
+    ]
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in found], schema=COLUMNS, orient='row')

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.history.rows import COLUMNS
+from seatrial.site.contract import Conditions, Contract, Criterion, Workload
 from seatrial.site.model import FileSystem, Partition, ScheduleEntry, Trial, TrialFile
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -106,6 +107,14 @@ def described(page: str, after: str) -> set[str]:
 @pytest.mark.parametrize('entry', [TrialFile, FileSystem, Partition, Trial, ScheduleEntry])
 def test_every_key_of_a_site_is_described(entry):
     assert set(entry.model_fields) <= described('site-config.md', '## trial.yaml')
+
+
+@pytest.mark.parametrize('entry', [Contract, Criterion, Workload, Conditions])
+def test_every_key_of_a_contract_is_described(entry):
+    page = (REPOSITORY / 'docs' / 'contract.md').read_text().partition('## Keys')[2]
+    rows = re.findall(r'^\| (`[^|]+`) \| ([^|]+) \|', page, re.MULTILINE)
+    described_keys = {key for row in rows for key in re.findall(r'`(\w+)(?::[^`]*)?`', ' '.join(row))}
+    assert set(entry.model_fields) <= described_keys
 
 
 def test_the_columns_of_the_history_are_described_and_no_others():

@@ -3,7 +3,7 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
-from seatrial.check.literature import BOITO_2009, READ_AGAINST_WRITE
+from seatrial.check.literature import BOITO_2009, FAIRNESS, READ_AGAINST_WRITE
 from seatrial.judge.expectations import Insensitive, Plateaus
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep, powers_of_two
@@ -31,6 +31,7 @@ class MultipleFilesTasks(Check):
     """MFWA (file per process), over numbers of tasks with transfers of 64 MiB (Boito et al. 2009)."""
 
     workload = data_access(files='multiple', transfer_size='64MiB')
+    covers = ('FN-01',)
     sweep = Sweep('tasks', (1, 2, 4, 8, 16, 24, 32, 40))
     expectations = (
         Plateaus(
@@ -38,5 +39,6 @@ class MultipleFilesTasks(Check):
             words='a file a task becomes stable and does not degrade with more tasks',
             source=BOITO_2009,
         ),
+        *FAIRNESS,
         *READ_AGAINST_WRITE,
     )

@@ -17,6 +17,7 @@ class FdtreePrivate(Check):
     workload = metadata_tree(
         PHASES, depth=4, branching=5, files_per_directory=3, bytes_per_file='40KiB', subtrees='private'
     )
+    covers = ('GP-01', 'GP-02')
     sweep = Sweep('tree', (('private', {}),))
 
 

@@ -14,6 +14,7 @@ class PosixOperations(Check):
     """The set of IOzone's `fileop -f 6`, each operation timed by itself, and rename (Fermilab 2011)."""
 
     workload = posix_operations(files_per_directory=216, bytes_per_file='4KiB')
+    covers = ('FN-12',)
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
 
 

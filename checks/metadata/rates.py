@@ -17,6 +17,7 @@ class EmptyFiles(Check):
     """Empty files in one directory or in one of each task (Fermilab 2011: 48 tasks on 6 nodes)."""
 
     workload = metadata_tree(EMPTY_PHASES, files_per_directory=1000, scales=True)
+    covers = ('FN-11',)
     sweep = SHARED_OR_PRIVATE
     expectations = CONTENTION
 
@@ -36,4 +37,5 @@ class EmptyDirectories(Check):
     """Directories, in one parent or in one of each task (Fermilab 2011: 48 tasks on 6 nodes)."""
 
     workload = metadata_tree(EMPTY_PHASES, empties_per_directory=1000, scales=True)
+    covers = ('FN-11',)
     sweep = SHARED_OR_PRIVATE

@@ -173,6 +173,20 @@ def test_a_profile_thins_the_points_out_and_keeps_both_ends(session):
     assert [point.label for point in points_in(smoke, SIZES, HERE)] == ['64KiB', '256KiB', '1MiB']
 
 
+@pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
+def test_a_check_can_ask_for_every_point_where_figures_are_judged(session, profile):
+    fine = replace(SIZES, sweep=Sweep('transfer_size', powers_of_two('4KiB', '1MiB')), every_point=True)
+    assert len(points_in(replace(session, profile=PROFILES[profile]), fine, HERE)) == 9
+
+
+def test_a_check_of_every_point_is_no_part_of_a_smoke_test(session):
+    smoke = replace(session, profile=PROFILES['smoke'])
+    assert HERE in cases_of(smoke, SIZES)
+    fine = replace(SIZES, every_point=True)
+    assert cases_of(smoke, fine) == []
+    assert not_applicable(smoke, fine)[HERE].endswith('which no smoke test does; choose another profile')
+
+
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
     wide = TASKS.sweep._replace(values=(64,))
     with pytest.raises(Unplannable, match='none of 64tasks fits 1 node with 2 tasks each; raise nodes, tasks_per'):
@@ -180,11 +194,20 @@ def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
-    odd = replace(FIXED, sweep=Sweep('transfer_size', (3 * KIB, 7 * KIB)))
+    odd = replace(FIXED, workload=random_access(('randread',), '1GiB'), sweep=Sweep('transfer_size', (12 * KIB,)))
     with pytest.raises(
-        Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_task: 4 MiB a task is not a multiple of 21 KiB'
+        Unplannable, match='Fixed/lab:io/scratch/default/2n: bytes_per_task: 4 MiB a task is not a multiple of 3 MiB'
     ):
         plan_of(session, odd, FIXED_CASE)
+
+
+def test_what_a_site_fixes_for_all_checks_refuses_no_sizes_that_do_not_divide_it(session):
+    odd = replace(FIXED, sweep=Sweep('transfer_size', (32 * KIB, 48 * KIB, 80 * KIB)))
+    assert [point.bytes_per_task for point in plan_of(session, odd, FIXED_CASE).points] == [
+        4 * MIB,
+        4080 * KIB,
+        4080 * KIB,
+    ]
 
 
 FIXING = """trials:
@@ -248,9 +271,9 @@ def test_what_contradicts_itself_with_what_the_site_fixes_is_refused_with_the_fi
         fixing('direct: true, interface: mpiio')
 
 
-def test_a_size_of_the_source_that_does_not_divide_is_refused(fixing):
-    with pytest.raises(Unplannable, match="the source's size: 2 GiB a task is not a multiple of 3 MiB, which the"):
-        fixing('transfer_size: 3MiB', profile='paper')
+def test_a_size_of_the_source_that_does_not_divide_is_rounded_down(fixing):
+    (point,) = fixing('transfer_size: 3MiB', profile='paper').points
+    assert point.bytes_per_task == 2046 * MIB
 
 
 # What the plan says

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from builders import chained, moved, sample_of, start_of
+from seatrial.check.contract import contract_session, criteria_of_contract
+from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import Session
+from seatrial.check.session import Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
 from seatrial.model.plan import TrialPlan
@@ -19,6 +21,7 @@ from seatrial.model.point import Point
 from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
 from seatrial.model.units import MIB
 from seatrial.rules.case import in_random_order
+from seatrial.site.contract import load_contract
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
@@ -114,6 +117,7 @@ class SmallSite:
         file.parent.mkdir()
         file.write_text(METADATA)
         self.change('}]\nfile_systems', f'}}{engines}]\nfile_systems')
+        self.change('inodes: 1000}', 'inodes: 10000}')
 
     def sessions(self) -> list[Path]:
         return list(self.folder.glob('state/sessions/*'))
@@ -157,12 +161,42 @@ def past(site: SmallSite) -> Callable[..., Path]:
             session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
-            for case in cases_of(session, declared):
-                plan = plan_of(session, declared, case)
-                write_plan(plan)
-                lines = [line_of(each) for each in _records(plan, figure, ended)]
-                (Path(plan.records) / SAMPLES).write_text(chained(lines))
-                (Path(plan.records) / 'raw').mkdir()
+            _leave_records(session, declared, figure, ended)
+        return session.folder
+
+    return make
+
+
+def _leave_records(session: Session, declared: Declared, figure: float, ended: bool = True) -> None:
+    """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
+    for case in cases_of(session, declared):
+        plan = plan_of(session, declared, case)
+        write_plan(plan)
+        lines = [line_of(each) for each in _records(plan, figure, ended)]
+        (Path(plan.records) / SAMPLES).write_text(chained(lines))
+        (Path(plan.records) / 'raw').mkdir()
+
+
+@pytest.fixture
+def leave_records() -> Callable[..., None]:
+    """Leave what the jobs of a check would have, for a session that has its folder."""
+    return _leave_records
+
+
+@pytest.fixture
+def allocation(site: SmallSite) -> Callable[..., Path]:
+    """Leave the folder of a session for a criterion of the site's contract that measured `figure` MiB/s."""
+
+    def make(session_id: str, criterion: str, figure: float) -> Path:
+        loaded, checks = load_site(site.folder), load_checks(site.checks)
+        contract = load_contract(site.folder)
+        assert contract is not None
+        criteria = criteria_of_contract(loaded, checks, contract)
+        procedure = next(each.procedure for each in criteria if each.written.id == criterion)
+        assert procedure is not None
+        session = contract_session(session_id, loaded, procedure, contract.date, criteria)
+        _leave_records(session, checks[procedure.case.check], figure)
+        save(session)
         return session.folder
 
     return make

@@ -18,7 +18,7 @@ def test_all_rules_are_listed_once(command):
     assert [line.split()[0] for line in lines] == list(RULES)
 
 
-@pytest.mark.parametrize(('word', 'nearest'), [('T88', 'T8'), ('p16b', 'P16')])
+@pytest.mark.parametrize(('word', 'nearest'), [('T88', 'T8'), ('p16x', 'P16')])
 def test_a_rule_that_is_none_gets_the_nearest_one(command, word, nearest):
     said = command('explain', word)
     assert said.status == 64

@@ -30,7 +30,7 @@ def two(site, past):
     for session, figure, ended in ((FIRST, 1.0, True), (SECOND, 2.0, False)):
         folder = past(session, figure=figure, ended=ended)
         loaded = load(site.folder)
-        remember(judged_anew(loaded, load_checks(site.checks), folder), loaded.state)
+        remember(judged_anew(loaded, load_checks(site.checks), folder), loaded.state, label='' if ended else 'cut')
     return site.folder / 'state' / 'history'
 
 
@@ -54,10 +54,10 @@ def test_an_empty_history_says_what_fills_it(history):
 
 def test_the_sessions_are_listed_with_their_verdicts_oldest_first(history, two):
     heading, *lines = map(words_of, history('list').out.splitlines())
-    assert heading == 'verdict session started profile engine cases not PASS or MEASURED launches'
+    assert heading == 'verdict session label started profile engine cases not PASS or MEASURED launches'
     assert lines == [
         f'= MEASURED {FIRST} 2026-11-21 02:06 nightly fio 3.33 2 0 60',
-        f'- INCOMPLETE {SECOND} 2026-11-22 02:06 nightly fio 3.33 2 2 60',
+        f'- INCOMPLETE {SECOND} cut 2026-11-22 02:06 nightly fio 3.33 2 2 60',
     ]
 
 

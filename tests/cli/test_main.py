@@ -158,7 +158,7 @@ TRIAL_FAULTS = {
     'bytes that do not divide': (
         'bytes_per_task: 1MiB',
         'bytes_per_task: 1000000',
-        '1000000 B a task is not a multiple',
+        'bytes_per_task: 1000000 B a task are no whole number of transfers of 4KiB, 64KiB; choose a multiple',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
     'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),

@@ -49,7 +49,7 @@ def ended(tmp_path):
             'B/s',
             'higher',
             summary(values),
-            None,
+            {},
             'cold',
         )
         case = CaseResult(

@@ -207,6 +207,7 @@ def test_the_limit_is_what_the_plans_can_take(on_site, submits, cluster):
 
 
 def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluster):
+    submits.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 4min')
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
     text = on_site('schedule').out
     assert ('--time=8' in directives(text, '#SBATCH'), '--deadline=4min' in text) == (True, True)
@@ -794,6 +795,12 @@ def test_no_other_line_of_a_scrontab_is_ever_changed(before, after):
     assert with_block(moved, MARKS, '') == with_block(installed, MARKS, '') == mine
 
 
-def test_a_time_limit_below_the_budgets_of_the_cases_is_noted(on_site, submits):
+@pytest.mark.parametrize('name', ['schedule', 'list', 'plan'])
+def test_a_time_limit_below_the_budgets_is_refused_with_one_that_suffices(on_site, submits, cluster, name):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
-    assert 'time_limit in the schedule is 8' in on_site('schedule').err
+    said = on_site(name, '--profile=nightly')
+    assert said.status == 64
+    sentence = 'the budgets of the 2 cases are 20 min together, more than 8 min; write time_limit: 30min'
+    assert f'trial.yaml: schedule.nightly.time_limit: {sentence}' in said.err
+    submits.change('time_limit: 8min', 'time_limit: 30min')
+    assert on_site(name, '--profile=nightly').status == 0

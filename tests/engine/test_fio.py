@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.failed_call import failed_call
 from seatrial.engine.fio import LEAD_S, Fio
 from seatrial.engine.fio_process import CLOCK_S
 from seatrial.model.units import GIB, KIB
@@ -408,6 +409,16 @@ def test_a_failed_run_is_refused_in_the_words_of_fio(name, phase, transfers, rul
     error = refusal(name, how=(phase, point(transfers=transfers)))
     assert error.rule == rule
     assert sentence in error.sentence
+
+
+def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
+    name, warned = 'cannot-open', 'note: both iodepth >= 1 and synchronous I/O engine are selected'
+    report = text(name, 'json').replace('"error" : 13', '"error" : 30')
+    seen = outcome(name, report)._replace(stderrs=(warned,))
+    with pytest.raises(EngineError) as caught:
+        Fio().measure('write', point(transfers=4), command_of(name), seen)
+    assert caught.value.sentence.endswith('; task 1, file data.00000001: Read-only file system')
+    assert failed_call(caught.value.sentence).errno == 'EROFS'
 
 
 def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refused():

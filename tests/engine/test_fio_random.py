@@ -104,7 +104,7 @@ def points(draw):
         tasks=nodes * draw(st.integers(1, 4)),
         share=MIB * draw(st.integers(1, 9)),
         nodes=nodes,
-        files=draw(st.sampled_from(['single', 'multiple'])),
+        files=draw(st.sampled_from(['single', 'multiple', 'several'])),
         transfer_size=4096 * draw(st.integers(1, 99)) if direct else draw(st.integers(1, 99999)),
         queue_depth=draw(st.integers(1, 256)) if direct else 1,
         direct=direct,
@@ -121,8 +121,18 @@ class TestJobFile:
         sizes = {spec.name: spec.size for spec in RANDOM.files(at)}
         jobs = jobs_of(at)
         assert len(jobs) == at.tasks
-        assert {job['filename'] for job in jobs} == set(sizes)
-        assert all(int(job['size']) == sizes[job['filename']] and 'offset' not in job for job in jobs)
+        names = [job['filename'].split(':') for job in jobs]
+        assert {name for own in names for name in own} == set(sizes)
+        for job, own in zip(jobs, names, strict=True):
+            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.files == 'several' else 1)
+            assert int(job['size']) == sum(sizes[name] for name in own) and 'offset' not in job
+            assert (job.get('file_service_type') == 'random') == (at.files == 'several')
+
+    @given(points(), st.integers(1, 10**6))
+    def test_after_each_transfer_it_thinks_for_whole_microseconds_where_it_does(self, at, microseconds):
+        assert not any('thinktime' in job for job in jobs_of(at))
+        thinking = at._replace(queue_depth=1, think_s=microseconds / 1e6)
+        assert {job['thinktime'] for job in jobs_of(thinking)} == {f'{microseconds}us'}
 
     @given(points())
     def test_it_says_what_the_point_has(self, at):

@@ -17,10 +17,13 @@ import seatrial
 from seatrial.check.staging import write_runner
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
+from seatrial.engine.posix_interactive import _archive, _du, _find, _import, _rm, _unpack
+from seatrial.engine.posix_work import Failure
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
+from seatrial.workload.interactive import STEPS, entries_of, interactive_use
 from seatrial.workload.listing import listing, listing_metrics
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
@@ -34,6 +37,7 @@ PRIVATE = SHARED._replace(subtrees='private')
 WIDE = metadata_tree(PHASES, 1, 100, files_per_directory=1, subtrees='private')
 FILES = metadata_tree(files_per_directory=20, bytes_per_file=100, subtrees='private')
 OPERATIONS = posix_operations(20, 100, 'private')
+INTERACTIVE = interactive_use(1, 3, 5, 3000)
 
 
 def point(workload, tasks=2, label='label'):
@@ -346,6 +350,38 @@ def probed(tmp_path_factory):
     return measured, list(disk.data.iterdir())
 
 
+class TestInteractiveUse:
+    def test_every_step_handles_what_is_planned_and_leaves_nothing(self, disk):
+        metrics = disk.launch('interactive', point(INTERACTIVE)).metrics
+        assert [each.name for each in metrics] == list(STEPS)
+        assert {each.name: each.operations for each in metrics} == entries_of(point(INTERACTIVE))
+        assert disk.walk() == [] and not list(disk.data.iterdir())
+
+    def test_what_is_unpacked_has_random_data_and_the_modes_of_the_archive(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        packed = _archive(point(INTERACTIVE), 1)
+        assert _unpack(packed) == 4 + 20
+        files = sorted(path for path in tmp_path.rglob('f.*'))
+        assert [path.stat().st_size for path in files] == [3000] * 20
+        assert len({path.read_bytes() for path in files}) == 20
+        assert {oct(path.stat().st_mode & 0o777) for path in files} == {'0o644'}
+        assert tmp_path.joinpath('tree.1', 'd2', 'f.1.4') in files
+
+    def test_a_module_that_is_cut_short_is_refused(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        _unpack(_archive(point(INTERACTIVE), 0))
+        assert _import('tree.0', 3000) == 20
+        os.truncate('tree.0/d1/f.0.2', 2999)
+        with pytest.raises(Failure, match='T17: tree.0/d1/f.0.2 has 2999 B, not 3000 B'):
+            _import('tree.0', 3000)
+
+    def test_find_du_and_rm_go_through_the_whole_tree(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        _unpack(_archive(point(INTERACTIVE), 0))
+        assert (_find('tree.0'), _du('tree.0'), _rm('tree.0')) == (24, 24, 24)
+        assert not list(tmp_path.iterdir())
+
+
 class TestSemantics:
     def test_every_guarantee_is_tried_in_order(self, probed):
         assert [fact.name for fact in probed[0].facts] == [guarantee.name for guarantee in GUARANTEES]
@@ -390,7 +426,12 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
     monkeypatch.setattr(seatrial, '__file__', f'{zipapp}/seatrial/__init__.py')
     disk.raw = tmp_path / folder
     launches = [(phase, point(SHARED)) for phase in PHASES]
-    launches += [('fileop', point(OPERATIONS)), ('probe', point(posix_semantics())), ('create', listed())]
+    launches += [
+        ('interactive', point(INTERACTIVE)),
+        ('fileop', point(OPERATIONS)),
+        ('probe', point(posix_semantics())),
+        ('create', listed()),
+    ]
     launches.append(('integrity', point(posix_integrity())))
     for phase, at in launches:
         names = {metric.name for metric in disk.launch(phase, at, python).metrics}

@@ -57,11 +57,11 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
 @pytest.mark.parametrize(
     ('name', 'kinds'),
     [
-        ('ior', {'access'}),
+        ('ior', {'access', 'checkpoint'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
-        ('posixops', {'tree', 'listing', 'operations', 'semantics'}),
-        ('fio', {'access', 'random', 'tree'}),
+        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'semantics'}),
+        ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
@@ -194,5 +194,5 @@ def test_candidates_that_are_for_something_else_say_for_what():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
-    others = 'a metadata tree, the listing of a directory, POSIX operations and POSIX semantics'
+    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use and POSIX semantics'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

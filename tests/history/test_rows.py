@@ -1,3 +1,4 @@
+import json
 from datetime import datetime, timedelta, timezone
 
 import polars as pl
@@ -79,6 +80,22 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
         'client_version': '2.15.5',
         'commit': '437a3cb1a6c1',
         'reframe': '4.10.4',
+    }
+
+
+def test_a_row_says_in_which_state_the_file_system_was(plan):
+    state = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw'}
+    start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62})
+    start = start._replace(provenance=Provenance(environment=('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')))
+    words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
+    kept = Kept(plan, Records(start, None, [], None, None, 0), {}, 'INCOMPLETE', words)
+    found = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept], label='before'))
+    assert json.loads(found['state']) == state
+    assert {name: found[name] for name in SINCE[5] if name != 'state'} == {
+        'label': 'before',
+        'used_percent': 62,
+        'environment': 'LD_PRELOAD=/lib/x.so ROMIO_HINTS=/h',
+        'steers': True,
     }
 
 

@@ -16,7 +16,7 @@ from seatrial.model.units import MIB, parse_size
 from seatrial.rules.case import measured
 from seatrial.workload.registry import kind_of
 
-CHECKS = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached')
+CHECKS = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached', 'SkimReads')
 SHARE = 16 * MIB  # of a task
 TRIAL = """
 version: 1
@@ -97,6 +97,13 @@ class TestWithTheRealFio:
         metrics = session[1]['RandomReadCached']['metrics']
         assert {each['cache'] for each in metrics} <= {'cached', 'unknown', 'mixed'}
         assert all('says nothing about storage' in each['not_storage'] for each in metrics)
+
+    def test_a_task_that_thinks_waits_for_a_part_of_the_time(self, session):
+        found = {each['metric']: each['values'] for each in session[1]['SkimReads']['metrics']}
+        for variant in ('own', 'several'):
+            assert all(0 < share < 1 for share in found[f'randread_waiting@{variant}'])
+            # A transfer of 64 KiB every 5 ms and more.
+            assert all(each < 2 * 200 for each in found[f'randread_iops@{variant}'])
 
     def test_its_files_are_written_whole_once_for_the_warm_up_and_once_for_all_points(self, session):
         for case in (session[2] / 'cases').iterdir():

@@ -1,5 +1,9 @@
 """References: the interval decides, the point stands beside it, and both agree with what ReFrame would say."""
 
+import math
+import random
+import statistics
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -7,7 +11,7 @@ from hypothesis import strategies as st
 from reframe.utility.sanity import reference_bounds
 from scipy import stats
 
-from seatrial.judge.references import EQUAL, LEVEL, Reference, judge_reference
+from seatrial.judge.references import EQUAL, LEVEL, Reference, baseline_of, judge_reference
 from seatrial.judge.statistics import verdict_interval
 from seatrial.model.units import MIB, in_base
 
@@ -330,3 +334,40 @@ def test_a_latency_may_have_an_upper_bound_alone(mean, interval):
     result = judge_reference(reference, [mean] * 6, 'fio')
     assert result.interval == interval
     assert result.words.startswith('wanted at most 2.2 ms (contract of 2026-11-20)')
+
+
+# Baselines
+
+
+def test_a_baseline_is_the_mean_of_the_nights_and_both_spreads():
+    found = baseline_of([[99.0, 101.0], [109.0, 111.0], [89.0, 91.0]], 1)
+    assert found.value == 100.0
+    assert found.within == pytest.approx(math.sqrt(2) / 100)
+    assert found.between == pytest.approx(math.sqrt(10**2 - 2 / 2) / 100)
+
+
+def test_its_width_is_the_prediction_interval_for_one_more_night():
+    found = baseline_of([[99.0], [110.0], [91.0], [100.0]], 10)
+    means = (99.0, 110.0, 91.0, 100.0)
+    t = stats.t.ppf(1 - 0.05 / 10 / 2, 3)
+    assert found.width == pytest.approx(t * statistics.stdev(means) * math.sqrt(1 + 1 / 4) / 100)
+
+
+def test_one_night_shows_no_spread():
+    with pytest.raises(ValueError, match='one session'):
+        baseline_of([[1.0, 2.0]], 1)
+
+
+def test_of_nights_without_a_change_few_have_a_metric_outside_its_baseline():
+    rng, outside, many, metrics = random.Random(7), 0, 400, 20
+
+    def night():
+        level = 100 * (1 + rng.gauss(0, 0.03))
+        return [level * (1 + rng.gauss(0, 0.02)) for _ in range(6)]
+
+    for _ in range(many):
+        found = [
+            (baseline_of([night() for _ in range(5)], metrics), statistics.fmean(night())) for _ in range(metrics)
+        ]
+        outside += any(abs(mean / own.value - 1) > own.width for own, mean in found)
+    assert 0.02 * many <= outside <= 0.09 * many

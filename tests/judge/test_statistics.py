@@ -214,15 +214,19 @@ def test_a_launch_is_slow_if_it_is_a_quarter_worse_than_the_median():
 
 
 def test_tasks_that_were_served_alike_are_perfectly_fair():
-    assert fairness([100] * 4, [2.0] * 4) == Fairness(4, 1.0, 0.0, 1.0)
+    assert fairness([100] * 4, [2.0] * 4) == Fairness(4, 1.0, 1.0, 0.0, 1.0)
 
 
 def test_one_task_is_fair_to_itself():
-    assert fairness([100], [2.0]) == Fairness(1, 1.0, 0.0, 1.0)
+    assert fairness([100], [2.0]) == Fairness(1, 1.0, 1.0, 0.0, 1.0)
 
 
 def test_the_time_ratio_is_of_the_slowest_task_to_the_fastest():
     assert fairness([100] * 3, [1.0, 1.5, 1.77]).time_ratio == pytest.approx(1.77)
+
+
+def test_the_mean_ratio_is_of_the_mean_time_to_that_of_the_fastest():
+    assert fairness([100] * 3, [1.0, 1.5, 2.0]).mean_ratio == pytest.approx(1.5)
 
 
 def test_the_spread_of_the_times_is_of_all_tasks_there_are():

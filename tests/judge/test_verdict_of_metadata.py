@@ -62,7 +62,7 @@ def test_metrics_of_one_launch_are_one_series_for_the_correlation():
 
 
 def test_tasks_that_move_no_bytes_are_not_compared_for_fairness():
-    assert {each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics} == {None}
+    assert not any(each.fairness for each in judge_case(BOTH, records_of(BOTH, 6 * [5000.0])).metrics)
 
 
 def test_a_metric_that_is_precise_is_measured_although_another_kept_its_point_from_ending():

@@ -86,7 +86,7 @@ FACTORS = {
     'op/s': {
         f'{letter}{word}': Fraction(1000**power)
         for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P'))
-        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s')
+        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s', 'files/s', 'creates/s', 'stats/s', 'removes/s')
     },
     's': {
         's': Fraction(1),

@@ -6,7 +6,7 @@ from seatrial.model.record import TargetRow
 from seatrial.model.units import GIB
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.page import page
-from seatrial.report.state import states
+from seatrial.report.state import changed_words, states
 
 BEFORE = {'client version': 'lustre 2.15.5', 'mount options': 'rw,flock', 'osc.max_dirty_mb': '64'}
 FULL = TargetRow('OST', 1, 'scratch-OST0001', True, 100 * GIB, 10 * GIB, 1000, 900)
@@ -41,6 +41,22 @@ def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
     later = {**BEFORE, 'osc.max_dirty_mb': '512'}
     (state,) = states([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
     assert [tuple(change) for change in state.changed] == [('osc.max_dirty_mb', '64', '512')]
+
+
+def test_a_change_is_said_in_a_line_with_both_values(case):
+    (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
+    assert 'scratch' in changed_words(state) and 'mount options: rw,flock, then ro' in changed_words(state)
+    (state,) = states([case(BEFORE, BEFORE)])
+    assert changed_words(state) == ''
+
+
+def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
+    cases = [case(BEFORE, BEFORE, started=float(n)) for n in range(3)]
+    for each, where in zip(cases, ('MDT 0', 'MDT 1', 'MDT 0'), strict=True):
+        end = each.records.end._replace(placed=where)
+        object.__setattr__(each, 'records', each.records._replace(end=end))
+    (state,) = states(cases)
+    assert state.settings['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state.changed) == []
 
 
 def test_a_job_that_saw_no_end_has_changed_nothing(case):

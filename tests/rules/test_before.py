@@ -131,3 +131,12 @@ def test_a_target_that_limits_the_space_is_named(environment):
     assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in said
     (said,) = [each.sentence for each in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]
     assert 'OST 7' not in said
+
+
+@pytest.mark.parametrize(
+    ('declared', 'found', 'labels'),
+    [(0, 64 * GIB, []), (64 * GIB, 62 * GIB, []), (64 * GIB, 128 * GIB, ['P16c']), (64 * GIB, 32 * GIB, ['P16c'])],
+)
+def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, found, labels):
+    seen = environment._replace(plan=environment.plan._replace(node_memory=declared), memory_bytes=found)
+    assert [each.rule for each in findings(BEFORE, seen) if each.effect == 'label'] == labels

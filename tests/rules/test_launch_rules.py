@@ -2,7 +2,7 @@
 
 import pytest
 
-from seatrial.model.metric import TaskTime
+from seatrial.model.metric import Metric, TaskTime
 from seatrial.model.units import MIB
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
 from seatrial.rules.registry import RULES, finding
@@ -181,3 +181,12 @@ def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
 def test_an_engine_times_its_launch_but_for_the_start_up(write, lived_s, beside_s, rules):
     # 2 s and half of them, 1 s, and twice the start-up
     assert broken(lasting(write, 2.0)._replace(lived_s=lived_s, beside_s=beside_s)) == rules
+
+
+@pytest.mark.parametrize(('share', 'rules'), [(0.099, ['P16b']), (0.1, []), (0.9, [])])
+def test_p16b_tasks_that_mostly_think_are_labelled_to_test_no_storage(write, share, rules):
+    (own,) = write.measurement.metrics
+    waiting = Metric('randread_waiting', share, '', 'lower', own.seconds)
+    thinking = changed(write, metrics=(own, waiting))
+    assert broken(thinking) == rules
+    assert RULES['P16b'].effect == 'label'

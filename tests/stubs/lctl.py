@@ -16,7 +16,7 @@ import re
 import sys
 import time
 
-from lfs import NOT_PLAYED, Refusal, parse, play, say
+from lfs import INSTANCE, NOT_PLAYED, Refusal, parse, play, say
 
 from transcript import lustre_step
 
@@ -33,7 +33,9 @@ SOURCES = (
     '109_lru_size',
     '112_jobstats_off',
     '119_osd_params',
+    '461_hybrid_io',
 )
+OTHER_INSTANCE = 'ffff888109352000'  # of the mount of 46_state
 NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 
 
@@ -59,7 +61,7 @@ def parameters(told):
     found = {}
     for source in SOURCES:
         name = None
-        for line in lustre_step(source).stdout.splitlines():
+        for line in lustre_step(source).stdout.replace(OTHER_INSTANCE, INSTANCE).splitlines():
             match = NAME.match(line)
             if match is not None:
                 name = match.group(1)

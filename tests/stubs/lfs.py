@@ -297,13 +297,15 @@ def allocate(wish, size, told):
             else:
                 reached = start == 0 or size > start
                 piece = {'start': start, 'end': end, 'mirror': mirror, 'size': asked.get('size') or 4 << 20}
-                piece.update(count_and_osts(asked, reached, told), pool=asked.get('pool'), init=reached)
+                others = {ost for each in pieces for ost in each.get('osts', ())}
+                piece.update(count_and_osts(asked, reached, told, others), pool=asked.get('pool'), init=reached)
                 pieces.append(piece)
             start = end
     return {'pieces': pieces, 'composite': bool(wish['pieces'][0].get('end')) or wish['mirrors'] > 1}
 
 
-def count_and_osts(asked, reached, told):
+def count_and_osts(asked, reached, told, others):
+    """others: the OSTs of the components before, left out of all where three quarters remain (lod_ost_alloc_rr)."""
     if asked.get('osts'):
         return {'count': len(asked['osts']), 'osts': asked['osts'] if reached else []}
     usable = told['pools'][asked['pool']] if asked.get('pool') else list(range(told['osts']))
@@ -311,6 +313,8 @@ def count_and_osts(asked, reached, told):
     if not reached:
         return {'count': asked.get('count') or 1, 'osts': []}
     wanted = asked.get('count') or 1
+    free = [ost for ost in usable if ost not in others]
+    usable = free if wanted == -1 and len(free) >= len(usable) - len(usable) // 4 else usable
     count = len(usable) if wanted == -1 else wanted if asked.get('over') else min(wanted, len(usable))
     start = asked.get('start', -1)
     first = usable.index(start) if start in usable else told['next'] % len(usable)

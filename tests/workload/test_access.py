@@ -240,7 +240,7 @@ def test_the_share_before_leaves_no_trace(point, one, other):
 
 def test_bytes_that_do_not_divide_are_an_error():
     with pytest.raises(ValueError, match='65537 bytes a task do not divide by 1048576'):
-        ACCESS.resized(MFWA, 65537)
+        ACCESS.resized(MFWA._replace(phases=('read',)), 65537)
 
 
 @given(points(), st.integers(1, 1 << 40))
@@ -308,11 +308,26 @@ def test_a_check_that_does_not_scale_has_its_own_share_in_every_profile(pinned):
     assert ACCESS.resized(own[0], MIB) == own[0]
 
 
-@pytest.mark.parametrize(('effort', 'pinned'), [(Effort(), None), (SOME, 100 * KIB)])
-def test_a_share_that_does_not_divide_is_an_error_with_what_it_must_divide_by(effort, pinned):
-    own = expand(Sweep('transfer_size', (64 * KIB, 4 * KIB)), MFWA._replace(bytes_per_task=100 * KIB), HERE)
-    with pytest.raises(ValueError, match='100 KiB a task is not a multiple of 64 KiB, which the transfer sizes need'):
-        ACCESS.sizing(own, effort, pinned)
+def test_a_share_that_a_site_fixes_is_rounded_down_to_whole_transfers_of_each_point_that_writes():
+    own = sizes(48 * KIB, 64 * KIB, 7 * MIB)
+    fitting = [point for point in own if ACCESS.fits(point, SOME, 8 * MIB)]
+    assert fitting == own[:2]
+    sizing = ACCESS.sizing(fitting, SOME, 8 * MIB)
+    rounded = [ACCESS.resized(point, sizing.first) for point in fitting]
+    assert [point.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
+    assert ACCESS.footprint(rounded).bytes == 8 * MIB * HERE.tasks
+    assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in own] == [False, True, False]
+
+
+@given(
+    st.lists(st.integers(1, 300).map(lambda n: n * KIB), min_size=1, max_size=5, unique=True), st.integers(1, 2**30)
+)
+def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(values, pinned):
+    own = [point for point in sizes(*values) if ACCESS.fits(point, SOME, pinned)]
+    for point in own:
+        resized = ACCESS.resized(point, ACCESS.sizing(own, SOME, pinned).first)
+        assert fault_of(resized) is None
+        assert 0.95 * pinned <= resized.bytes_per_task <= pinned
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,19 @@ from hypothesis import strategies as st
 
 from builders import plan_of, records_of
 from seatrial.job.sequence.survey import min_per_task
-from seatrial.model.metric import HIGHER, LOWER
+from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.case import CaseSeen, storage_figure
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, PROFILES, SMOKE
 from seatrial.workload.access import FILES
 from seatrial.workload.base import FileSpec
-from seatrial.workload.random import PHASES, prepared, random_access
+from seatrial.workload.random import PHASES, files_of, prepared, random_access
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
 RANDOM = kind_of('random')
+THINK = 'write a time from 0, and above 0 with one transfer in flight alone'
 READ = random_access(('randread',), '1GiB')
 MIXED = random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=16)
 SIZES = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
@@ -45,7 +46,7 @@ def templates(draw):
         direct,
         draw(st.floats(0.001, 1e6)),
         draw(st.floats(0.01, 0.99)) if 'randrw' in phases else 0.0,
-        draw(st.sampled_from(FILES)),
+        draw(st.sampled_from((*FILES, 'several'))),
     )
     assert fault_of(template) is None
     return template
@@ -60,7 +61,7 @@ def templates(draw):
         ({'phases': ()}, 'phases: []; they are drawn from randread, randwrite, randrw'),
         ({'phases': ('read',)}, "phases: ['read']; they are drawn from randread, randwrite, randrw"),
         ({'phases': ('randread', 'randread')}, 'phases: one is named twice'),
-        ({'files': 'many'}, "files: 'many' is none; it can be single or multiple"),
+        ({'files': 'many'}, "files: 'many' is none; it can be single, multiple or several"),
         ({'transfer_size': 0}, 'working_set: 1073741824 B hold no transfer of 0 B for each task'),
         (
             {'tasks': 1024, 'transfer_size': 2 * MIB},
@@ -72,6 +73,9 @@ def templates(draw):
         ({'duration_s': 0.0}, 'duration_s: 0 s never begin or never end; write a time above 0'),
         ({'duration_s': float('inf')}, 'duration_s: inf s never begin or never end; write a time above 0'),
         ({'duration_s': float('nan')}, 'duration_s: nan s never begin or never end; write a time above 0'),
+        ({'think_s': -1.0}, f'think_s: -1 s; {THINK}'),
+        ({'think_s': float('inf')}, f'think_s: inf s; {THINK}'),
+        ({'think_s': 0.001, 'queue_depth': 2}, f'think_s: 0.001 s; {THINK}'),
         (
             {'read_share': 0.5},
             'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one',
@@ -99,7 +103,7 @@ def test_every_task_has_its_whole_share_of_the_working_set_on_disk(template, tas
     points, _ = expanded(template, Sweep('queue_depth', (1, 2)), tasks)
     for point in points:
         files = RANDOM.files(point)
-        assert len(files) == (tasks if point.files == 'multiple' else 1)
+        assert len(files) == (1 if point.files == 'single' else tasks)
         assert sum(file.size for file in files) == point.working_set == tasks * point.bytes_per_task
         assert point.bytes_per_task % point.transfer_size == 0
         assert fault_of(point) is None
@@ -263,3 +267,33 @@ def test_what_a_mixture_writes_was_in_no_cache():
 )
 def test_what_a_case_does_is_one_sentence(template, sweep, sentence):
     assert RANDOM.sentence(expanded(template, sweep)[0]) == sentence
+
+
+# Skims
+
+
+def test_a_task_with_several_files_has_its_own_and_those_of_the_next_nine():
+    skim = random_access(('randread',), '40MiB', direct=False, files='several', think_s=0.005)
+    (point,) = expand(Sweep('tasks', (20,)), skim, Allocation(1, 20))
+    own = [files_of(point, rank) for rank in range(20)]
+    assert own[15] == [f'data.{number % 20:08d}' for number in range(15, 25)]
+    assert {sum(name in each for each in own) for name in own[0]} == {10}
+    assert files_of(point._replace(tasks=3), 2) == ['data.00000002', 'data.00000000', 'data.00000001']
+
+
+def test_the_share_of_its_time_that_a_task_waits_for_storage_is_what_it_does_not_think():
+    skim = random_access(('randread',), '8MiB', tasks=4, think_s=0.009)
+    operations = 4 * 1000  # of 1 ms each, in 10 s by 4 tasks
+    metrics = [Metric('randread_latency', 0.001, 's', LOWER, 10.0, operations)]
+    (waiting,) = RANDOM.derived(skim, 'randread', metrics)
+    assert (waiting.name, waiting.value, waiting.seconds) == ('randread_waiting', pytest.approx(0.1), 10.0)
+    assert RANDOM.derived(skim._replace(think_s=0.0), 'randread', metrics) == ()
+    assert [each.name for each in RANDOM.metrics(skim, 'randread')][-1] == 'randread_waiting'
+
+
+def test_a_skim_says_how_long_it_thinks():
+    said = RANDOM.sentence([READ._replace(direct=False, files='several', think_s=0.005)])
+    assert said.endswith(
+        'random places of its file and of those of 9 others, for 30 s, through the page cache, with '
+        '5 ms of think time after each'
+    )

@@ -8,7 +8,7 @@ from builders import plan_of
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
-from seatrial.workload import access, listing, operations, random, semantics, tree
+from seatrial.workload import access, checkpoint, interactive, listing, operations, random, semantics, tree
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.registry import (
     KINDS,
@@ -25,10 +25,12 @@ from seatrial.workload.sweep import Sweep, examples, expand
 
 TEMPLATES = {
     'access': access.data_access('multiple'),
+    'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
     'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
     'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
     'listing': listing.listing(10, (0.5,)),
     'operations': operations.posix_operations(10, '4KiB'),
+    'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
 }
 ONE = Sweep('tree', (('one', {}),))
@@ -38,7 +40,7 @@ POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items
 def test_every_kind_in_the_folder_is_registered_under_its_own_name():
     written = {
         value
-        for module in (access, random, tree, listing, operations, semantics)
+        for module in (access, checkpoint, random, tree, listing, operations, interactive, semantics)
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
     }
@@ -50,7 +52,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
 def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
     with pytest.raises(
         UnknownKind,
-        match="'training' is not a kind of workload; it can be access, random, tree, listing, operations, semantics",
+        match="'training' is not a kind of workload; it can be access, checkpoint, random, tree, listing,",
     ):
         call('training')
 
@@ -138,7 +140,7 @@ def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
-        (Point('training', ('read',)), "kind: 'training' is not a kind of workload; it can be access, random,"),
+        (Point('training', ('read',)), "kind: 'training' is not a kind of workload; it can be access, checkpoint,"),
         (Point(None, ('read',)), 'kind: str is expected, not null'),
         (POINTS['access']._replace(phases='write'), 'phases: a list is expected, not str'),
         (POINTS['access']._replace(transfer_size='1MiB'), 'transfer_size: int is expected, not str'),
@@ -152,6 +154,25 @@ def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind
 def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fault):
     assert (form_fault(point) or '').startswith(fault)
     assert fault_of(point) == form_fault(point)
+
+
+@pytest.mark.parametrize(
+    ('point', 'phase', 'moved'),
+    [
+        (POINTS['access'], 'write', (POINTS['access'].bytes_moved, 0)),
+        (POINTS['access'], 'read', (0, POINTS['access'].bytes_moved)),
+        (POINTS['random'], 'randread', (0, None)),
+        (POINTS['random'], 'randrw', (None, None)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'create', (1000 * POINTS['tree'].tasks, 0)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'stat', (0, 0)),
+        (POINTS['tree']._replace(bytes_per_file=100), 'read', (0, 1000 * POINTS['tree'].tasks)),
+        (POINTS['listing'], 'list', (0, 0)),
+        (POINTS['operations'], 'fileop', (None, None)),
+        (POINTS['semantics'], 'probe', (None, None)),
+    ],
+)
+def test_a_launch_writes_and_reads_what_is_known_before_it(point, phase, moved):
+    assert kind_of(point.kind).moved(point, phase) == moved
 
 
 # A case

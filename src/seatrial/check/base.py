@@ -57,6 +57,8 @@ class Check(rfm.RunOnlyRegressionTest):
     strict_check = False
     max_relative_error = 0.10
     expectations: tuple[Expectation, ...] = ()
+    covers: tuple[str, ...] = ()
+    every_point = False
 
     @run_after('init')
     def take_case(self) -> None:
@@ -97,7 +99,9 @@ class Check(rfm.RunOnlyRegressionTest):
         self.executable = carry_out
         self.postrun_cmds = [remove]
         if self.current_partition.scheduler.registered_name in SLURM:
-            self.job.options = [*self.job.options, comment_option(self.trial_session.id)]
+            avoid = self.trial_session.avoid
+            exclude = [f'--exclude={",".join(avoid)}'] if avoid else []
+            self.job.options = [*self.job.options, comment_option(self.trial_session.id), *exclude]
         # The runner starts every launch itself: its geometry changes from point to point.
         self.job.launcher = getlauncher('local')()
 

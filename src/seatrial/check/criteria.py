@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
@@ -18,17 +19,20 @@ from seatrial.workload.registry import metrics_at
 from seatrial.workload.sweep import ALL_NODES
 
 
-def with_references(session: Session, checks: Mapping[str, Declared], complete: bool = True) -> Session:
+def with_references(
+    session: Session, checks: Mapping[str, Declared], complete: bool = True, file: Path | None = None
+) -> Session:
     """The session with the references of its site, all of them checked against what its trials measure.
 
     complete: whether `checks` are all that there are; if not, what speaks of others is skipped. Raises SiteError.
+    file: another one than the site's
     """
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
         guarantees = {one.id for each in checks.values() for one in each.expectations if isinstance(one, Guarantee)}
         session.site.check_enforced(known, guarantees)
         session.site.check_overrides({each.name: each.family for each in checks.values()})
-    file = references_file(session.site.folder)
+    file = file or references_file(session.site.folder)
     if file is None:
         return session
     measured = {name: list(_measured(session, each)) for name, each in checks.items()}
@@ -60,6 +64,7 @@ def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
             for each in session.references
             if (each.profile, each.case) == (profile, case)
         ),
+        of_contract=bool(session.contract),
     )
 
 

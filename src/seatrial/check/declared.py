@@ -25,6 +25,8 @@ class Declared:
     workload:           a point as a template, in which the sweep varies one parameter
     max_relative_error: half width of the 90 % interval over the mean, at which repetitions stop.
     expectations:       what the literature found of it.
+    covers:             ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`.
+    every_point:        whether its whole sweep is measured, and nothing of it in a smoke test.
     """
 
     name: str
@@ -34,6 +36,8 @@ class Declared:
     sweep: Sweep
     max_relative_error: float
     expectations: tuple[Expectation, ...] = ()
+    covers: tuple[str, ...] = ()
+    every_point: bool = False
 
     @property
     def axis(self) -> Axis:
@@ -62,6 +66,8 @@ def declare(cls: type[Any], file: Path) -> Declared:
         sweep=sweep,
         max_relative_error=cls.max_relative_error,
         expectations=tuple(cls.expectations),
+        covers=tuple(cls.covers),
+        every_point=bool(cls.every_point),
     )
     for expectation in new.expectations:
         fault = expectation.fault(_shape(new))

@@ -1,7 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
 from seatrial.engine import posix_guarantees
-from seatrial.judge.expectations import AtLeast, Between, Guarantee, PointAtLeast
+from seatrial.judge.expectations import AtLeast, Between, Fair, Guarantee, PointAtLeast
 
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
@@ -22,6 +22,42 @@ READ_AGAINST_WRITE = (
 CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
 POSIX_2017 = 'POSIX.1-2017 (IEEE Std 1003.1)'
 FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'
+
+FAIRNESS = (
+    Fair(
+        metric='read',
+        figure='time_ratio',
+        limit=1.77,
+        id='FN-08a',
+        words='the slowest of 49 tasks that read takes 1.77 times as long as the fastest',
+        source=FERMILAB_2011,
+    ),
+    Fair(
+        metric='read',
+        figure='mean_ratio',
+        limit=1.48,
+        id='FN-08b',
+        words='tasks that read take 1.41 to 1.48 times as long as the fastest on average',
+        source=FERMILAB_2011,
+    ),
+    Fair(
+        metric='read',
+        figure='time_cv',
+        limit=0.20,
+        id='FN-08c',
+        words='tasks that read are served alike within 20 %',
+        source=FERMILAB_2011,
+    ),
+    Fair(
+        metric='read',
+        figure='time_ratio',
+        between='nodes',
+        limit=1.77,
+        id='FN-08d',
+        words='the slowest of 49 virtual machines that read takes 1.77 times as long as the fastest',
+        source=FERMILAB_2011,
+    ),
+)
 
 CONTENTION = (
     PointAtLeast(

@@ -22,7 +22,7 @@ from seatrial.site.references import Reference
 from seatrial.workload.registry import fault_of, kind_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
 from seatrial.workload.sweep import Site as Where
-from seatrial.workload.words import counted
+from seatrial.workload.words import counted, exact_size
 
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
@@ -76,20 +76,25 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
         _where(session, declared, case),
     )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
-    fitting = [point for point in placed if kind.fits(point, effort, share)]
+    fitting = [
+        point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
+    ]
     if not fitting:
         largest = session.site.allocation(case, overrides)
         values = ', '.join(asked) or declared.axis.plural
+        if placed and share and kind.moves_data:
+            said = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
+            raise Unplannable(f'trial.yaml: {case.name}: {said}; choose a multiple of one of them')
         raise Unplannable(
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
-    wanted = subsample(fitting, 0 if declared.axis.equals else session.profile.points)
+    whole = declared.axis.equals or declared.every_point
+    wanted = subsample(fitting, 0 if whole else session.profile.points)
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:
-        key = 'bytes_per_task' if share else "the source's size"
-        raise Unplannable(f'trial.yaml: {case.name}: {key}: {error}; choose such a size') from None
+        raise Unplannable(f'trial.yaml: {case.name}: bytes_per_task: {error}; choose such a size') from None
     there = {point.label for point in placed}
     lost = tuple(label for label in asked if label not in there)
     points = tuple(resized(wanted, sizing.first))
@@ -130,7 +135,9 @@ def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
-    """What the check is about, and the file system or the allocation does not have."""
+    """What the check is about, and the profile, the file system or the allocation does not have."""
+    if declared.every_point and not session.profile.judges:
+        return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
@@ -196,6 +203,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         reframe=reframe_version(),
         darshan=site.darshan(case.partition),
         floors=_floors(session, case),
+        node_memory=site.partition(case.partition).memory or 0,
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Site
+from seatrial.site.model import Site, Trial
 from seatrial.site.profile import PROFILES, Profile
-from seatrial.site.references import REFERENCES_FILE, Reference, references_file
+from seatrial.site.references import REFERENCES_FILE, Reference, as_reframe_reads, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
@@ -34,7 +34,11 @@ class Session:
     engines: the one that was named with --engine, which no other may stand in for; else the site's, preferred first
     not_applicable: cases that were asked for and cannot be there, by the reason
     left_out: of an acceptance, why it is not that of the whole system
+    points:  labels of the only points that are measured; empty: those of the profile
+    avoid:   nodes that its jobs leave out
+    contract: the procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
+    label: what the history calls it; empty: by its id alone
     """
 
     id: str
@@ -48,6 +52,10 @@ class Session:
     plain: bool = False
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     left_out: Sequence[str] = ()
+    label: str = ''
+    points: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
+    contract: Mapping[str, Any] = field(default_factory=dict)
 
 
 def new_id() -> str:
@@ -63,7 +71,8 @@ def began(session_id: str) -> datetime:
 def save(session: Session) -> Path:
     """Write the session for the ReFrame processes that will carry it out; returns the file.
 
-    With it its references, so that an edit of references.yaml meanwhile changes nothing.
+    With it its references, so that an edit of references.yaml meanwhile changes nothing; those of a contract, which
+    are in no file of the site, as ReFrame reads them.
     """
     file = session.folder / FILE
     data = {
@@ -76,12 +85,28 @@ def save(session: Session) -> Path:
         'references': session.references,
         'not_applicable': dict(session.not_applicable),
         'left_out': list(session.left_out),
+        'points': list(session.points),
+        'avoid': list(session.avoid),
+        'contract': dict(session.contract),
     }
     references = references_file(session.site.folder)
-    if references is not None:
+    if session.contract:
+        (session.folder / REFERENCES_FILE).write_text(as_reframe_reads(session.references))
+    elif references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
     file.write_text(json.dumps(data, indent=1) + '\n')
     return file
+
+
+def contract_of(folder: Path) -> dict[str, Any]:
+    """The procedure of a contract that a session was begun for; empty where there was none."""
+    found = _said(folder, 'contract')
+    return found if isinstance(found, dict) else {}
+
+
+def saved_references(folder: Path) -> tuple[Reference, ...]:
+    """The references that a session was begun with."""
+    return _references(_said(folder, 'references') or ())
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
@@ -141,13 +166,21 @@ def refuse(problems: Sequence[str]) -> NoReturn:
 
 def _read(file: Path) -> Session:
     data = json.loads(file.read_text())
+    site, contract = load(Path(data['site'])), data['contract']
     return Session(
         id=data['id'],
         folder=file.parent,
-        site=load(Path(data['site'])),
+        site=site.with_trials([Trial.model_validate(contract['trial'])]) if contract else site,
         profile=PROFILES[data['profile']],
         engines=tuple(EngineChoice(name, program) for name, program in data['engines']),
         only=tuple(data['only']),
         system=data['system'],
-        references=tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in data['references']),
+        references=_references(data['references']),
+        points=tuple(data['points']),
+        avoid=tuple(data['avoid']),
+        contract=contract,
     )
+
+
+def _references(saved: Sequence[Any]) -> tuple[Reference, ...]:
+    return tuple(Reference(each[0], Case(*each[1]), *each[2:]) for each in saved)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seatrial.engine.base import Engine, EngineError
+from seatrial.engine.base import Engine, EngineError, measured
 from seatrial.engine.proof import Proof
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.recorder import NotAsWritten, kept_launch, records_in
@@ -89,7 +89,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
     assert sample.measurement is not None
     raw = kept_launch(str(directory), sample.raw, sample.raw_digest)
     try:
-        again = engine.measure(sample.phase, sample.point, raw.command, raw.outcome)
+        again = measured(engine, sample.phase, sample.point, raw.command, raw.outcome)
     except EngineError as error:
         return [f'the output gives no figure: {error}']
     if sample.measurement.nodes:

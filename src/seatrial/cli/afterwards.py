@@ -12,6 +12,7 @@ from seatrial.cli.report import FOLDER, write_report
 from seatrial.cli.results import write_results
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
+from seatrial.report.state import changed_words, states
 
 T = TypeVar('T')
 
@@ -24,6 +25,8 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
     evidence = tried(screen, session, 'the records were not read again', lambda: evidence_of(session, plans, result))
     if evidence is None:
         return
+    for changed in filter(None, map(changed_words, states(evidence.cases))):
+        screen.print(f'note: {changed}', soft_wrap=True)
     again = f'seatrial report {session.id}'
     file = tried(
         screen,
@@ -37,7 +40,7 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
         screen,
         session,
         'the history does not have this session',
-        lambda: remember(evidence, session.site.state, session.only),
+        lambda: remember(evidence, session.site.state, session.only, session.label),
     )
 
 

@@ -4,15 +4,25 @@ import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 import seatrial
+from seatrial.check.contract import label_of
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
-from seatrial.check.session import FILE, Session, began, left_out_of, not_applicable_of
+from seatrial.check.session import (
+    FILE,
+    Session,
+    began,
+    contract_of,
+    left_out_of,
+    not_applicable_of,
+    saved_references,
+)
 from seatrial.cli.results import RESULTS
 from seatrial.job.sequence.recorder import RAW, records_in
 from seatrial.job.sequence.telemetry import telemetry_in
@@ -61,8 +71,13 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         PROFILES[plans[0].profile],
         plans[0].engines,
         not_applicable=not_applicable_of(folder),
+        contract=contract_of(folder),
     )
-    session = with_references(session, checks)
+    if session.contract:
+        profile = replace(session.profile, label=label_of(session.contract))
+        session = replace(session, profile=profile, references=saved_references(folder))
+    else:
+        session = with_references(session, checks)
     order = [case for declared in checks.values() for case in cases_of(session, declared)]
     plans.sort(key=lambda plan: order.index(plan.case) if plan.case in order else len(order))
     criteria = {

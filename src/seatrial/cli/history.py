@@ -6,13 +6,12 @@ from pathlib import Path
 import click
 import polars as pl
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
-from seatrial.cli.terminal import console, marked
-from seatrial.history.provenance import sentence
+from seatrial.cli.terminal import console, marked, table_of
+from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import OF_ONE_SESSION, Kept, table
 from seatrial.history.store import files_in, folder_of, read, write
 from seatrial.judge.statistics import summary
@@ -25,7 +24,6 @@ from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100
-CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 GROUPS = 'a group of a node sweep is other nodes in every session, so its figures are shown of one SESSION at a time'
 
 
@@ -42,12 +40,15 @@ def list_(everything: bool, site_folder: Path) -> None:
     screen = console()
     site = answering(site_folder)
     rows = _rows(site, screen, 0 if everything else SESSIONS_LISTED)
-    shown = _table('verdict', 'session', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches')
+    shown = table_of(
+        'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
+    )
     for (session,), own in rows.group_by('session', maintain_order=True):
         cases = own.unique(CASE)
         shown.add_row(
             marked(Verdict(own['session_verdict'][0])),
             str(session),
+            own['label'][0] or '',
             f'{own["session_started"][0]:%Y-%m-%d %H:%M}',
             own['profile'][0],
             ', '.join(_engines(own)) or '-',
@@ -88,7 +89,7 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
     if differing:
         screen.print(Text(differing, 'yellow'), soft_wrap=True)
     for case, own in wanted.group_by(*CASE, maintain_order=True):
-        shown = _table('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
+        shown = table_of('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
         units = _units(own, site.units)
         for (metric_name, _), rows in own.group_by('metric', 'session', maintain_order=True):
             shown.add_row(*_metric(rows, units[str(metric_name)]))
@@ -123,7 +124,7 @@ def export(output: Path, site_folder: Path) -> None:
     screen.print(f'{counted(rows.height, "row")} of {sessions} in {output}', soft_wrap=True)
 
 
-def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) -> Path:
+def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '') -> Path:
     """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
     kept = [
         Kept(
@@ -136,7 +137,7 @@ def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = ()) ->
         for case in evidence.cases
     ]
     result = evidence.result
-    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only)
+    rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)
     return write(folder_of(state), result.session, rows)
 
 
@@ -187,13 +188,3 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
 def _engines(own: pl.DataFrame) -> list[str]:
     pairs = own.select('engine', 'engine_version').drop_nulls().unique(maintain_order=True)
     return [f'{engine} {version}'.strip() for engine, version in pairs.iter_rows() if engine]
-
-
-def _table(*headings: str) -> Table:
-    """An empty table; a heading that begins with # is of figures."""
-    made = Table(box=None, pad_edge=False)
-    for heading in headings:
-        made.add_column(
-            heading.removeprefix('#'), justify='right' if heading.startswith('#') else 'left', overflow='fold'
-        )
-    return made

@@ -3,17 +3,20 @@
 import itertools
 import operator
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from seatrial.model.ask import ask
 from seatrial.site.modules import Modules
 
 LOAD_S = 60.0
 
 # What makes the commands of a shell that load modules, as each system names it in the environment.
 _COMMANDS = {'lmod': 'LMOD_CMD', 'envmod': 'MODULES_CMD', 'tmod4': 'MODULES_CMD'}
+_OF_ENGINES = re.compile(r'(?:[\w.-]+/)*(?:ior|mdtest|fio|openmpi|mpich|mvapich2?|impi|cray-mpich)(?:/[\w.-]+)?')
 # ReFrame 4.10 loads each module itself before it writes the job, and takes its folder away again; the job keeps the
 # folder under Lmod alone. Before each module its name is written behind a NUL, to tell whose the words after it are.
 _LOAD = r"""
@@ -46,6 +49,16 @@ def loaded(modules: Modules) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def available() -> tuple[str, list[str]]:
+    """ReFrame's modules_system of this shell, and those of its modules that carry engines or MPI; none: '' and []."""
+    for system, variable in _COMMANDS.items():
+        if os.environ.get(variable):
+            said = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
+            words = f'{said.stdout}\n{said.stderr}'.split() if said else []
+            return system, list(dict.fromkeys(filter(_OF_ENGINES.fullmatch, words)))
+    return '', []
 
 
 def _environment(modules: Modules) -> dict[str, str]:

@@ -12,17 +12,24 @@ import seatrial
 from seatrial.check.declared import CheckError
 from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
+from seatrial.cli.accept import accept
+from seatrial.cli.baseline import baseline
+from seatrial.cli.bundle import bundle
 from seatrial.cli.clean import clean
+from seatrial.cli.compare import compare
 from seatrial.cli.derive import derive
 from seatrial.cli.doctor import doctor
 from seatrial.cli.explain import explain
 from seatrial.cli.history import history
+from seatrial.cli.init import init
 from seatrial.cli.list import list_
+from seatrial.cli.plan import plan
 from seatrial.cli.report import report
 from seatrial.cli.run import run
 from seatrial.cli.schedule import schedule
 from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
+from seatrial.cli.trend import trend
 from seatrial.cli.verify import verify
 from seatrial.job.directory.lock import LockError
 from seatrial.scheduler.queue import ANSWERS
@@ -41,7 +48,26 @@ def main() -> None:
     """
 
 
-for command in (run, list_, report, verify, history, explain, doctor, clean, schedule, status, derive):
+for command in (
+    init,
+    run,
+    list_,
+    plan,
+    accept,
+    bundle,
+    report,
+    verify,
+    history,
+    compare,
+    baseline,
+    trend,
+    explain,
+    doctor,
+    clean,
+    schedule,
+    status,
+    derive,
+):
     main.add_command(command)
 
 

@@ -127,7 +127,7 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 def _say_labels(console: Console, result: SessionResult) -> None:
     """What must be said beside the figures. Cases that say the same share a line, and so do those of one rule.
 
-    The line of a rule that found other figures in each case has none of them.
+    Where a rule found other figures in each case, each stands with its own.
     """
     by_label: dict[str, list[Case]] = {}
     for case in result.cases:
@@ -138,7 +138,12 @@ def _say_labels(console: Console, result: SessionResult) -> None:
         by_kind.setdefault(label.split(':')[0], {})[label] = cases
     for kind, labels in by_kind.items():
         if len(labels) > 1 and kind in RULES:
-            said = f'{kind} does not hold: {RULES[kind].title}; {RULES[kind].remedy}; the figures are in {RESULTS}'
+            remedy = f'; {RULES[kind].remedy}'
+            each = [
+                f'{_named(cases, result)}: {label[len(kind) + 2 :].removesuffix(remedy)}'
+                for label, cases in labels.items()
+            ]
+            said = f'{kind}: {"; ".join(cut(each, REASONS_SHOWN, f", in {RESULTS}"))}{remedy}'
             labels = {said: [case for cases in labels.values() for case in cases]}
         lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
         for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
@@ -148,6 +153,12 @@ def _say_labels(console: Console, result: SessionResult) -> None:
 def _where(cases: list[Case], result: SessionResult) -> str:
     everywhere = len(set(cases)) == len(result.cases)
     return 'all cases' if everywhere else listed(list(dict.fromkeys(case.check for case in cases)))
+
+
+def _named(cases: list[Case], result: SessionResult) -> str:
+    """By the check, or in full where the session has several cases of it."""
+    of_check = Counter(each.case.check for each in result.cases)
+    return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:

@@ -5,8 +5,9 @@ import functools
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -14,11 +15,14 @@ from rich.console import Console
 
 from seatrial.check.criteria import criteria_of
 from seatrial.check.darshan import keep_darshan_run
+from seatrial.check.declared import Declared
 from seatrial.check.planning import plan_of
 from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
+from seatrial.cli.chosen import LABEL_FORM, is_label
 from seatrial.cli.options import installed, open_session, say_not_applicable, session_options
+from seatrial.cli.plan import refuse
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
 from seatrial.cli.stop_request import StopRequest, stop_requests
@@ -28,9 +32,10 @@ from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.session import judge_cases, judge_session
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria
 from seatrial.model.plan import Case, TrialPlan
+from seatrial.model.shown import show as shown
 from seatrial.model.units import duration
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
@@ -44,14 +49,38 @@ REFRAME_END_S = 90.0
 """How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
 
 
+def _as_label(context: click.Context, parameter: click.Parameter, label: str) -> str:
+    if label and not is_label(label):
+        raise click.BadParameter(f'{shown(label)} is no label; {LABEL_FORM}')
+    return label
+
+
 @click.command()
 @session_options
+@click.option(
+    '--label', default='', callback=_as_label, help='A name for the session, as `seatrial compare` takes it.'
+)
 def run(
-    site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
+    site_folder: Path,
+    profile: str,
+    checks: Path,
+    system: str | None,
+    engine: str | None,
+    only: tuple[str, ...],
+    label: str,
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    session = replace(session, label=label)
+    result, _ = carried_out(session, cases, checks)
+    return EXIT_CODES[result.verdict]
+
+
+def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path) -> tuple[SessionResult, bool]:
+    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError."""
+    profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
+    notes = refuse(session.site, plans)
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
@@ -60,6 +89,8 @@ def run(
         screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
         screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
+        for note in notes:
+            screen.print(f'note: {note}', soft_wrap=True)
         try:
             with _locked(session, plans):
                 try:
@@ -79,7 +110,7 @@ def run(
         show(screen, session, result)
         _say_if_nothing_started(screen, session, plans)
         leave(screen, session, plans, result)
-    return EXIT_CODES[result.verdict]
+    return result, requested.stop
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:

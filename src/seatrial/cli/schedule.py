@@ -11,9 +11,10 @@ import click
 from seatrial.check.planning import plan_of
 from seatrial.cli.night import night
 from seatrial.cli.options import checks_option, installed, no_more_systems, open_session, profile_option, site_option
+from seatrial.cli.plan import refuse
 from seatrial.cli.terminal import console
 from seatrial.model.plan import TrialPlan
-from seatrial.scheduler.order import FORMS, install, order_of, remove
+from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.successors import Successors, see_to_successors
 from seatrial.site.load import answering
@@ -62,8 +63,10 @@ def schedule(
             return night(screen, site, profile, command, due, limit_s, successors)
         else:
             command = [installed('seatrial'), 'schedule', *choices, '--now']
-            order = order_of(site, profile, _planned(site, checks, profile), command, form, at)
-            for note in order.notes:
+            plans = _planned(site, checks, profile)
+            notes = refuse(site, plans, beyond_schedule(site, profile, plans))
+            order = order_of(site, profile, plans, command, form, at)
+            for note in [*order.notes, *notes]:
                 click.echo(f'note: {note}', err=True)
             if mode == 'install':
                 install(screen, site, profile, order)

@@ -6,6 +6,7 @@ import sys
 from typing import IO, Any, cast
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from seatrial.judge.verdict import Verdict
@@ -35,6 +36,16 @@ def console() -> Console:
         return Console(quiet=True)
     width = None if stream.isatty() else PLAIN_WIDTH
     return _Console(highlight=False, markup=False, width=width, file=cast(IO[str], _Unfailing(stream)))
+
+
+def table_of(*headings: str) -> Table:
+    """An empty table; a heading that begins with # is of figures."""
+    made = Table(box=None, pad_edge=False)
+    for heading in headings:
+        made.add_column(
+            heading.removeprefix('#'), justify='right' if heading.startswith('#') else 'left', overflow='fold'
+        )
+    return made
 
 
 def drop_unwritten() -> None:

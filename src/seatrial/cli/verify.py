@@ -1,14 +1,17 @@
 """`seatrial verify`: every figure of a session made again from the raw output of its engines."""
 
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.verified import Verified, verified
+from seatrial.cli.bundle import SESSIONS, unpacked
 from seatrial.cli.evidence import named, plan_in, sessions_of
 from seatrial.cli.options import site_option
 from seatrial.cli.results import RESULTS
@@ -16,7 +19,7 @@ from seatrial.cli.terminal import console, marked
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import EXIT_CODES, CaseResult, Verdict
+from seatrial.judge.verdict import EXIT_CODES, CaseResult, Verdict, worst
 from seatrial.model.record import PLAN
 from seatrial.report.words import chain_words, cut
 from seatrial.site.load import load as load_site
@@ -26,22 +29,49 @@ SHOWN = 10
 
 
 @click.command()
-@click.argument('session', required=False)
+@click.argument('session', required=False, metavar='[SESSION | BUNDLE]')
+@click.option(
+    '--signers', type=click.Path(path_type=Path, exists=True), help='Allowed signers, one of whom signed the BUNDLE.'
+)
 @site_option
-def verify(session: str | None, site_folder: Path) -> int:
+def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
+    Of a BUNDLE (*.zip of `seatrial bundle`) the sum of every file, and each of its sessions; no site is needed.
     Exit codes: 0 every figure is that of the output, to the last bit; 11 something contradicts it, or was changed
     after it was written; 13 nothing does, but not all of it is there to compare with.
     """
+    screen = console()
+    if session and session.endswith('.zip'):
+        return EXIT_CODES[_verify_bundle(screen, Path(session), signers)]
+    if signers:
+        raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
     site = load_site(site_folder)
     known = sessions_of(site)
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
     folder = site.session_folder(named(known, session, site.state) if session else known[-1])
-    screen = console()
+    return EXIT_CODES[_verify_session(screen, folder)]
+
+
+def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
+    if not file.is_file():
+        raise click.UsageError(f'{file} is no file; seatrial bundle makes one')
+    with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
+        faults = unpacked(file, Path(scratch), signers)
+        for said in cut(faults, SHOWN):
+            screen.print(said, soft_wrap=True)
+        sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))
+        verdicts = [_verify_session(screen, each) for each in sessions]
+    verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
+    said = f'  {file}: {counted(len(sessions), "session")}'
+    screen.print(Text.assemble(_shown(verdict), said), soft_wrap=True)
+    return verdict
+
+
+def _verify_session(screen: Console, folder: Path) -> Verdict:
     results = []
-    worst = Verdict.PASS
+    proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
         plan = plan_in(file)
         found = verified(plan, file.parent)
@@ -51,21 +81,25 @@ def verify(session: str | None, site_folder: Path) -> int:
         for said in cut([*found.contradictions, *found.unproved], SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
         if found.contradictions:
-            worst = Verdict.INVALID
-        elif found.unproved and worst is Verdict.PASS:
-            worst = Verdict.INCOMPLETE
+            proved = Verdict.INVALID
+        elif found.unproved and proved is Verdict.PASS:
+            proved = Verdict.INCOMPLETE
     whole = judge_session(folder.name, '', results)
     try:
         contradicted = _contradicted(folder, results, whole.chain)
-        worst = Verdict.INVALID if contradicted else worst
+        proved = Verdict.INVALID if contradicted else proved
     except (KeyError, TypeError):
         contradicted = ['it is not of this version of Seatrial, and is not compared']
-        worst = Verdict.INVALID if worst is Verdict.INVALID else Verdict.INCOMPLETE
+        proved = Verdict.INVALID if proved is Verdict.INVALID else Verdict.INCOMPLETE
     for said in cut(contradicted, SHOWN):
         screen.print(f'{RESULTS}: {said}', soft_wrap=True)
-    verdict = Text('verified') if worst is Verdict.PASS else marked(worst)
-    screen.print(Text.assemble(verdict, f'  session {folder.name}: {chain_words(whole.chain)}'), soft_wrap=True)
-    return EXIT_CODES[worst]
+    said = f'  session {folder.name}: {chain_words(whole.chain)}'
+    screen.print(Text.assemble(_shown(proved), said), soft_wrap=True)
+    return proved
+
+
+def _shown(verdict: Verdict) -> Text:
+    return Text('verified') if verdict is Verdict.PASS else marked(verdict)
 
 
 def _words(found: Verified) -> str:

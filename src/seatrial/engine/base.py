@@ -148,6 +148,12 @@ class Engine:
         return kind_of(point.kind).entries(point, phase)
 
 
+def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+    """What the engine said, and what its kind of workload derives from that. Raises EngineError."""
+    own = engine.measure(phase, point, command, outcome)
+    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own.metrics)))
+
+
 def immovable(point: Point) -> Optional[str]:
     """Why a point is not moved one transfer after the other, with a call each, as half a sentence, or None."""
     if point.transfer_size > MAX_BYTES_PER_CALL:

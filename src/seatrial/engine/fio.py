@@ -76,7 +76,7 @@ def region(point: Point, rank: int) -> Region:
 class Fio(FioProcess):
     """fio as an engine of data access. form: of the report, 'json' or, with all latencies, 'json+'."""
 
-    kinds = ('access',)
+    kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
 
     def cannot(self, point: Point) -> Optional[str]:

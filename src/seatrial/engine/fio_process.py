@@ -83,7 +83,7 @@ def report_of(outcome: Outcome) -> Any:
     start = text.find('{\n')
     said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
     if outcome.exit_status:
-        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said) or _in_report(text)}')
+        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said)}{_in_report(text, said)}')
     errors = [line for line in said if line.startswith('fio: ')]
     if errors:
         raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
@@ -195,10 +195,11 @@ def _sections(text: str) -> List[Tuple[str, Dict[str, str]]]:
     return found
 
 
-def _in_report(text: str) -> str:
+def _in_report(text: str, said: List[str]) -> str:
+    """The error of the first task that failed, unless fio has said it in words."""
     report = decoded(text)
     failed = first_error(report)
-    if failed is None:
+    if failed is None or any(os.strerror(failed[1]) in line for line in said):
         return ''
     rank, error = failed
     options = report['jobs'][rank].get('job options')

@@ -14,8 +14,7 @@ from seatrial.engine.fio import Fio, Moved, figure_of, moved_of
 from seatrial.engine.fio_process import CLOCK_S, field, job_file, latencies_of
 from seatrial.model.metric import LOWER, Metric, bandwidth, rate
 from seatrial.model.point import Point
-from seatrial.workload.access import file_name
-from seatrial.workload.random import DIRECTIONS, PERCENTILES, names_of
+from seatrial.workload.random import DIRECTIONS, PERCENTILES, files_of, names_of
 
 LATENCY = 'lat_ns'
 ENDED_EARLY = 0.99  # of its time that a job must have run; it stops with the transfer that is in flight
@@ -49,7 +48,7 @@ class FioRandom(Fio):
             'iodepth': point.queue_depth,
             'rw': phase,
             'bs': point.transfer_size,
-            'size': point.bytes_per_task if point.files == 'multiple' else point.working_set,
+            'size': point.working_set if point.files == 'single' else len(files_of(point, 0)) * point.bytes_per_task,
             'time_based': 1,
             'runtime': f'{round(point.duration_s * 1000)}ms',
             'norandommap': 1,  # every transfer anywhere: a map of what was touched would end the job
@@ -64,7 +63,9 @@ class FioRandom(Fio):
         common.update({'end_fsync': 1} if 'write' in DIRECTIONS[phase] else {})
         common.update({'rwmixread': round(100 * point.read_share)} if point.read_share else {})
         common.update({'disk_util': 0} if point.nodes > 1 else {})
-        return job_file(common, {rank: {'filename': file_name(point, rank)} for rank in ranks})
+        common.update({'thinktime': f'{round(1e6 * point.think_s)}us'} if point.think_s else {})
+        common.update({'file_service_type': 'random'} if point.files == 'several' else {})
+        return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """In all directions together. Raises EngineError, too: T1 for a job that ended before its time, T18 for one

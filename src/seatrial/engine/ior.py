@@ -159,7 +159,7 @@ class Ior(Engine):
     """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
 
     name = 'ior'
-    kinds = ('access',)
+    kinds = ('access', 'checkpoint')
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
     how_to_get = 'from spack-env/ (ior@4.0.0)'

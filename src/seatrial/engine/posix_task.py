@@ -1,6 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
-The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing and posix_semantics.
+The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive and
+posix_semantics.
 """
 
 import errno
@@ -8,7 +9,14 @@ import json
 import socket
 from typing import List, Tuple
 
-from seatrial.engine import posix_calls, posix_integrity, posix_listing, posix_semantics, posix_tree
+from seatrial.engine import (
+    posix_calls,
+    posix_integrity,
+    posix_interactive,
+    posix_listing,
+    posix_semantics,
+    posix_tree,
+)
 from seatrial.engine.barrier import Barrier, BarrierError, join
 from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
@@ -64,6 +72,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
+    elif point.kind == 'interactive':
+        posix_interactive.carry_out(work, point)
     elif spec.phase == 'list':
         posix_listing.carry_out(work, spec.directory, point)
     else:

@@ -3,8 +3,9 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_semantics and posix_integrity. The interpreter adds to every operation what docs/benchmarks.md
-says of it: where a call of the file system takes less than some microseconds, it is the interpreter that is measured.
+posix_listing, posix_interactive, posix_semantics and posix_integrity. The interpreter adds to every operation what
+docs/benchmarks.md says of it: where a call of the file system takes less than some microseconds, it is the
+interpreter that is measured.
 """
 
 import hashlib
@@ -30,6 +31,7 @@ from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
 from seatrial.model.point import Point
+from seatrial.workload.interactive import entries_of
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.tree import PHASES, levels_total, operations
@@ -43,7 +45,7 @@ class PosixOps(Engine):
     """Python's own calls as an engine of metadata, on any number of nodes."""
 
     name = 'posixops'
-    kinds = ('tree', 'listing', 'operations', 'semantics')
+    kinds = ('tree', 'listing', 'operations', 'interactive', 'semantics')
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
     makes = (
@@ -138,6 +140,8 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
     """The metrics of a launch that are timed, with the operations that all tasks together do for each."""
     if point.kind == 'semantics':
         return {}
+    if point.kind == 'interactive':
+        return entries_of(point)
     if point.kind == 'tree' or phase in PHASES:
         return operations(point, phase)
     return dict.fromkeys((each.name for each in metrics_of(point, phase)), levels_total(point, point.tasks).files)

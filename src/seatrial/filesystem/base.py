@@ -130,6 +130,13 @@ class FileSystem:
         """
         return {}
 
+    def placed(self, directory: str) -> str:
+        """Where a directory itself lies, and what new files in it get, where that is not the same for all.
+
+        Empty where the type has no choice. Never raises.
+        """
+        return ''
+
     def connections(self, path: str) -> Any:
         """How this node is connected to its servers, for `lost` to compare with a later reading. Never raises."""
         return None

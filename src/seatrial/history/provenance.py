@@ -1,6 +1,8 @@
-"""Whether two sessions measured with the same things: a difference between their figures may come from there."""
+"""Whether sessions measured with the same things, and the same file system: figures may differ from there."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import polars as pl
@@ -12,6 +14,7 @@ FACTS = {
     'mpi': 'MPI',
     'launcher': 'launcher',
     'modules': 'modules',
+    'environment': 'environment',
     'kernel': 'kernel',
     'tasks': 'tasks',
     'client_version': "file system's client",
@@ -23,18 +26,37 @@ FACTS = {
 
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
+NO_OTHERS = 'no others'
+"""Of a list that has nothing which the other has not."""
+
 BUILD_SHOWN = 19
 """Letters of a build: 'sha256:' and twelve of the checksum."""
 
+_TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
+_FIRST = (_TYPE, _MOUNT, _OPTIONS)
+"""Of the file system's state, by their keys: they say the most of a figure."""
+
+_LISTS = {'modules': None, 'environment': None, _OPTIONS: ','}
+"""What is a list, of which only the parts that the other has not are shown, by what separates them."""
+
+_SAID_ELSEWHERE = 'client version'
+
+_Values = tuple[str | None, ...]
+_Facts = Mapping[str, _Values]
+"""By name the values that the sessions of one side had, in the order in which they came."""
+
 
 def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """What is not the same in two sessions, case by case, each once: "kernel: 5.14.0-427 against 5.14.0-503".
+    """What is not the same in two sessions, or in two sets of them, each once: 'kernel: 5.14.0 against 5.15.0'.
 
-    Only cases that began in both are looked at.
+    The file system comes first: its type, what is mounted with which options, and its other settings. Only cases that
+    began on both sides are looked at.
     """
     earlier, later = _by_case(before), _by_case(after)
-    pairs = [(earlier[case], later[case]) for case in earlier if case in later]
-    return list(dict.fromkeys(said for one, other in pairs for said in _differing(one, other)))
+    found = {
+        said: place for case in earlier if case in later for place, said in _differing(earlier[case], later[case])
+    }
+    return sorted(found, key=lambda said: found[said])
 
 
 def sentence(sessions: Sequence[pl.DataFrame]) -> str:
@@ -47,23 +69,90 @@ def sentence(sessions: Sequence[pl.DataFrame]) -> str:
     return f'Not measured with the same: {"; ".join(changes)}' if changes else ''
 
 
-def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], dict[str, str | None]]:
+def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
+    """What differs from night to night without anybody's doing: nodes, and how full the file systems were."""
+    nodes = [_nodes(rows) for rows in (before, after)]
+    said = (
+        [f'nodes: {" against ".join(_only(*pair) for pair in (nodes, nodes[::-1]))}'] if nodes[0] != nodes[1] else []
+    )
+    for name in sorted(set(before['file_system']) & set(after['file_system'])):
+        full = [_fullness(rows.filter(pl.col('file_system') == name)) for rows in (before, after)]
+        said += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
+    return said
+
+
+def _nodes(rows: pl.DataFrame) -> list[str]:
+    return sorted({host for hosts in rows['hosts'].drop_nulls().unique() for host in hosts.split()})
+
+
+def _only(own: Sequence[str], other: Sequence[str]) -> str:
+    return ' '.join(each for each in own if each not in other) or 'none besides'
+
+
+def _fullness(rows: pl.DataFrame) -> str:
+    seen = rows['used_percent'].drop_nulls()
+    ends = dict.fromkeys((seen.min(), seen.max())) if len(seen) else ()
+    return f'{" to ".join(map(str, ends))} %' if ends else UNKNOWN
+
+
+def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:
     """The facts of each case that began."""
+    of_session = (*CASE, 'session')
     # Of a sweep over tasks the largest point counts.
-    most = rows.with_columns(pl.col('tasks').max().over(CASE).cast(pl.String))
-    began = most.filter(pl.col('engine').fill_null('') != '').unique(CASE, keep='first', maintain_order=True)
-    return {tuple(row[name] for name in CASE): {name: row[name] for name in FACTS} for row in began.rows(named=True)}
+    most = rows.with_columns(pl.col('tasks').max().over(of_session).cast(pl.String))
+    began = most.filter(pl.col('engine').fill_null('') != '').unique(of_session, keep='first', maintain_order=True)
+    found: dict[tuple[object, ...], dict[str, dict[str | None, None]]] = {}
+    for row in began.rows(named=True):
+        own = found.setdefault(tuple(row[name] for name in CASE), {})
+        for name, value in (*_state(row).items(), *((name, row[name]) for name in FACTS)):
+            own.setdefault(name, {})[value] = None
+    return {case: {name: tuple(values) for name, values in own.items()} for case, own in found.items()}
 
 
-def _differing(one: dict[str, str | None], other: dict[str, str | None]) -> Iterator[str]:
-    for name, words in FACTS.items():
-        if one[name] != other[name]:
-            yield f'{words}: {_shown(name, one[name], other[name])} against {_shown(name, other[name], one[name])}'
+def _state(row: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The settings of the file system, each by 'file system: key'."""
+    name, state = row['file_system'], row['state']
+    found = {_TYPE: row['file_system_type'], _SETTINGS: state and 'recorded', **(_parsed(state) if state else {})}
+    return {f'{name}: {key}': value for key, value in found.items() if key != _SAID_ELSEWHERE}
 
 
-def _shown(name: str, value: str | None, other: str | None) -> str:
-    if value is None:
-        return UNKNOWN
-    if name == 'modules':
-        value = ' '.join(module for module in value.split() if module not in (other or '').split())
-    return (value[:BUILD_SHOWN] if name == 'engine_build' else value) or 'none'
+@lru_cache(maxsize=1024)
+def _parsed(state: str) -> dict[str, str]:
+    found: dict[str, str] = json.loads(state)
+    return found
+
+
+def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
+    """Each difference behind its place in the order."""
+    found = {
+        name: (one.get(name, (None,)), other.get(name, (None,)))
+        for name in dict.fromkeys((*one, *other))
+        if set(one.get(name, ())) != set(other.get(name, ()))
+    }
+    # Of what only one side has nothing is said where that follows from another kind of mount, or from no record.
+    follows = any(_key(name) in (_SETTINGS, _MOUNT) for name in found)
+    for name, values in found.items():
+        if follows and (name in one) != (name in other):
+            continue
+        place = _FIRST.index(_key(name)) if _key(name) in _FIRST else len(_FIRST) + (name in FACTS)
+        yield place, f'{FACTS.get(name, name)}: {_shown(name, *values)} against {_shown(name, *values[::-1])}'
+
+
+def _key(name: str) -> str:
+    """Of a setting without its file system; else the name itself."""
+    return name.partition(': ')[2] or name
+
+
+def _shown(name: str, values: _Values, others: _Values) -> str:
+    key, said = _key(name), []
+    for value in values:
+        if value is None:
+            said.append(UNKNOWN)
+            continue
+        if key in _LISTS:
+            separator = _LISTS[key]
+            theirs = {part for other in others for part in (other or '').split(separator)}
+            own = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
+            value = own or (value and NO_OTHERS)
+        said.append((value[:BUILD_SHOWN] if name == 'engine_build' else value) or 'none')
+    return ' and '.join(dict.fromkeys(said))

@@ -1,5 +1,6 @@
 """The rows of the history: one a measured launch, as a table that any reader of Parquet understands."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -17,7 +18,7 @@ from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 
-SCHEMA = 4
+SCHEMA = 5
 """The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
 
 COLUMNS: dict[str, Any] = {
@@ -77,6 +78,11 @@ COLUMNS: dict[str, Any] = {
     'queue_depth': pl.Int64,
     'working_set': pl.Int64,
     'bytes_per_file': pl.Int64,
+    'label': pl.String,
+    'state': pl.String,
+    'used_percent': pl.Int64,
+    'environment': pl.String,
+    'steers': pl.Boolean,
 }
 """Every column in its order, with its type; docs/report.md says what they mean."""
 
@@ -94,6 +100,7 @@ SINCE: dict[int, tuple[str, ...]] = {
         'working_set',
         'bytes_per_file',
     ),
+    5: ('label', 'state', 'used_percent', 'environment', 'steers'),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -194,11 +201,18 @@ class Kept:
 
 
 def table(
-    session: str, started: datetime, site: str, verdict: str, cases: Sequence[Kept], only: Sequence[str] = ()
+    session: str,
+    started: datetime,
+    site: str,
+    verdict: str,
+    cases: Sequence[Kept],
+    only: Sequence[str] = (),
+    label: str = '',
 ) -> pl.DataFrame:
     """The rows of a session; started: its beginning, with a time zone; verdict: the session's.
 
     only: the names of checks or families that it was restricted to; empty: it asked for all that the profile has.
+    label: what it was called
     A planned metric without a launch has one row without figures, so that what is missing is seen here too.
     """
     common = {
@@ -208,6 +222,7 @@ def table(
         'session_verdict': verdict,
         'site': site,
         'selection': ' '.join(only),
+        'label': label,
     }
     rows = [{**common, **row} for case in cases for row in _case_rows(case)]
     return pl.DataFrame([[row[name] for name in COLUMNS] for row in rows], schema=COLUMNS, orient='row')
@@ -238,6 +253,9 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'client_version': start.state.get('client version', '') if start else None,
         'commit': plan.commit,
         'reframe': plan.reframe,
+        'state': json.dumps(start.state, sort_keys=True) if start else None,
+        'used_percent': start.capacity.get('used_percent') if start else None,
+        'environment': ' '.join(start.provenance.environment) if start else None,
     }
     for point in plan.points:
         for phase in point.phases:
@@ -255,6 +273,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
                     'tasks': point.tasks,
                     'unit': each.unit,
                     'better': each.better,
+                    'steers': each.steers,
                 }
                 launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
                 if kept.records.broken:  # R4: nobody knows which of them are as they were measured

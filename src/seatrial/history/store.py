@@ -7,6 +7,7 @@ who reads while another session is written sees all of it or nothing.
 import hashlib
 import io
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +72,20 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.suffix == SUFFIX) if folder.is_dir() else []
 
 
-def read(folder: Path, newest: int = 0) -> History:
+def sessions_in(folder: Path) -> list[str]:
+    """The names of the sessions, oldest first, by those of their files. Raises OSError."""
+    return [file.stem for file in files_in(folder)]
+
+
+def read(folder: Path, newest: int = 0, named: Collection[str] | None = None) -> History:
     """The sessions in the folder; one that is not there is empty. Raises OSError where it may not be read.
 
-    newest: how many of them, the last ones; 0: all
+    newest: how many of them, the last ones; 0: all; named: only these sessions
     """
     tables, skipped = [], []
     for file in files_in(folder)[-newest:]:
+        if named is not None and file.stem not in named:
+            continue
         found = _table_in(file)
         if isinstance(found, pl.DataFrame):
             tables.append(found)

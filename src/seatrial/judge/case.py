@@ -91,7 +91,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     met = [Verdict.PASS for _ in judged]
     # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
     asked = criteria.references or criteria.enforced_expectations
-    if plan.profile == 'acceptance' and not isolated and not asked:
+    if plan.profile == 'acceptance' and not (isolated or asked or criteria.of_contract):
         against.append((Verdict.INCONCLUSIVE, NO_CRITERION))
     return CaseResult(
         case=plan.case,
@@ -180,7 +180,9 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     names = {each.name: each.better for each in metrics}
     samples = {name: {label: known[name, label] for label in values if (name, label) in known} for name in names}
     cached = frozenset((each.name, each.point) for each in metrics if each.cache in ('cached', 'mixed'))
-    return Curves(plan.case.check, engine, plan.axis, values, samples, names, frozenset() if lists else cached)
+    fairness = {(each.name, each.point): each.fairness for each in metrics}
+    decides = frozenset() if lists else cached
+    return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness)
 
 
 def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:

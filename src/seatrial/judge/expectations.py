@@ -8,8 +8,9 @@ speak of performance: of a metric of which less is better, such as a latency, th
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from seatrial.judge.change_points import changes_between
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
@@ -24,8 +25,9 @@ from seatrial.judge.relations import (
     lies_between,
     plateaus,
     reaches,
+    stays_below,
 )
-from seatrial.judge.statistics import CONFIDENCE
+from seatrial.judge.statistics import CONFIDENCE, Fairness
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.point import Axis
 
@@ -77,6 +79,7 @@ class Curves:
     axis:    of the sweep; values: on it at each point by its label (bytes of a transfer, tasks, ...)
     samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
     better:  of each metric, HIGHER or LOWER
+    fairness: of each metric and point by its name and label, what MetricResult.fairness has
     cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
     """
 
@@ -87,6 +90,7 @@ class Curves:
     samples: Mapping[str, Points]
     better: Mapping[str, str]
     cached: frozenset[tuple[str, str]] = frozenset()
+    fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
         """Without the samples that a cache has answered."""
@@ -211,6 +215,66 @@ class Reaches(OfCurve):
         if label is None:
             return undecided(f'{self.at:g} is not among the {among} that were planned')
         return reaches(points, label, self.margin, among, curves.better[metric])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangePoint(OfCurve):
+    """The curve steps up between the values `first` and `last` of `over`, the axis of the sweep, `times` or more."""
+
+    over: str
+    first: float
+    last: float
+    times: float = MARGIN_10
+
+    def fault(self, shape: Shape) -> str | None:
+        if not (0 < self.first < self.last and self.times > 1):
+            return 'a change point lies between first and last, 0 < first < last, and is above 1 times'
+        if shape.points:
+            return f"the points of the axis '{shape.axis}' have no sizes to look for a change point between"
+        return super().fault(shape) or _axis_fault(self.over, shape)
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        points, among, better = curves.samples[metric], curves.axis.plural, curves.better[metric]
+        return changes_between(points, curves.values, self.first, self.last, self.times, among, better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fair(OfCurve):
+    """Wherever several `between` work at once, 'tasks' or 'nodes', a figure of Fairness is at most `limit`.
+
+    figure: 'time_ratio', 'mean_ratio' or 'time_cv'
+    """
+
+    figure: str
+    limit: float
+    between: str = 'tasks'
+
+    def fault(self, shape: Shape) -> str | None:
+        if self.figure not in _FAIRNESS or self.between not in ('tasks', 'nodes'):
+            return f"'{self.figure}' between {self.between} is none of {', '.join(_FAIRNESS)} between tasks or nodes"
+        return super().fault(shape)
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        launches = {
+            label: curves.fairness.get((metric, label), {}).get(self.between, ())
+            for label, samples in curves.samples[metric].items()
+            if samples
+        }
+        several = {
+            label: [getattr(each, self.figure) for each in own]
+            for label, own in launches.items()
+            if own and own[0].tasks > 1
+        }
+        if not several:
+            return undecided(f'no launch of several {self.between} of which the engine tells the times')
+        return stays_below(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
+
+
+_FAIRNESS = {
+    'time_ratio': 'longest over shortest time',
+    'mean_ratio': 'mean over shortest time',
+    'time_cv': 'coefficient of variation of the times',
+}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from seatrial.judge.statistics import Fairness, correlation_of, fairness, slow_launches, summary
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import MetricType, TaskTime
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
@@ -171,17 +171,18 @@ def _clock_error(samples: Sequence[Sample], name: str) -> float:
     return max(shares, default=0.0)
 
 
-def _fairness(samples: Sequence[Sample]) -> Fairness | None:
-    each = [
-        fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
-        for sample in samples
-        if sample.measurement and (tasks := sample.measurement.tasks)
-    ]
-    if not each:
-        return None
-    return Fairness(
-        tasks=each[0].tasks,
-        time_ratio=statistics.median(one.time_ratio for one in each),
-        time_cv=statistics.median(one.time_cv for one in each),
-        jain=statistics.median(one.jain for one in each),
-    )
+def _fairness(samples: Sequence[Sample]) -> dict[str, list[Fairness]]:
+    """Of each launch, between tasks and nodes. A node has the bytes of its tasks, and the longest of their times."""
+    found: dict[str, list[Fairness]] = {}
+    for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
+        nodes: dict[str, list[TaskTime]] = {}
+        for task in tasks:
+            nodes.setdefault(task.host, []).append(task)
+        if tasks:
+            alone = fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
+            found.setdefault('tasks', []).append(alone)
+        if len(nodes) > 1:
+            moved = [sum(task.bytes_moved for task in each) for each in nodes.values()]
+            longest = [max(task.seconds for task in each) for each in nodes.values()]
+            found.setdefault('nodes', []).append(fairness(moved, longest))
+    return found

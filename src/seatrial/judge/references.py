@@ -6,6 +6,7 @@ launch. docs/references.md has the rules in words.
 """
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,9 @@ EXTREMES = {'minimum': min, 'maximum': max}
 
 LEVEL = (1 - CONFIDENCE) / 2
 """The probability of a FAIL by chance, of one metric whose true value lies at its bound."""
+
+FALSE_ALARM = 0.05
+"""The share of nights without a change in which a metric may lie beyond its baseline: every 20 days."""
 
 EQUAL = 1e-9
 """A share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006."""
@@ -84,6 +88,39 @@ class ReferenceResult:
     interval: str
     words: str
     chance: float | None = None
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What sessions have shown of a metric, in the base unit; shares are of the value.
+
+    width:   how far the mean of one more such session may lie from the value
+    within:  standard deviation of the repetitions of a session; between: of sessions, beyond what that explains
+    """
+
+    value: float
+    width: float
+    within: float
+    between: float
+
+
+def baseline_of(sessions: Sequence[Sequence[float]], among: int) -> Baseline:
+    """From the samples of several sessions, all above 0. among: how many metrics are judged together.
+
+    The width is that of Student's prediction interval for one more mean (Jain 1991; Hahn and Meeker, Statistical
+    Intervals, 1991, 4.7) at 1 - FALSE_ALARM / among: of nights in which nothing has changed so many have a metric
+    outside. Their means vary by both spreads. Raises ValueError for less than two sessions.
+    """
+    if len(sessions) < 2:
+        raise ValueError('one session shows no spread between sessions')
+    means, n = [statistics.fmean(own) for own in sessions], len(sessions)
+    value, spread = statistics.fmean(means), statistics.stdev(means)
+    several = [own for own in sessions if len(own) > 1]
+    within = statistics.fmean(statistics.variance(own) for own in several) if several else 0.0
+    of_means = statistics.fmean(within / len(own) for own in sessions)
+    width = t_quantile(1 - FALSE_ALARM / among, n - 1) * spread * math.sqrt(1 + 1 / n)
+    between = math.sqrt(max(0.0, spread**2 - of_means))
+    return Baseline(value, width / value, math.sqrt(within) / value, between / value)
 
 
 def judge_reference(

@@ -100,10 +100,10 @@ def falls_with(points: Points, by: str, spearman: float = -0.8, confidence: floa
     lies above 1, or if the coefficient exceeds `spearman` even when only rises that are proved together (Bonferroni
     over all pairs) are counted. The interval is of one ratio that was named beforehand: no correction is due.
     """
-    missing = _missing(points)
-    if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{missing}: undecided')
-    means = {label: _log_mean(values, label) for label, values in points.items()}
+    lacking = missing(points)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+    means = {label: log_mean(values, label) for label, values in points.items()}
     labels = list(points)
     ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - confidence) / 2)
     rank = _spearman(list(means.values()))
@@ -144,7 +144,31 @@ def lies_between(
     return _compared(over, under, lowest, highest, wanted, names, confidence)
 
 
-class _LogMean(NamedTuple):
+def stays_below(points: Points, limit: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+    """The figure, of which less is better, is at most `limit` at every point: 'longest over shortest time'.
+
+    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
+    does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
+    """
+    lacking = _too_few(points)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
+    logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
+    shared = 1 - (1 - confidence) / len(points)
+    found = {label: t_interval(values, confidence) for label, values in logs.items()}
+    fails = any(math.expm1(t_interval(values, shared).low) > limit for values in logs.values())
+    holds = all(math.expm1(each.high) <= limit for each in found.values())
+    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
+    label = max(found, key=lambda label: found[label].mean)
+    worst = _Ratio(*(math.expm1(end) for end in (found[label].mean, found[label].low, found[label].high)))
+    sentence = (
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted at most '
+        f'{_figure(limit)}: {verdict}'
+    )
+    return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+
+
+class LogMean(NamedTuple):
     """The logarithm of a mean, its squared standard error and the degrees of freedom of that."""
 
     log: float
@@ -178,11 +202,11 @@ def _bounded(
     """Whether the largest ratio first / second of these pairs, and of a point to itself, is at most the margin."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
-    missing = _missing(points)
-    if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: undecided')
+    lacking = missing(points)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
     alpha = (1 - confidence) / 2
-    means = {label: _log_mean(values, label) for label, values in points.items()}
+    means = {label: log_mean(values, label) for label, values in points.items()}
     above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
     found = _Ratio(
         estimate=max(1.0, math.exp(means[above].log - means[below].log)),
@@ -209,11 +233,11 @@ def _compared(
 ) -> Relation:
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
-    missing = _missing(dict(zip(names, (over, under), strict=True)))
+    lacking = missing(dict(zip(names, (over, under), strict=True)))
     subject = f'{names[0]} over {names[1]}'
-    if missing:
-        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {missing}: undecided')
-    ratio = _ratio(_log_mean(over, names[0]), _log_mean(under, names[1]), (1 - confidence) / 2)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
+    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
     if lowest <= ratio.low and ratio.high <= highest:
         verdict = HOLDS
     else:
@@ -222,29 +246,33 @@ def _compared(
     return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
 
 
-def _missing(points: Points) -> str:
+def missing(points: Points) -> str:
     """Why these points cannot decide anything, or nothing."""
     if len(points) < 2:
         return 'there is nothing to compare with fewer than two points'
+    return _too_few(points)
+
+
+def _too_few(points: Points) -> str:
     label, values = min(points.items(), key=lambda item: len(item[1]))
     if len(values) < MIN_SAMPLES:
         return f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs'
     return ''
 
 
-def _log_mean(values: Sequence[float], label: str) -> _LogMean:
+def log_mean(values: Sequence[float], label: str) -> LogMean:
     if min(values) <= 0:
         raise ValueError(f'{label}: a sample of {min(values):g} takes part in no ratio; a rate is above 0')
     interval = t_interval(values, CONFIDENCE)
     error = interval.half_width / t_quantile(CONFIDENCE, len(values) - 1) / interval.mean
-    return _LogMean(math.log(interval.mean), error * error, len(values) - 1)
+    return LogMean(math.log(interval.mean), error * error, len(values) - 1)
 
 
-def _ratio(over: _LogMean, under: _LogMean, alpha: float) -> _Ratio:
+def _ratio(over: LogMean, under: LogMean, alpha: float) -> _Ratio:
     return _Ratio(math.exp(over.log - under.log), _low(over, under, alpha), 1 / _low(under, over, alpha))
 
 
-def _low(over: _LogMean, under: _LogMean, alpha: float) -> float:
+def _low(over: LogMean, under: LogMean, alpha: float) -> float:
     """What the ratio of the two means is above with probability 1 - alpha (Welch)."""
     variance = over.variance + under.variance
     if variance == 0:
@@ -253,14 +281,14 @@ def _low(over: _LogMean, under: _LogMean, alpha: float) -> float:
     return math.exp(over.log - under.log - t_quantile(1 - 2 * alpha, int(df + _ROUNDING)) * math.sqrt(variance))
 
 
-def _spearman(means: Sequence[_LogMean]) -> float:
+def _spearman(means: Sequence[LogMean]) -> float:
     """Spearman's coefficient of the means with their order."""
     return _from_rises(
         len(means), {(i, j): (1 + _sign(means[j].log - means[i].log)) / 2 for i, j in _places(len(means))}
     )
 
 
-def _min_spearman(means: Sequence[_LogMean], alpha: float) -> float:
+def _min_spearman(means: Sequence[LogMean], alpha: float) -> float:
     """The smallest coefficient that the true means can have: only rises that are proved together are counted."""
     pairs = _places(len(means))
     return _from_rises(

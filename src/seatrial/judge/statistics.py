@@ -63,15 +63,18 @@ class Summary:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly the tasks of one launch were served; 1, 0 and 1 where all were equal, or there was one.
+    """How evenly the tasks or nodes of one launch were served; 1, 1, 0 and 1 where all were equal, or there was one.
 
+    tasks:      how many they are
     time_ratio: the longest time over the shortest
+    mean_ratio: the mean time over the shortest
     time_cv:    standard deviation of the times over their mean; the tasks are all there are, so over n, not n - 1
     jain:       (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
     """
 
     tasks: int
     time_ratio: float
+    mean_ratio: float
     time_cv: float
     jain: float
 
@@ -191,6 +194,7 @@ def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
     return Fairness(
         tasks=len(seconds),
         time_ratio=max(seconds) / min(seconds),
+        mean_ratio=statistics.fmean(seconds) / min(seconds),
         time_cv=statistics.pstdev(seconds) / statistics.fmean(seconds),
         jain=math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate * rate for rate in rates)),
     )

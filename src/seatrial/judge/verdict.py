@@ -1,6 +1,7 @@
 """Verdicts, and what a case has one for: its metrics, and what they were compared with."""
 
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -60,6 +61,7 @@ class Criteria:
     """What the figures of a case are compared with.
 
     enforced: ids of expectations that the site has made criteria
+    of_contract: whether it is one allocation for a contract, which is judged over several and may ask nothing of one
     level:    the chance that a missed reference may have at most, as in judge_reference
     """
 
@@ -67,6 +69,7 @@ class Criteria:
     enforced: frozenset[str] = frozenset()
     references: tuple[Reference, ...] = ()
     level: float = LEVEL
+    of_contract: bool = False
 
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:
@@ -80,7 +83,7 @@ class MetricResult:
 
     metric, name, point: 'read@64KiB', 'read', '64KiB'
     values:  of the valid repetitions, in the base unit, in their order; summary is None where there are none
-    fairness: the medians, over the repetitions, of how evenly the tasks were served
+    fairness: of each repetition, how evenly its 'tasks' were served, and its 'nodes' where there are several
     cache:   what every repetition was, 'mixed' or LISTED_BEFORE; empty for what writes
     not_storage: why the figure says nothing about storage, or empty
     percentiles_s: of a single operation by 'p50', 'p99.9': seconds, the median over the repetitions; empty where
@@ -98,12 +101,16 @@ class MetricResult:
     unit: str
     better: str
     summary: Summary | None
-    fairness: Fairness | None
+    fairness: Mapping[str, Sequence[Fairness]]
     cache: str
     not_storage: str = ''
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0
     slow: int = 0
+
+    def median_fairness(self, figure: str) -> float:
+        """Between the tasks, over the repetitions; `figure` is a field of Fairness."""
+        return float(statistics.median(getattr(each, figure) for each in self.fairness['tasks']))
 
 
 @dataclass(frozen=True)

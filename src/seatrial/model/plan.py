@@ -143,6 +143,7 @@ class TrialPlan(NamedTuple):
     points:   all of one kind, with the same phases
     left_out: the values of the sweep that give no point in this allocation, as people read them
     commit: of the checkout that Seatrial runs from, or empty; reframe: its version.
+    node_memory: bytes of a node of the partition as the site declares them; 0 is undeclared
     darshan:  the library that the Darshan repetition is made with (P15); empty: none is made
     floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
               for its cause
@@ -169,6 +170,7 @@ class TrialPlan(NamedTuple):
     reframe: str = ''
     darshan: str = ''
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
+    node_memory: int = 0
 
     @property
     def kind(self) -> str:

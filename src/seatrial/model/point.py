@@ -58,7 +58,7 @@ class Point(NamedTuple):
     scales:   whether profile and site choose how much each task does; else it does exactly this
 
     Of data:
-    files:    one shared file ('single') or one a task ('multiple')
+    files:    one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     extent:   every task touches the whole file, or only a segment of its own
     order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
     interface, collective: 'posix' or 'mpiio', and MPI-IO's collective calls
@@ -69,6 +69,8 @@ class Point(NamedTuple):
     queue_depth:    transfers in flight for each task
     duration_s:     of a time-based workload; 0: it ends with its bytes
     read_share:     reads in a mixed phase, as a fraction
+    interval_s:     of training between two checkpoints
+    think_s:        that a task does nothing after each transfer
 
     Of metadata:
     depth:    levels of directories below the root of a tree; 0 is the root alone
@@ -103,6 +105,8 @@ class Point(NamedTuple):
     queue_depth: int = 1
     duration_s: float = 0.0
     read_share: float = 0.0
+    interval_s: float = 0.0
+    think_s: float = 0.0
     depth: int = 0
     branching: int = 1
     files_per_directory: int = 0

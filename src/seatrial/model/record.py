@@ -138,6 +138,7 @@ class Start(NamedTuple):
     """The job began: where, when, with what. skipped: why engines that were preferred do not measure.
 
     plan: the digest of the plan that is carried out. mount: type, source and options of the target's mount.
+    capacity: free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
     state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     not_tested: in a node sweep, what the partition has and the job was not given
     servers: of each target by its name (model.layout.target_name), as far as this node sees them
@@ -190,6 +191,7 @@ class End(NamedTuple):
     findings: of what failed between two launches, and so is in no sample
     background: bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's
              command prints them (rule P8)
+    placed:  where the run directory lay, as far as its type has a choice (filesystem.base)
     """
 
     reason: str
@@ -199,6 +201,7 @@ class End(NamedTuple):
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     findings: Tuple[Finding, ...] = ()
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
+    placed: str = ''
 
 
 class Removal(NamedTuple):

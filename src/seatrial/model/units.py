@@ -70,7 +70,7 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
     for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P')):
         found[f'{letter}B/s'] = ('B/s', Fraction(1000**power))
         found[f'{letter}bit/s'] = ('B/s', Fraction(1000**power, 8))
-        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s'):
+        for word in ('op/s', 'ops/s', 'IOPS', 'entries/s', 'files/s', 'creates/s', 'stats/s', 'removes/s'):
             found[f'{letter}{word}'] = ('op/s', Fraction(1000**power))
         if power:
             found[f'{letter.upper()}iB/s'] = ('B/s', Fraction(1024**power))

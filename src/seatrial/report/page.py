@@ -35,8 +35,8 @@ DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
-    """The page of a session. Every text in it is escaped, whatever it holds."""
-    template = _jinja().get_template('page.html')
+    """The page of a session."""
+    template = jinja().get_template('page.html')
     shared = words.shared_labels(evidence.result)
     cases = [_case(each, f'case-{number}', shared, evidence.units) for number, each in enumerate(evidence.cases, 1)]
     common, where = words.where(evidence.cases)
@@ -271,7 +271,8 @@ def _guarantees(evidence: CaseEvidence) -> list[GuaranteeRow]:
 
 
 @cache
-def _jinja() -> Jinja:
+def jinja() -> Jinja:
+    """The templates. Every text in them is escaped, whatever it holds."""
     environment = Jinja(
         loader=PackageLoader('seatrial.report'),
         autoescape=True,

@@ -1,11 +1,14 @@
 """The file systems under test as the nodes saw them: settings and what changed, the targets with their room."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.model.record import TargetRow
 from seatrial.model.state import Change, changes
 from seatrial.report.evidence import CaseEvidence
+from seatrial.report.words import cut
+from seatrial.workload.words import counted
 
 FULL_SHARE = 0.8
 """Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9)."""
@@ -24,7 +27,8 @@ class TargetFill:
 class FileSystemState:
     """One file system over the session.
 
-    settings: at the first start; changed: until the last end, and between cases: each key once, first and last value
+    settings: at the first start, with where run directories lay
+    changed: until the last end, and between cases: each key once, first and last value
     targets:  at the first start; missing: how many that the site has are not among them, in words, or empty
     """
 
@@ -44,12 +48,27 @@ def states(cases: Sequence[CaseEvidence]) -> list[FileSystemState]:
         seen = [state for case in own for state in _seen(case) if state]
         if seen:
             targets = own[0].records.start.targets if own[0].records.start else ()
-            found.append(
-                FileSystemState(
-                    name, seen[0], _changed(seen), [_filled(row) for row in targets], _missing(own[0], targets)
-                )
-            )
+            settings, rows = {**seen[0], **_placed(own)}, [_filled(row) for row in targets]
+            found.append(FileSystemState(name, settings, _changed(seen), rows, _missing(own[0], targets)))
     return found
+
+
+def changed_words(state: FileSystemState) -> str:
+    """What a console says of what changed: 'default layout: c1.S4M, then c4.S4M'; empty where nothing did."""
+    said = [f'{each.key}: {each.before or "none"}, then {each.after or "none"}' for each in state.changed]
+    if not said:
+        return ''
+    few = '; '.join(cut(said, CHANGES_SHOWN, ' in the report'))
+    return f'{state.name} changed while the session ran, figures before and after may not be of one system: {few}'
+
+
+CHANGES_SHOWN = 3
+
+
+def _placed(cases: Sequence[CaseEvidence]) -> dict[str, str]:
+    found = Counter(case.records.end.placed for case in cases if case.records.end and case.records.end.placed)
+    said = '; '.join(f'{where} ({counted(number, "case")})' for where, number in found.items())
+    return {'run directories': said} if said else {}
 
 
 def _seen(case: CaseEvidence) -> list[dict[str, str]]:

@@ -1,8 +1,8 @@
 """Rules that are checked before the first byte is written. Breaking one refuses the run, unless it only labels."""
 
-from typing import Dict, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional
 
-from seatrial.model.plan import TrialPlan
+from seatrial.model.plan import Limits, TrialPlan
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, rule
 from seatrial.workload.registry import kind_of, resized
@@ -11,6 +11,8 @@ DIRECTORY_INODES = (
     8  # the run directory, its marker, the data directories; mdtest's one; IOR's links are counted apart
 )
 DIRECTORY_BYTES = 1024 * 1024  # what they may take on a file system with large blocks
+
+MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slurm's RealMemory is often rounded down
 
 
 class Environment(NamedTuple):
@@ -32,6 +34,7 @@ class Environment(NamedTuple):
     preloaded:    the LD_PRELOAD that every rank inherits, or empty
     open_to:      which other user could replace the run directory, or None
     gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
+    memory_bytes: of this node; 0 is unknown
     """
 
     plan: TrialPlan
@@ -54,6 +57,7 @@ class Environment(NamedTuple):
     preloaded: str = ''
     open_to: Optional[str] = None
     gives_up: str = ''
+    memory_bytes: int = 0
 
 
 @rule(
@@ -161,25 +165,12 @@ def alone(environment: Environment) -> Optional[str]:
     'Lockwood, Cori: 53-66 % of the acceptance figures on full OSTs; IO500 issue 28',
 )
 def room_enough(environment: Environment) -> Optional[str]:
-    limits = environment.plan.target.limits
-    offers: Tuple[Tuple[str, int, str, Optional[int]], ...] = (
-        (
-            'bytes',
-            environment.needed_bytes,
-            *_spare('free space', environment.free_bytes, limits.keep_bytes, 'keep_bytes'),
-        ),
-        ('bytes', environment.needed_bytes, 'the quota of user and group', environment.quota_bytes),
-        ('bytes', environment.needed_bytes, 'limits.bytes', limits.bytes),
-        (
-            'inodes',
-            environment.needed_inodes,
-            *_spare('free inodes', environment.free_inodes, limits.keep_inodes, 'keep_inodes'),
-        ),
-        ('inodes', environment.needed_inodes, 'the inode quota of user and group', environment.quota_inodes),
-        ('inodes', environment.needed_inodes, 'limits.inodes', limits.inodes),
-    )
-    for what, needed, name, offered in offers:
-        if offered is not None and needed > offered:
+    needs = {'bytes': environment.needed_bytes, 'inodes': environment.needed_inodes}
+    free = {'bytes': environment.free_bytes, 'inodes': environment.free_inodes}
+    quota = {'bytes': environment.quota_bytes, 'inodes': environment.quota_inodes}
+    for what, name, offered in offers(environment.plan.target.limits, free, quota):
+        needed = needs[what]
+        if needed > offered:
             if what == 'bytes':
                 why = f', for {environment.narrowest}' if name.startswith('free') and environment.narrowest else ''
                 return (
@@ -188,6 +179,21 @@ def room_enough(environment: Environment) -> Optional[str]:
                 )
             return f'the case needs {needed} inodes on {environment.plan.target.path}, more than {name}: {offered}'
     return None
+
+
+@rule(
+    'P16c',
+    'The memory of the node is what the site says of its partition',
+    BEFORE,
+    'label',
+    'correct memory under partitions.<name> in trial.yaml: the plan was made with it',
+    "rule P16 measures with twice the node's own memory, whatever the site says",
+)
+def memory_as_declared(environment: Environment) -> Optional[str]:
+    declared, found = environment.plan.node_memory, environment.memory_bytes
+    if not declared or abs(found - declared) <= MEMORY_TOLERANCE * declared:
+        return None
+    return f'the node has {approximate_size(found)} of memory, and the site says {approximate_size(declared)}'
 
 
 @rule(
@@ -239,7 +245,7 @@ def records_on_target(environment: Environment) -> Optional[str]:
     'The layout that is asked for can be set and proved',
     BEFORE,
     'refuse',
-    'use the layout default on this file system',
+    'correct the layout in trial.yaml, or see to the target that is away or takes no objects',
     'Lustre accepts more stripes than there are targets, and gives fewer',
 )
 def layout_possible(environment: Environment) -> Optional[str]:
@@ -264,11 +270,25 @@ def connections_are_seen(environment: Environment) -> Optional[str]:
     return None
 
 
-def _spare(name: str, free: Optional[int], keep: int, key: str) -> Tuple[str, Optional[int]]:
-    """What is offered of what is free, with its name: not what the site keeps for others."""
-    if free is None or not keep:
-        return name, free
-    return f'{name} less limits.{key}', free - keep
+class Offer(NamedTuple):
+    """What a case may take at most, and by what: 'bytes' or 'inodes', the name of the bound, and how much it is."""
+
+    what: str
+    name: str
+    offered: int
+
+
+def offers(limits: Limits, free: Dict[str, Optional[int]], quota: Dict[str, Optional[int]]) -> List[Offer]:
+    """Every bound of bytes and inodes that is known. Of what is free the site may keep some for others."""
+    found = []
+    for what, room, prefix in (('bytes', 'free space', ''), ('inodes', 'free inodes', 'inode ')):
+        keep, spare = limits._asdict()[f'keep_{what}'], free[what]
+        if keep and spare is not None:
+            room, spare = f'{room} less limits.keep_{what}', spare - keep
+        bounds = ((room, spare), (f'the {prefix}quota of user and group', quota[what]))
+        found += [Offer(what, name, offered) for name, offered in bounds if offered is not None]
+        found.append(Offer(what, f'limits.{what}', limits._asdict()[what]))
+    return found
 
 
 def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:

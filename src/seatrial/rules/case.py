@@ -350,8 +350,7 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
     'A storage figure needs a long timed region and a working set that no cache holds',
     CASE,
     'label',
-    'not a storage figure: leave bytes_per_task to the profile acceptance, with server_cache_bytes and '
-    'fast_tier_bytes declared',
+    'not a storage figure: leave bytes_per_task to the profile acceptance',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:
@@ -377,7 +376,7 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
     return None
 
 
-UNDECLARED = 'server cache possible: its size is not declared'
+UNDECLARED = 'server cache possible: server_cache_bytes and fast_tier_bytes are not both declared'
 
 seen_elsewhere(
     'P16a',

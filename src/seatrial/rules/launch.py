@@ -9,6 +9,7 @@ from seatrial.model.record import Finding
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, findings, rule, seen_elsewhere
 from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind
+from seatrial.workload.random import WAITING
 from seatrial.workload.registry import kind_of
 
 COLD_SHARE = 0.95
@@ -145,8 +146,8 @@ seen_elsewhere(
     'A file that asks for all targets has all of them',
     LAUNCH,
     'label',
-    'compare it with figures of as many only; is a target retired on the MDS, or the stripe count limited there?',
-    'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode (lod_qos.c)',
+    'compare it with figures of as many only',
+    'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode; PFL (lod_qos.c)',
 )
 
 seen_elsewhere(
@@ -418,6 +419,27 @@ def long_against_the_clock(launched: Launched) -> Optional[str]:
 )
 def long_in_smoke(launched: Launched) -> Optional[str]:
     return _too_short(launched) if launched.plan.stopping.fixed else None
+
+
+@rule(
+    'P16b',
+    'Tasks that think between their transfers wait for the storage as well',
+    DATA_LAUNCH,
+    'label',
+    'this is no test of storage: measure with a shorter think_s, or more tasks',
+    'Fermilab 2011: a skim whose writes are bound by the CPU "does not stress storage"',
+)
+def waits_for_storage(launched: Launched) -> Optional[str]:
+    for metric in launched.measurement.metrics:
+        if metric.name.endswith(WAITING) and metric.value < MIN_WAITING:
+            return (
+                f'the tasks waited for transfers for {100 * metric.value:.2g} % of the time, and thought for the rest'
+            )
+    return None
+
+
+MIN_WAITING = 0.1
+"""Of the time: with less, storage that is twice as fast shows as less than the 5 % that a figure is precise to."""
 
 
 def _too_short(launched: Launched) -> Optional[str]:

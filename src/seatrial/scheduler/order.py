@@ -1,6 +1,7 @@
 """What Slurm is given so that it runs a profile by itself: a scrontab entry, or a script that keeps itself queued."""
 
 import json
+import math
 import re
 import shutil
 import time
@@ -26,7 +27,8 @@ from seatrial.scheduler.successors import (
     waiting,
 )
 from seatrial.site.calendar import Calendar
-from seatrial.site.model import ScheduleEntry, Site, calendar_of
+from seatrial.site.error import problem
+from seatrial.site.model import TRIAL_FILE, Site, calendar_of
 
 LEAD_S = 600.0
 """Before Slurm ends the job the session is asked to end: time for the launch in hand, the report and the news."""
@@ -96,27 +98,27 @@ def order_of(
     return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
 
 
-def too_long(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
-    """What the cases of a profile that is scheduled can take beyond its job, or beyond the next run, as sentences."""
+def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
+    """That the cases of a scheduled profile can take longer than its job, as a problem of trial.yaml, or nothing."""
     entry = site.trial_file.schedule.get(profile)
-    if entry is None:
+    if entry is None or not entry.time_limit or _budgets_s(plans) <= entry.time_limit:
         return []
-    beyond = _beyond_limit(entry, plans)
-    between = _shortest_period(entry.calendar)
-    if _budgets_s(plans) > between.total_seconds():
-        beyond.append(
-            f'the budgets of the cases are {duration(_budgets_s(plans))}, and the schedule has a run every '
-            f'{duration(between.total_seconds())}: the next one waits; lower budget of the trials, or days'
-        )
-    return beyond
+    enough_min = math.ceil((_budgets_s(plans) + LEAD_S) / 60)
+    sentence = (
+        f'the budgets of the {len(plans)} cases are {duration(_budgets_s(plans))} together, more than '
+        f'{duration(entry.time_limit)}; write time_limit: {enough_min}min, or lower budget of the trials'
+    )
+    return [problem(TRIAL_FILE, ['schedule', profile, 'time_limit'], sentence)]
 
 
-def _beyond_limit(entry: ScheduleEntry, plans: Sequence[TrialPlan]) -> list[str]:
-    if not entry.time_limit or _budgets_s(plans) <= entry.time_limit:
+def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
+    """That the cases of a scheduled profile can reach into its next run, as a sentence, or nothing."""
+    entry = site.trial_file.schedule.get(profile)
+    if entry is None or _budgets_s(plans) <= (between_s := _shortest_period(entry.calendar).total_seconds()):
         return []
     return [
-        f'the budgets of the cases are {duration(_budgets_s(plans))}, and time_limit in the schedule is '
-        f'{duration(entry.time_limit)}: what does not fit is INCOMPLETE; raise it, or lower budget of the trials'
+        f'the budgets of the cases are {duration(_budgets_s(plans))}, and the schedule has a run every '
+        f'{duration(between_s)}: the next one waits; lower budget of the trials, or days'
     ]
 
 
@@ -161,7 +163,6 @@ def _notes(
             f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
             'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
-    notes += _beyond_limit(entry, plans)
     if timedelta(seconds=limit_s) > _shortest_period(calendar):
         notes.append('the time limit is longer than from one run to the next, which waits for the one before it')
     if not partitions.submit:

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from seatrial.model.shown import printable
+from seatrial.model.units import MIB
+from seatrial.scheduler.queue import QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
@@ -18,6 +21,9 @@ WANTED = {
     '--no-requeue': 'a case that Slurm begins anew fails, for it has a record already',
 }
 """Options of sbatch that every job of a case should have, and what happens without."""
+
+_SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
+_TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
 _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
@@ -42,12 +48,81 @@ class Partitions(NamedTuple):
         return cls(submit, frozenset(_asked(_PARTITION, options)), frozenset(licences), '--exclusive' in options)
 
 
+class SlurmPartition(NamedTuple):
+    """A partition of Slurm. Of unlike nodes the smallest; memory in bytes, limit_s None where it has none."""
+
+    name: str
+    nodes: int
+    cpus: int
+    memory: int
+    limit_s: float | None
+
+
+def slurm_partitions() -> list[SlurmPartition]:
+    """Those that this user sees, in the order of sinfo(1), the default one first. Raises QueueError."""
+    return parse_sinfo(asked('sinfo', '--noheader', '--exact', '--format=%P|%D|%c|%m|%l'))
+
+
+def parse_sinfo(text: str) -> list[SlurmPartition]:
+    """The partitions in these lines, one for each sort of nodes: 'compute*|64|128|257000|1-00:00:00'. QueueError."""
+    found = dict[str, SlurmPartition]()
+    for line in sorted(filter(None, text.splitlines()), key=lambda line: '*|' not in line):
+        match = _SINFO.fullmatch(line)
+        if match is None:
+            raise QueueError(f'sinfo has printed a line that is not understood: {printable(line)}')
+        name, limit = match.group(1), match.group(5)
+        nodes, cpus, memory = int(match.group(2)), int(match.group(3)), int(match.group(4)) * MIB
+        before = found.get(name, SlurmPartition(name, 0, cpus, memory, _seconds(limit)))
+        found[name] = before._replace(
+            nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=min(before.memory, memory)
+        )
+    return list(found.values())
+
+
+def cluster() -> tuple[str, str]:
+    """The name of the cluster, and ReFrame's scheduler for it: 'slurm' with accounting, else 'squeue'. QueueError."""
+    said = asked('scontrol', 'show', 'config')
+    name = re.search(r'^ClusterName\s*=\s*(\S+)', said, re.MULTILINE)
+    accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', said, re.MULTILINE)
+    return name.group(1) if name else 'cluster', 'slurm' if accounting else 'squeue'
+
+
+def _seconds(limit: str) -> float | None:
+    """'1-00:00:00', '30:00'; None of 'infinite' and 'n/a'."""
+    match = _TIME.fullmatch(limit)
+    days, hours, minutes, seconds = (float(part or 0) for part in match.groups()) if match else (0.0,) * 4
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds if match else None
+
+
 def partitions_of(site: Site, profile: str) -> Partitions:
     """Of all partitions that the trials of a profile name."""
     ours = named(site, profile)
     found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
     submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
     return Partitions.of([str(option) for partition in found for option in partition.get('access') or ()], submit)
+
+
+def submits(site: Site, partition: str) -> bool:
+    """Whether the cases of a partition run in jobs elsewhere, and not on this host."""
+    return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') not in ON_THE_SPOT
+
+
+def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
+    """After how many seconds Slurm ends a job in each of these, where it does. Raises QueueError.
+
+    A job that may go to several partitions of Slurm has the longest limit of them.
+    """
+    settings = partitions_in(site.folder / SETTINGS_FILE)
+    found = dict[str, float]()
+    wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
+    limits = {each.name: each.limit_s for each in slurm_partitions()} if wanted else {}
+    for name, partition in wanted.items():
+        names = [each for said in _asked(_PARTITION, partition.get('access') or ()) for each in said.split(',')]
+        own = [limits.get(each) for each in names]
+        ends = [limit_s for limit_s in own if limit_s is not None]
+        if own and len(ends) == len(own):
+            found[name] = max(ends)
+    return found
 
 
 def missing_options(site: Site, profile: str) -> list[str]:

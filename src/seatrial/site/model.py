@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -169,13 +169,15 @@ def _check(value: Any) -> str:
     return value
 
 
-def _one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
-    def one_of(value: Any) -> str:
+def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
+    """What reads one of these words, for a key of a file of the site."""
+
+    def chosen(value: Any) -> str:
         if not isinstance(value, str) or value not in known:
             raise ValueError(f'{show(value)} is not {what}; {choice(value, known)}')
         return value
 
-    return one_of
+    return chosen
 
 
 _NO_PATH = re.compile(
@@ -269,22 +271,30 @@ def _launcher(value: Any) -> Any:
 def _launcher_kind(value: Any) -> str:
     if value in _MPI_STARTERS:
         raise ValueError(f'{show(value)} is not a launcher; write openmpi, or hydra for MPICH')
-    return _one_of('a launcher', tuple(LAUNCHERS))(value)
+    return one_of('a launcher', tuple(LAUNCHERS))(value)
 
 
+Version = Annotated[int, BeforeValidator(_version)]
+Text = Annotated[str, BeforeValidator(_text)]
 Size = Annotated[int, BeforeValidator(_size(1))]
+AnySize = Annotated[int, BeforeValidator(_size(0))]
+Seconds = Annotated[float, BeforeValidator(_duration(1.0))]
+Count = Annotated[int, BeforeValidator(_count('number'))]
+TaskCount = Annotated[int, BeforeValidator(_count('number of tasks'))]
+FileCount = Annotated[int, BeforeValidator(_count('number of files', MOST_INODES))]
+Interface = Annotated[str, BeforeValidator(one_of('an interface', INTERFACES))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
-Day = Annotated[str, BeforeValidator(_one_of('a day', DAYS))]
+Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
 TargetNumber = Annotated[int, BeforeValidator(_target_number)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
-EngineName = Annotated[str, BeforeValidator(_one_of('an engine', DEFAULT_ENGINES))]
-FileSystemType = Annotated[str, BeforeValidator(_one_of('a file system type', TYPES))]
+EngineName = Annotated[str, BeforeValidator(one_of('an engine', DEFAULT_ENGINES))]
+FileSystemType = Annotated[str, BeforeValidator(one_of('a file system type', TYPES))]
 LayoutName = Annotated[str, BeforeValidator(_layout_name)]
 LauncherKind = Annotated[str, BeforeValidator(_launcher_kind)]
-ProfileName = Annotated[str, BeforeValidator(_one_of('a profile', tuple(PROFILES)))]
+ProfileName = Annotated[str, BeforeValidator(one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]
 PartitionName = Annotated[str, BeforeValidator(_partition)]
@@ -340,7 +350,7 @@ class FileSystem(Entry):
     mdts: Targets | None = None
     bricks: Targets | None = None
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
-    telemetry: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
+    telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
@@ -352,18 +362,19 @@ class LauncherEntry(Entry):
     """How a launch reaches the nodes of a partition."""
 
     kind: LauncherKind = Field(examples=['srun'])
-    arguments: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Listed] = ()
+    arguments: Annotated[tuple[Text, ...], Listed] = ()
 
 
 class Partition(Entry):
     """What Seatrial must know of one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
-    tasks_per_node: Annotated[int, BeforeValidator(_count('number of tasks'))] = Field(examples=['8'])
+    tasks_per_node: TaskCount = Field(examples=['8'])
+    memory: Size | None = None
     python: Program | None = None
     programs: Annotated[dict[EngineName, Program], Filled] = {}
     darshan: PathText | None = None
-    queue_limit: Annotated[float, BeforeValidator(_duration(1.0))] = 24 * 3600.0
+    queue_limit: Seconds = 24 * 3600.0
 
 
 class Trial(Entry):
@@ -379,11 +390,11 @@ class Trial(Entry):
     files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
     transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
     direct: Annotated[bool | None, BeforeValidator(_truth)] = None
-    interface: Annotated[str | None, BeforeValidator(_one_of('an interface', INTERFACES))] = None
+    interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
     tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
     max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
-    enforce: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], Distinct] = ()
+    enforce: Annotated[tuple[Text, ...], Distinct] = ()
 
     def covers(self, check: str, family: str, profile: str) -> bool:
         """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
@@ -432,7 +443,7 @@ class ScheduleEntry(Entry):
 class TrialFile(Entry):
     """trial.yaml as a whole."""
 
-    version: Annotated[int, BeforeValidator(_version)] = Field(examples=[str(VERSION)])
+    version: Version = Field(examples=[str(VERSION)])
     state: PathText = Field(examples=['/home/hpc/seatrial'])
     file_systems: Annotated[dict[Name, FileSystem], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
@@ -447,8 +458,8 @@ class TrialFile(Entry):
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
-    notify: Annotated[tuple[Annotated[str, BeforeValidator(_text)], ...], BeforeValidator(_command)] = ()
-    units: Annotated[str, BeforeValidator(_one_of('a system of units', SYSTEMS))] = BINARY
+    notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
 
 
 class Overrides(NamedTuple):
@@ -502,6 +513,10 @@ class Site:
     def session_folder(self, session: str) -> Path:
         """The folder of a session in the state directory."""
         return Path(self.state) / 'sessions' / session
+
+    def with_trials(self, trials: Sequence[Trial]) -> 'Site':
+        """The site with these trials in place of its own."""
+        return replace(self, trial_file=self.trial_file.model_copy(update={'trials': tuple(trials)}))
 
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
         """Every case that the trials ask of this check, each once, in the order of the file."""

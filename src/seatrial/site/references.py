@@ -9,7 +9,7 @@ import datetime
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -32,7 +32,7 @@ ORIGINS = ('contract', 'baseline')
 STATISTICS = {'mean': 'mean', 'median': 'median', 'p10': 'p90', 'minimum': 'maximum'}
 """What a reference may be for, and what that is of a metric of which less is better."""
 
-_SEATRIAL, _INDEX = '$seatrial', '$index'
+SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
 _NODES = _LEVELS.index('node count')
 LARGEST = 1e18
@@ -110,11 +110,14 @@ def _statistic(value: Any) -> str:
     return value
 
 
+Date = Annotated[str, BeforeValidator(_date)]
+
+
 class Origin(Entry):
     """Where the references of a check under a profile come from, the engine and tasks, and what of the samples."""
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
-    date: Annotated[str, BeforeValidator(_date)] = Field(examples=['2026-11-20'])
+    date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
     statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
@@ -141,6 +144,17 @@ def load_references(
     return found
 
 
+def as_reframe_reads(references: Iterable[Reference]) -> str:
+    """The text of a references.yaml with these, for ReFrame, which asks for no origin."""
+    found: dict[str, Any] = {}
+    for each in references:
+        check = found.setdefault(each.case.check, {_INDEX: list(INDEX)})
+        for key in (each.profile, *each.case[1:]):
+            check = check.setdefault(key, {})
+        check[each.metric] = [each.value, each.low, each.high, each.unit]
+    return str(yaml.safe_dump(found))
+
+
 class _Reading:
     """One walk over the file: the references, and the problems met on the way."""
 
@@ -158,20 +172,20 @@ class _Reading:
         for check, entry in data.items():
             if check in self.measured:
                 found += self.check(check, entry, origins)
-            elif check != _SEATRIAL and (self.complete or str(check).startswith('$')):
+            elif check != SEATRIAL and (self.complete or str(check).startswith('$')):
                 self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
         return found
 
     def origins(self, data: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
         """By check and profile; None for one that has problems of its own."""
         found: dict[tuple[str, str], Origin | None] = {}
-        if _SEATRIAL not in data:
+        if SEATRIAL not in data:
             return found
-        for check, profiles in self.mapping((_SEATRIAL,), data[_SEATRIAL], 'class names of checks'):
+        for check, profiles in self.mapping((SEATRIAL,), data[SEATRIAL], 'class names of checks'):
             if check not in self.measured and not self.complete:
                 continue
-            for profile, entry in self.mapping((_SEATRIAL, check), profiles, 'profiles'):
-                keys = (_SEATRIAL, check, profile)
+            for profile, entry in self.mapping((SEATRIAL, check), profiles, 'profiles'):
+                keys = (SEATRIAL, check, profile)
                 if not isinstance(data.get(check), dict) or profile not in data[check]:
                     self.note(keys, 'speaks of references that are not there; correct its name, or take it out')
                 found[check, profile] = self.origin(keys, entry)
@@ -199,7 +213,7 @@ class _Reading:
             self.note((check, _INDEX), f'is another one than Seatrial measures by; write [{", ".join(INDEX)}]')
         for profile in profiles:
             if (check, profile) not in origins:
-                keys = (_SEATRIAL, check, profile)
+                keys = (SEATRIAL, check, profile)
                 self.note(keys, f'the references of {check}.{profile} have no origin; write {_example()}')
         for path, value in self.leaves(check, (), rows, profiles):
             row = next(each for each in rows if each[: len(path)] == path)
@@ -223,7 +237,7 @@ class _Reading:
         now = next(row.tasks for row in rows if row[: len(place)] == place)
         if origin.tasks not in (None, now):
             sentence = f'is {origin.tasks}, and {case.name} has {now}; see tasks_per_node, nodes and max_tasks'
-            said = problem(REFERENCES_FILE, [_SEATRIAL, check, profile, 'tasks'], sentence)
+            said = problem(REFERENCES_FILE, [SEATRIAL, check, profile, 'tasks'], sentence)
             self.problems += [said] if said not in self.problems else []
 
     def leaves(

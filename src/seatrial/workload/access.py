@@ -13,7 +13,7 @@ from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
-from seatrial.workload.words import counted, exact_size, joined
+from seatrial.workload.words import counted, joined
 
 FILES = ('single', 'multiple')
 EXTENTS = ('whole', 'segment')
@@ -23,6 +23,9 @@ INTERFACES = ('posix', 'mpiio')
 
 MIN_GRANULE = 16 * MIB
 """Bytes. The share of a task is a multiple of it, so that it is a round figure."""
+
+MAX_ROUNDED = 0.05
+"""Of a share that a site fixes: what a point may leave of it and still be compared with the others."""
 
 
 def data_access(
@@ -65,7 +68,7 @@ class Access(Kind):
     name = 'access'
     words = 'data access'
     title = 'Data'
-    parameters = (
+    parameters: Tuple[str, ...] = (
         'files',
         'extent',
         'order',
@@ -105,35 +108,40 @@ class Access(Kind):
         return approximate_size(share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """The granule divides by the transfer size of every point."""
+        """The granule divides by the transfer size of every point, if a fixed share does."""
         divisor = 1
         for point in points:
             divisor = divisor * point.transfer_size // gcd(divisor, point.transfer_size)
         scales = points[0].scales
         own = pinned if pinned is not None and scales else points[0].bytes_per_task
         if pinned is not None or not effort.first_bytes or not scales:
-            if own % divisor:
-                needed = f'{exact_size(divisor)}, which the transfer sizes need'
-                raise ValueError(f'{exact_size(own)} a task is not a multiple of {needed}')
             fixed = pinned if scales else own
             target_s = effort.target_s if effort.first_bytes else 0.0
-            return Sizing(own, divisor, target_s, effort.min_s, effort.working_set, fixed)
+            largest = max(point.transfer_size for point in points)
+            granule = largest if own % divisor else divisor
+            return Sizing(own, granule, target_s, effort.min_s, effort.working_set, fixed)
         granule = round_up(MIN_GRANULE, divisor)
         first = round_up(effort.first_bytes, granule)
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """Whether a task moves at least one transfer."""
+        """Whether a task moves at least one transfer, and a fixed share divides into such transfers.
+
+        Where each point writes files of its own, MAX_ROUNDED of the share may be left over.
+        """
         chosen = (pinned or effort.first_bytes) if point.scales else 0
-        return point.transfer_size <= (chosen or point.bytes_per_task)
+        share = chosen or point.bytes_per_task
+        rest = 0 if chosen and not pinned else share % point.transfer_size
+        return point.transfer_size <= share and rest <= (MAX_ROUNDED * share if 'write' in point.phases else 0)
 
     def resized(self, point: Point, share: int) -> Point:
-        """The bytes of a task; its transfer size stays."""
+        """The bytes of a task, in whole transfers; files that every point reads have all of the share."""
         if not point.scales:
             return point
-        if share % point.transfer_size:
+        rest = share % point.transfer_size
+        if rest and 'write' not in point.phases:
             raise ValueError(f'{share} bytes a task do not divide by {point.transfer_size}')
-        return point._replace(bytes_per_task=share)
+        return point._replace(bytes_per_task=share - rest)
 
     def share_for(self, point: Point, working_set: int) -> int:
         return -(-working_set // (1 if shared_whole(point) else point.tasks))
@@ -155,7 +163,7 @@ class Access(Kind):
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """With the links of an engine that reads one file by many names."""
-        widest = max(points, key=lambda point: point.tasks)
+        widest = max(points, key=lambda point: point.bytes_moved)
         files = self.files(widest)
         links = widest.tasks if shared_whole(widest) else 0
         return Footprint(sum(file.size for file in files), len(files) + links)

@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
@@ -89,7 +89,7 @@ class Kind:
                are asked of it; else of entries (T4, T17a, P16a)
     by_darshan: whether a Darshan log shows what was meant (P15)
     compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
-    short_ok:  whether single operations are timed, so that a launch may be short (T20a)
+    short_ok:  whether a launch may be short, which a label then says (T20a)
     """
 
     name = ''
@@ -110,6 +110,10 @@ class Kind:
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """What one launch measures."""
         raise NotImplementedError
+
+    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
+        """Those of its metrics that follow from what any engine gives, which are `metrics`."""
+        return ()
 
     def sentence(self, points: Sequence[Point]) -> str:
         """What a case does, for people, without its end mark: 'Every task writes a file of its own'."""
@@ -176,6 +180,11 @@ class Kind:
     def bytes_of(self, point: Point) -> int:
         """Bytes that one phase moves, all tasks together; of metadata those that its files hold."""
         return point.bytes_moved
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        """Bytes that one launch writes and reads, all tasks together; None: a measurement alone tells."""
+        size = self.bytes_of(point)
+        return (size if self.writes(phase) else 0), (size if self.reads(phase) else 0)
 
     def amount(self, point: Point) -> int:
         """What the time of a launch grows with: bytes moved, or entries; 0 where its time is given."""

@@ -51,7 +51,7 @@ class Operations(Tree):
 
     name = 'operations'
     words = 'POSIX operations'
-    parameters = ('files_per_directory', 'bytes_per_file', 'subtrees')
+    parameters: Tuple[str, ...] = ('files_per_directory', 'bytes_per_file', 'subtrees')
     short_ok = True
 
     def fault(self, point: Point) -> Optional[str]:
@@ -66,6 +66,9 @@ class Operations(Tree):
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         return Sizing(0, 1, 0.0, 0.0)
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return None, None
 
     def entries(self, point: Point, phase: str) -> Entries:
         return Entries(0, 0, 0)

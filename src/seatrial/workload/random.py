@@ -3,11 +3,11 @@
 from math import gcd, inf
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import LOWER, MetricType, percentile_name
+from seatrial.model.metric import LOWER, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
-from seatrial.workload.access import FILES, Access, data_access, file_totals
+from seatrial.workload.access import FILES, Access, data_access, file_name, file_totals
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch
 from seatrial.workload.words import exact_size, joined
 
@@ -21,6 +21,12 @@ PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 ALIGNMENT = 4096
 """Bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2))."""
 
+WAITING = '_waiting'
+"""How the metric ends that is the share of time in which tasks waited for transfers."""
+
+SEVERAL = 10
+"""Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""
+
 
 def random_access(
     phases: Sequence[str],
@@ -32,6 +38,7 @@ def random_access(
     read_share: float = 0.0,
     files: str = 'multiple',
     tasks: int = 0,
+    think_s: float = 0.0,
 ) -> Point:
     """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
 
@@ -48,6 +55,7 @@ def random_access(
         queue_depth=queue_depth,
         duration_s=duration_s,
         read_share=read_share,
+        think_s=think_s,
     )
 
 
@@ -72,6 +80,7 @@ class Random(Kind):
         'queue_depth',
         'duration_s',
         'read_share',
+        'think_s',
     )
     of_trial = ('transfer_size',)
     moves_data = True
@@ -81,8 +90,8 @@ class Random(Kind):
             return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}'
         if len(set(point.phases)) != len(point.phases):
             return 'phases: one is named twice'
-        if point.files not in FILES:
-            return f"files: '{point.files}' is none; it can be {' or '.join(FILES)}"
+        if point.files not in (*FILES, 'several'):
+            return f"files: '{point.files}' is none; it can be {', '.join(FILES)} or several"
         if not 0 < point.transfer_size <= point.working_set // max(1, point.tasks):
             return f'working_set: {point.working_set} B hold no transfer of {point.transfer_size} B for each task'
         if point.direct and point.transfer_size % ALIGNMENT:
@@ -91,23 +100,38 @@ class Random(Kind):
             return f'queue_depth: {point.queue_depth} transfers in flight are none; write a number from 1'
         if not 0 < point.duration_s < inf:
             return f'duration_s: {point.duration_s:g} s never begin or never end; write a time above 0'
+        if not 0 <= point.think_s < inf or (point.think_s and point.queue_depth > 1):
+            return f'think_s: {point.think_s:g} s; write a time from 0, and above 0 with one transfer in flight alone'
         if ('randrw' in point.phases) != (0 < point.read_share < 1):
             return 'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one'
         return None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Of each direction bandwidth, IOPS and latencies: their mean and percentiles."""
-        return tuple(each for name in names_of(phase).values() for each in _metrics_called(name))
+        """Of each direction bandwidth, IOPS and latencies: their mean and percentiles.
+
+        With think time also the share of their time that the tasks waited for transfers: the rest is no storage's.
+        """
+        waiting = (MetricType(phase + WAITING, '', LOWER, steers=False),) if point.think_s else ()
+        return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), *waiting)
+
+    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
+        latencies = [each for each in metrics if each.name.endswith('_latency')]
+        if not point.think_s or not latencies:
+            return ()
+        seconds = latencies[0].seconds
+        waited_s = sum(each.value * each.operations for each in latencies)
+        return (Metric(phase + WAITING, waited_s / (point.tasks * seconds), '', LOWER, seconds),)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         does = joined([_DOES[phase] for phase in point.phases], 'and then')
         share = f' ({100 * point.read_share:.0f} % reads)' if point.read_share else ''
-        where = 'a file of its own' if point.files == 'multiple' else 'one shared file'
+        where = _WHERE[point.files]
         sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
         depths = {each.queue_depth for each in points}
         deep = f', {point.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
         how = f'for {point.duration_s:g} s, {"with O_DIRECT" if point.direct else "through the page cache"}'
+        how += f', with {1000 * point.think_s:g} ms of think time after each' if point.think_s else ''
         return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
 
     def totals(self, point: Point) -> str:
@@ -155,6 +179,10 @@ class Random(Kind):
         """None that anybody knows before."""
         return 0
 
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        """A time ends it, not a number of bytes."""
+        return (None if self.writes(phase) else 0), (None if self.reads(phase) else 0)
+
     def amount(self, point: Point) -> int:
         """A launch takes its time, whatever it moves."""
         return 0
@@ -190,9 +218,10 @@ def names_of(phase: str) -> Dict[str, str]:
 
 def prepared(point: Point) -> Point:
     """The data access that writes the working set."""
+    single = point.files == 'single'
     written = data_access(
-        point.files,
-        'whole' if point.files == 'multiple' else 'segment',
+        'single' if single else 'multiple',
+        'segment' if single else 'whole',
         operations=('write',),
         transfer_size=MIB,
         bytes_per_task=point.bytes_per_task,
@@ -201,6 +230,17 @@ def prepared(point: Point) -> Point:
     return written._replace(**placed)
 
 
+def files_of(point: Point, rank: int) -> List[str]:
+    """Those that a task goes through: of several its own, and those of the next tasks."""
+    number = min(SEVERAL, point.tasks) if point.files == 'several' else 1
+    return [file_name(prepared(point), (rank + each) % point.tasks) for each in range(number)]
+
+
+_WHERE = {
+    'single': 'one shared file',
+    'multiple': 'a file of its own',
+    'several': f'its file and of those of {SEVERAL - 1} others',
+}
 _DOES = {'randread': 'reads', 'randwrite': 'writes', 'randrw': 'reads and writes'}
 
 

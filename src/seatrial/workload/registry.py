@@ -8,6 +8,8 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
 from seatrial.workload.base import MAX_TASKS, Kind
+from seatrial.workload.checkpoint import Checkpoint
+from seatrial.workload.interactive import Interactive
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
@@ -15,7 +17,8 @@ from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import Tree
 
 KINDS: Dict[str, Kind] = {
-    kind.name: kind for kind in (Access(), Random(), Tree(), Listing(), Operations(), Semantics())
+    kind.name: kind
+    for kind in (Access(), Checkpoint(), Random(), Tree(), Listing(), Operations(), Interactive(), Semantics())
 }
 
 

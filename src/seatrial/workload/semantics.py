@@ -59,6 +59,9 @@ class Semantics(Kind):
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         return Sizing(0, 1, 0.0, 0.0)
 
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return None, None
+
     def entries(self, point: Point, phase: str) -> Entries:
         return Entries(0, 0, 0)
 

@@ -22,6 +22,7 @@ AXES: Dict[str, Axis] = {
         Axis('tasks', 'numbers of tasks', 'tasks'),
         Axis('entries', 'numbers of entries', 'files in the directory'),
         Axis('tree', 'trees'),
+        Axis('variant', 'variants', each='in each variant'),
         Axis('layout', 'layouts', each='in each layout'),
         Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
         Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
@@ -34,7 +35,7 @@ AXES: Dict[str, Axis] = {
 _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _TARGETS = tuple(name for name, axis in AXES.items() if axis.equals)
-# What a tree may differ in; of the others every point of a sweep has the same, or the sweep says it.
+# What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
 _OF_TREES = Point._fields[Point._fields.index('files') :]
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
@@ -52,8 +53,8 @@ class Sweep(_Sweep):
 
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
-            whole numbers; of 'layout' layouts; of 'tree' pairs of a label and the parameters in which the tree
-            differs; of 'ost', 'mdt', 'brick' and 'node' none: they are those that the site has
+            whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the
+            parameters in which it differs; of 'ost', 'mdt', 'brick' and 'node' none: they are those that the site has
     """
 
     __slots__ = ()
@@ -101,10 +102,10 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
     else:
         for value in sweep.values:
             if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], dict):
-                return f"{value!r} is not a tree; write a label and in what it differs: ('private', {{...}})"
+                return f"{value!r} is not a {sweep.axis}; write a label and in what it differs: ('private', {{...}})"
             strange = [field for field in value[1] if field not in _OF_TREES]
             if strange:
-                return f'{strange[0]!r} is nothing in which trees can differ'
+                return f'{strange[0]!r} is nothing in which {AXES[sweep.axis].plural} can differ'
     return _labels_fault([_labelled(sweep.axis, value)[0] for value in sweep.values])
 
 
@@ -221,7 +222,7 @@ def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
     if axis in _NUMBERS:
         label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
         return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
-    if axis == 'tree':
+    if axis in ('tree', 'variant'):
         return value[0], value[1]
     return value.name, {'layout': value}
 

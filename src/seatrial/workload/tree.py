@@ -134,6 +134,10 @@ class Tree(Kind):
     def bytes_of(self, point: Point) -> int:
         return levels_total(point, point.tasks).files * point.bytes_per_file
 
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        size = self.bytes_of(point)
+        return (size if phase == 'create' else 0), (size if phase == 'read' else 0)
+
     def amount(self, point: Point) -> int:
         return levels_total(point, point.tasks).inodes
 

@@ -7,18 +7,21 @@ import os
 import re
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from lustre_stand import OPTIONS, TESTS, standing
+from lustre_stand import INSTANCE, OPTIONS, TESTS, standing
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
 from seatrial.filesystem.lustre.striping import (
+    BY_DESIGN,
+    RETIRED,
     Inventory,
     difference,
     granted,
@@ -218,7 +221,15 @@ class TestLayouts:
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
         assert DRIVER.layout_differs(f'{file}1', wide) is None
-        assert DRIVER.granted(f'{file}1', wide) == 'all = 3 of 4 OSTs'
+        assert DRIVER.granted(f'{file}1', wide) == f'all = 3 of 4 OSTs ({RETIRED})'
+
+    def test_all_targets_of_a_later_component_are_those_that_no_other_has(self, stand):
+        directory = stand.directory()
+        layout = progressive('pfl', {'end': 4 * MIB, 'stripe_count': 1}, {'stripe_count': ALL})
+        assert DRIVER.set_layout(directory, layout) is None
+        file = stand.written(directory, 64 * MIB)
+        assert DRIVER.layout_differs(file, layout) is None
+        assert DRIVER.granted(file, layout) == f'all = 3 of 4 OSTs ({BY_DESIGN})'
 
     def test_who_asks_for_no_number_of_all_is_not_looked_at_again(self, stand):
         assert DRIVER.granted(str(stand.mount / 'file'), striped('two', 2)) == '' and stand.asked() == []
@@ -507,6 +518,46 @@ class TestState:
         assert first['default directory layout'].startswith('stripe_count: 1 stripe_offset: -1 ')
         assert run(['lfs', 'setdirstripe', '-D', '-c', '2', path]).returncode == 0
         assert [each for each in changes(first, DRIVER.state(path)) if 'directory layout' in str(each)] != []
+
+    def test_what_only_an_mds_knows_is_told_there_and_unknown_elsewhere(self, stand):
+        state = DRIVER.state(str(stand.mount))
+        assert state['osp.*.active'] == '1' and state['lod.*.qos_threshold_rr'] == '17%'
+        stand.now(params={'osp.lustre-OST0002-osc-MDT0001.active': '0\n'})
+        assert DRIVER.state(str(stand.mount))['osp.*.active'].startswith('0 on OST 2; 1 on MDT 0-1, OST ')
+        stand.now(params={}, unreadable=['osp.*', 'lod.*'])
+        state = DRIVER.state(str(stand.mount))
+        assert state['osp.*.active'] == state['lod.*.qos_threshold_rr'] == 'unknown: no MDT on this node'
+
+    def test_the_interfaces_of_lnet_are_told_to_root_with_their_limits_and_what_they_have_dropped(self, stand):
+        said = '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
+        assert DRIVER.state(str(stand.mount))['LNet'] == said
+        stand.now(root=False)
+        assert DRIVER.state(str(stand.mount))['LNet'] == 'unknown: only root may read it'
+
+    def test_large_transfers_are_direct_by_hybrid_io(self, stand):
+        state = DRIVER.state(str(stand.mount))
+        assert state['llite.hybrid_io'] == '1' and state['lod.*.qos_prio_free'] == '90%'
+        assert state['llite.hybrid_io_write_threshold_bytes'] == str(2 * MIB)
+        assert state['llite.hybrid_io_read_threshold_bytes'] == str(8 * MIB)
+
+    def test_evictions_that_the_mount_remembers_are_told_with_target_and_time(self, stand):
+        assert DRIVER.state(str(stand.mount))['evictions'] == 'none remembered'
+        name = f'osc.lustre-OST0001-osc-{INSTANCE}.state'
+        stand.now(params={name: '\ncurrent_state: FULL\nstate_history:\n - [ 1795220479, EVICTED ]\n'})
+        at = time.strftime('%F %T', time.localtime(1795220479))
+        assert DRIVER.state(str(stand.mount))['evictions'] == f'OST0001 at {at}'
+
+    def test_what_debugfs_keeps_from_a_user_is_said_beside_what_is_not_there(self, stand):
+        stand.now(root=False, closed=True, unreadable=['osc.*.state', 'osc.*.import', 'mdc.*.state', 'mdc.*.import'])
+        state = DRIVER.state(str(stand.mount))
+        assert state['evictions'] == state['server versions'] == 'unknown: only root may read it'
+
+    def test_where_a_directory_lies_is_told_with_what_its_files_get(self, stand, tmp_path):
+        path = str(stand.mount / 'on1')
+        assert run(['lfs', 'mkdir', '-i', '1', path]).returncode == 0
+        assert DRIVER.placed(path) == 'MDT 1, new files c1.S4M'
+        (tmp_path / 'bin' / 'lfs').unlink()
+        assert DRIVER.placed(path) == 'unknown: lfs is not installed on this node'
 
     def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
         stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})

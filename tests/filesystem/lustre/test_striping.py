@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from seatrial.filesystem.lustre.layout import ALL, Component, LustreLayout
 from seatrial.filesystem.lustre.striping import (
+    BY_DESIGN,
+    RETIRED,
     DirectoryStriping,
     Inventory,
     Piece,
@@ -186,12 +188,14 @@ def test_asked_is_not_got(asked, got, said):
     ('asked', 'got', 'said'),
     [
         (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1), ''),
-        (LustreLayout(stripe_count=ALL), plain(0, 1, 2), 'all = 3 of 4 OSTs'),
-        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, pool='flash'), 'all = 1 of 2 OSTs'),
+        (LustreLayout(stripe_count=ALL), plain(0, 1, 2), f'all = 3 of 4 OSTs ({RETIRED})'),
+        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, pool='flash'), f'all = 1 of 2 OSTs ({RETIRED})'),
         (LustreLayout(stripe_count=3), plain(0, 1, 2), ''),
         (LustreLayout(osts=(0, 1)), plain(0, 1), ''),
         (PROGRESSIVE, progressive((2,), (0, 1)), ''),
-        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0)), 'all = 3 of 4 OSTs'),
+        (PROGRESSIVE, progressive((2,), (2, 3), (0, 1, 3)), f'all = 3 of 4 OSTs ({BY_DESIGN})'),
+        (PROGRESSIVE, progressive((2,), (2, 3), (0, 2, 3)), f'all = 3 of 4 OSTs ({RETIRED})'),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2)), f'all = 2 of 4 OSTs ({RETIRED})'),
     ],
 )
 def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, said):
@@ -202,7 +206,7 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, s
 def test_on_an_ldiskfs_without_large_attributes_all_of_500_targets_are_160():
     there = Inventory(tuple(range(500)), (), {})
     assert difference(LustreLayout(stripe_count=ALL), plain(*range(160)), there) is None
-    assert granted(LustreLayout(stripe_count=ALL), plain(*range(160)), there) == 'all = 160 of 500 OSTs'
+    assert granted(LustreLayout(stripe_count=ALL), plain(*range(160)), there) == f'all = 160 of 500 OSTs ({RETIRED})'
 
 
 def test_all_targets_cannot_be_proved_without_knowing_how_many_there_are():

@@ -30,6 +30,7 @@ from seatrial.filesystem.lustre.targets import (
     parse_check,
     parse_devices,
     parse_df,
+    parse_interfaces,
     parse_mounted,
     parse_pool,
     parse_pools,
@@ -127,6 +128,7 @@ def same(value: Any) -> Any:
 OSC = f'osc.lustre-OST0000-osc-{CLIENT}'
 MDC = f'mdc.lustre-MDT0000-mdc-{CLIENT}'
 LLITE = f'llite.lustre-{CLIENT}'
+IDLING_OST = 'lustre-OST0001-osc-ffff888109352000'
 SHIFTED = 'osc.lustre-OST0003-osc-ffff888133664000'
 ALL_OSTS = [(0, ''), (1, ''), (2, ''), (3, '')]
 SHOWN = [
@@ -266,6 +268,13 @@ SHOWN = [
         (24 * MIB, 80 * MIB, 80 * MIB),
     ),
     Shown('451', each(parse_stats, ''), lambda v: v[f'{SHIFTED}.stats'].counters['read_bytes'].unit, 'reqs'),
+    Shown('460', parse_interfaces, same, ('10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0',)),
+    Shown('461', values, lambda v: v['llite.lustre-ffff888109352000.hybrid_io_write_threshold_bytes'], '2097152'),
+    Shown('462', each(parse_states, 'state'), lambda v: v[f'osc.{IDLING_OST}.state'].current, 'IDLE', 'osc', 'osp'),
+    Shown('463', parse_getstripe, lambda v: v.pieces[1].osts, (3, 0, 1)),
+    Shown('465', parse_interfaces, same, refused('no interface of LNet')),
+    Shown('466', values, lambda v: v['lod.lustre-MDT0000-mdtlov.qos_prio_free'], '90%'),
+    Shown('467', values, lambda v: v['osp.lustre-OST0003-osc-MDT0001.active'], '1'),
     Shown('112', values, lambda v: v['jobid_var'], 'disable'),
     Shown('112', each(parse_job_stats, 'job_stats'), lambda v: v['obdfilter.lustre-OST0000.job_stats'], ()),
     Shown(

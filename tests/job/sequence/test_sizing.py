@@ -86,6 +86,14 @@ def test_a_short_budget_bounds_the_warm_up_of_a_share_that_the_site_has_fixed_to
     assert (warm_up, set(measured_)) == (8 * MIB, {128 * MIB})
 
 
+def test_a_fixed_share_that_the_sizes_do_not_divide_is_never_exceeded(lab, stub_fio):
+    plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(48, 80), size=240 * KIB, workload=WRITES)
+    sizing = Sizing(4 * MIB, 80 * KIB, target_s=0.8, min_s=0.0, pinned=4 * MIB)
+    ran = lab.run(plan._replace(sizing=sizing))
+    warm_up, *measured_ = [each.point.bytes_per_task for each in ran.records.samples if each.stage != 'proof']
+    assert (warm_up, set(measured_)) == (4080 * KIB, {4080 * KIB})
+
+
 def test_there_are_at_most_three_sizes(lab, stub_fio):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'seconds': 0.02}))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(64,), sizing=ADAPTED))

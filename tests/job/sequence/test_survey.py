@@ -1,12 +1,13 @@
 """Which engine measures on a node, where the file system decides it."""
 
+import os
 import sys
 
 import pytest
 
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.posix import Posix
-from seatrial.job.sequence.survey import survey
+from seatrial.job.sequence.survey import survey, used_percent
 from seatrial.model.plan import EngineChoice
 from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
@@ -64,3 +65,18 @@ def test_a_library_that_every_rank_would_load_is_labelled(lab, stub_fio, monkeyp
     monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
     (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P21a']
     assert (found.effect, found.sentence.partition(';')[0]) == ('label', 'LD_PRELOAD is /opt/libtrace.so')
+
+
+@pytest.mark.parametrize(
+    ('blocks', 'free', 'available', 'percent'),
+    [(1000, 1000, 950, 0), (1000, 400, 350, 64), (1000, 50, 0, 100), (1000, 999, 949, 1), (0, 0, 0, None)],
+)
+def test_how_full_a_file_system_is_counts_as_df_does(blocks, free, available, percent):
+    seen = os.statvfs_result((4096, 4096, blocks, free, available, 0, 0, 0, 0, 255))
+    assert used_percent(seen) == percent
+
+
+def test_memory_that_is_not_the_declared_one_is_labelled(lab, stub_fio):
+    plan = lab.plan(stub_fio())._replace(node_memory=1 << 60)
+    (found,) = [each for each in findings(BEFORE, survey(plan, None).environment) if each.rule == 'P16c']
+    assert (found.effect, 'and the site says 1024 PiB' in found.sentence) == ('label', True)

@@ -185,6 +185,7 @@ def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
     plan = on(lustre, stub_fio(('', SLOWER), ('@wide', FAST)), Sweep('layout', LAYOUTS))
     ran = lustre.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED), ran.result.reasons
+    assert ran.end.placed == 'MDT 0, new files c1.S4M'
     assert {'-c -1 -S 1M', '-E 1M -c 1 -E -1 -c -1'} <= set(set_on_directories(lustre))
     means = {each.point: each.summary.mean for each in ran.result.metrics}
     assert means['wide'] == pytest.approx(2 * means['default']) == pytest.approx(2 * means['pfl'])

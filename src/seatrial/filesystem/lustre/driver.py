@@ -1,8 +1,8 @@
 """Lustre: layouts that are set and proved, room on its targets, cold caches, and what happened to its connections.
 
-Written against the genuine outputs of a 2.17 and the sources of 2.12 to 2.17; tried on none. Each lfs and lctl is
-asked with a deadline, because `lfs df` blocks at a target that is away; what it had printed by then is used. A call
-takes up to half a second: none belongs into a timed region.
+Written against the genuine outputs of a 2.17 and the sources of 2.12 to 2.17. Each lfs and lctl is asked with a
+deadline, because `lfs df` blocks at a target that is away; what it had printed by then is used. A call takes up to
+half a second: none belongs into a timed region.
 """
 
 import contextlib
@@ -53,10 +53,16 @@ CLIENT_PARAMETERS = (
     'llite.max_cached_mb',
     'llite.statahead_max',
     'llite.fast_read',
+    'llite.hybrid_io',
+    'llite.hybrid_io_read_threshold_bytes',
+    'llite.hybrid_io_write_threshold_bytes',
     'ldlm.namespaces.lru_size',
     'ldlm.namespaces.lru_max_age',
 )
 """The settings of this client that bandwidth and metadata rates depend on, per type of device."""
+
+SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
+"""What an MDS alone knows: which targets are retired there, and how it deals out objects to the others."""
 
 IN_ORDER = ('FULL', 'IDLE')
 """States of an import that need no attention: connected, or disconnected for want of work."""
@@ -94,6 +100,8 @@ class Lustre(Mounted):
         'request sizes',
         "servers' counters of a job",
     )
+    tried = 'Lustre 2.17.0, one emulated node with 2 MDTs and 4 OSTs on ZFS: five checks, layouts, counters'
+    tried_on = '2026-11-23'
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
     pins = ('OST', 'MDT')
@@ -157,6 +165,15 @@ class Lustre(Mounted):
             if _TARGET.match(target) and each.connection not in ('', NO_CONNECTION)
         }
 
+    def placed(self, directory: str) -> str:
+        """Its MDTs, over which a default of the root may spread new directories, and the layout of new files."""
+
+        def said() -> str:
+            got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
+            return f'MDT {striping.spelled(got.mdts)}, new files {_default_of(directory).layout.canonical}'
+
+        return _told(said)
+
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """Versions, default layout, targets with what is wrong with them, and the parameters of this mount."""
         found = {
@@ -164,6 +181,7 @@ class Lustre(Mounted):
             'default layout': _told(lambda: _default_of(path).layout.canonical),
             'default directory layout': _told(lambda: _directory_default_of(path)),
         }
+        found['LNet'] = _told(_interfaces)
         try:
             rows = _target_rows(path, inodes=False)
             for kind in ('MDT', 'OST'):
@@ -500,10 +518,10 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
     """The parameters that could be read, and the errors of the others."""
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
     found, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
-    if answer.exit_status and not errors:  # so it is where debugfs is closed to this user (seen)
+    if answer.exit_status:  # without a word where debugfs is closed to this user (seen)
         why = 'lctl says nothing' if _is_root() else 'only root may read it'
         missing = (each for each in patterns if not any(fnmatch.fnmatchcase(param.name, each) for param in found))
-        errors = {each.replace('.', '/'): why for each in missing}
+        errors = {**{each.replace('.', '/'): why for each in missing}, **errors}
     return found, errors
 
 
@@ -546,6 +564,13 @@ def _told(question: Callable[[], str]) -> str:
         return question()
     except (Refused, NotUnderstood) as error:
         return unknown(str(error))
+
+
+def _interfaces() -> str:
+    answer = _ended(['lnetctl', 'net', 'show', '-v'])
+    if _FORBIDDEN.search(answer.stderr):
+        raise Refused('only root may read it')
+    return '; '.join(targets.parse_interfaces(answer.stdout))
 
 
 def _exchanged(path: str, what: str) -> Optional[int]:
@@ -771,7 +796,8 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     """The parameters of this mount, the versions of its servers, and the imports that are not in order."""
     wished = {name: '{}.*-{}.{}'.format(*_split(name, instance)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
-    found, errors = _params([*wished.values(), *imports, 'jobid_var'])
+    history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
+    found, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
     state = {}
     for name, pattern in wished.items():
         kind, _, key = _split(name, instance)
@@ -784,6 +810,12 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
         state[name] = _agreed(values) or unknown(reason)
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
+    for pattern in SERVER_PARAMETERS:
+        values = {_device(each.name): each.value for each in found if fnmatch.fnmatchcase(each.name, pattern)}
+        state[pattern] = _agreed(values) or unknown('no MDT on this node')
+    states = {_device(each.name): params.parse_states(each.value) for each in found if each.name.endswith('.state')}
+    why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
+    state['evictions'] = _evictions(states) or unknown(why)
     state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
@@ -814,6 +846,13 @@ def _places(devices: List[str]) -> str:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
     return ', '.join(f'{kind} {striping.spelled(each)}' for kind, each in sorted(numbers.items()))
+
+
+def _evictions(states: Dict[str, params.States]) -> str:
+    """Those that this mount's imports remember, of their last changes; empty where no import is seen."""
+    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
+    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
+    return '; '.join(said) or ('none remembered' if states else '')
 
 
 def _imports(known: List[params.Import]) -> str:

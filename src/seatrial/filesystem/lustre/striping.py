@@ -212,14 +212,23 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> str:
     """How many targets a file was given that asks for all, where they are fewer: 'all = 7 of 8 OSTs'; else ''.
 
     The servers count the targets that they can use themselves, no more than lod.*.max_stripecount (2.17), and 160
-    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client learns of that.
+    where the attributes of the MDT are small (lod_get_stripe_count in lod_qos.c). No client learns of that. Targets
+    of other components they leave out where three quarters remain (lod_ost_alloc_rr, lod_stripe_count_min).
     """
     found = []
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
-        every = len(there.reach(wish.pool))
-        if wish.stripe_count == ALL and not wish.osts and 0 < len(piece.osts) < every:
-            found.append(f'all = {len(piece.osts)} of {_many(every, "OST")}')
+        reach = there.reach(wish.pool)
+        if wish.stripe_count != ALL or wish.osts or not 0 < len(piece.osts) < len(reach):
+            continue
+        others = {ost for each in got.pieces if each is not piece for ost in each.osts}
+        by_design = set(reach) - set(piece.osts) <= others and len(piece.osts) >= len(reach) - len(reach) // 4
+        why = BY_DESIGN if by_design else RETIRED
+        found.append(f'all = {len(piece.osts)} of {_many(len(reach), "OST")} ({why})')
     return '; '.join(dict.fromkeys(found))
+
+
+BY_DESIGN = 'the others hold other components of the file'
+RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
 
 
 def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:

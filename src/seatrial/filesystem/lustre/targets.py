@@ -5,7 +5,7 @@ of a genuine 2.17 (tests/transcripts/lustre), and what lfs.c and liblustreapi.c 
 """
 
 import re
-from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre.layout import Component, LustreLayout
@@ -53,6 +53,7 @@ _PROJECT = re.compile(r' *(\d+) ([P-]) /')
 _VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
 _OPTION = re.compile(r'(?<![\w-])(--[a-z][\w-]*|-[A-Za-z])(?![\w-])')
 _INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16})(?: (\S.*))?\Z')
+_LNET_KEY = re.compile(r'[\s-]*([a-z][\w ]*):\s*(\S.*)\Z')
 
 
 class Space(NamedTuple):
@@ -284,6 +285,30 @@ def parse_mounted(text: str) -> Tuple[Mounted, ...]:
     if not found:
         raise NotUnderstood('no mount is shown', text)
     return tuple(found)
+
+
+def parse_interfaces(text: str) -> Tuple[str, ...]:
+    """`lnetctl net show -v`: each interface of LNet but the loopback, with its limits and what it has dropped.
+
+    '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
+    """
+    found: List[Dict[str, str]] = []
+    for line in whole_lines(text):
+        match = _LNET_KEY.match(line)
+        if match is not None and match.group(1) == 'nid':
+            found.append({})
+        if match is not None and found:
+            found[-1].setdefault(match.group(1), match.group(2))
+    if not found or any(key not in each for each in found for key in ('status', *LNET_KEYS)):
+        raise NotUnderstood(f'no interface of LNet with {", ".join(LNET_KEYS)} is shown', text)
+    return tuple(
+        ', '.join([f'{each["nid"]} {each["status"]}', *(f'{key} {each[key]}' for key in LNET_KEYS)])
+        for each in found
+        if not each['nid'].endswith('@lo')
+    )
+
+
+LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 
 
 def parse_version(text: str) -> str:

@@ -40,7 +40,7 @@ def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
     """
     recorder = Recorder(plan.records)
     signals = Signals()
-    at_end = _AtEnd({}, {}, [], {})
+    at_end = _AtEnd({}, {}, [], {}, [])
     try:
         reason, why = _guarded(plan, recorder, signals, blocked or Blocked(), at_end)
     except Interrupted as error:
@@ -59,7 +59,9 @@ def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
         with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
             traceback.print_exc(file=stream)
         reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
-    end = End(reason, why, time.time(), at_end.stopped, at_end.state, tuple(at_end.findings), at_end.background)
+    found = tuple(at_end.findings)
+    placed = ''.join(at_end.placed)
+    end = End(reason, why, time.time(), at_end.stopped, at_end.state, found, at_end.background, placed)
     recorder.write(end)
     recorder.sync()
     recorder.close()
@@ -74,6 +76,7 @@ class _AtEnd(NamedTuple):
     state: Dict[str, str]
     findings: List[Finding]
     background: Dict[str, float]
+    placed: List[str]
 
 
 def _guarded(
@@ -108,6 +111,7 @@ def _carry_out(
     begun = _begun(plan, recorder, signals, held, blocked, seen)
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
+    at_end.placed.append(driver.placed(trial.setup.run.path))
     try:
         with observed(plan.target, recorder.directory, driver, at_end.background):
             kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0

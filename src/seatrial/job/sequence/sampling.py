@@ -6,7 +6,7 @@ import socket
 import time
 from typing import Any, List, Optional
 
-from seatrial.engine.base import Command, EngineError, Outcome
+from seatrial.engine.base import Command, EngineError, Outcome, measured
 from seatrial.engine.failed_call import NO_ROOM, FailedCall, failed_call
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
@@ -216,7 +216,7 @@ class _Attempt:
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.outcome = finished.outcome
-        self.measurement = setup.engine.measure(phase, point, command, finished.outcome)
+        self.measurement = measured(setup.engine, phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
         times = finished.outcome.processes
         lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)

@@ -2,7 +2,7 @@
 
 import math
 import time
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 from seatrial.filesystem.base import Capacity
 from seatrial.job.sequence.layouts import FREE_SHARE
@@ -36,11 +36,9 @@ def by_warm_up(trial: Trial) -> Sized:
     """
     plan, sizing = trial.plan, trial.plan.sizing
     points = calibration_points(plan)
-    lowest, highest = min_per_task(plan, trial.seen.memory_bytes), max_per_task(plan, trial.seen.capacity)
-    size, granule, cut = _first(plan, points[0]), sizing.granule, ''
-    if plan.stopping.fixed and not sizing.working_set and sizing.pinned is None:
-        granule = _step(plan)
-        lowest = min(lowest, round_up(size, granule))
+    lowest, highest = bounds(plan, trial.seen.memory_bytes, trial.seen.capacity)
+    size, cut = first_share(plan, points[0]), ''
+    granule = step(plan) if _by_time_alone(plan) else sizing.granule
     words = kind_of(plan.kind).share_words
     trial.setup.run.make(WARM)
     for round_ in range(ROUNDS):
@@ -66,7 +64,22 @@ def by_warm_up(trial: Trial) -> Sized:
     return Sized(1, decided, reason, (finding('T14a', cut),) if cut else ())
 
 
-def _first(plan: TrialPlan, point: Point) -> int:
+def bounds(plan: TrialPlan, memory_bytes: int, capacity: Capacity) -> Tuple[int, int]:
+    """The smallest and the largest share of a task that a warm-up can decide; memory_bytes is one node's."""
+    lowest, highest = min_per_task(plan, memory_bytes), max_per_task(plan, capacity)
+    if plan.sizing.fixed:
+        return lowest, lowest
+    if _by_time_alone(plan):
+        lowest = min(lowest, round_up(first_share(plan, calibration_points(plan)[0]), step(plan)))
+    return lowest, highest
+
+
+def _by_time_alone(plan: TrialPlan) -> bool:
+    """Whether only the time of a launch matters: what a smoke test measures may be small."""
+    return plan.stopping.fixed and not plan.sizing.working_set and plan.sizing.pinned is None
+
+
+def first_share(plan: TrialPlan, point: Point) -> int:
     """A task's share of the first warm-up: less where it is bytes, and the time budget short."""
     size = plan.sizing.first
     if not kind_of(plan.kind).moves_data:
@@ -75,10 +88,10 @@ def _first(plan: TrialPlan, point: Point) -> int:
         size = min(size, WARM_BYTES)
     if plan.stopping.budget_s < SHORT_S:
         size = min(size, max(MIB, SHORT_BYTES // point.tasks))
-    return round_up(size, _step(plan))
+    return min(round_up(size, step(plan)), plan.sizing.first)  # which a fixed share may be that no step divides
 
 
-def _step(plan: TrialPlan) -> int:
+def step(plan: TrialPlan) -> int:
     """Of which a task's share is a multiple at all points, round figure or not."""
     if not kind_of(plan.kind).moves_data:
         return plan.sizing.granule

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import math
 import os
 import shutil
 from typing import List, NamedTuple, Optional, Tuple
@@ -33,7 +34,7 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it."""
+    """The evidence for the rules, and what the run needs of it. used_percent: of the file system's bytes, or None."""
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -41,6 +42,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
+    used_percent: Optional[int] = None
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
@@ -51,7 +53,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
     mount = mount_of(os.path.realpath(target.path))
-    (capacity, narrowest), quota = _capacity(plan, driver), driver.quota(target.path)
+    (capacity, narrowest), quota = capacity_for(plan, driver), driver.quota(target.path)
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
     needed = peak(plan, min_per_task(plan, memory))
@@ -76,12 +78,20 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=rundir.open_to(target.path),
         gives_up=driver.gives_up(mount) if mount else '',
+        memory_bytes=memory,
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
-    return Survey(environment, chosen, skipped, memory, left, mount.said() if mount else '')
+    said = mount.said() if mount else ''
+    return Survey(environment, chosen, skipped, memory, left, said, used_percent(os.statvfs(target.path)))
+
+
+def used_percent(seen: os.statvfs_result) -> Optional[int]:
+    """How full a file system is, as df(1) has it: what root alone may use counts neither as used nor as free."""
+    used = seen.f_blocks - seen.f_bfree
+    return math.ceil(100 * used / (used + seen.f_bavail)) if used + seen.f_bavail > 0 else None
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
@@ -100,7 +110,7 @@ def _unseen(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
     return driver.unseen(connections, connections)
 
 
-def _capacity(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
+def capacity_for(plan: TrialPlan, driver: FileSystem) -> Tuple[Capacity, Tuple[Layout, int]]:
     """What is free for the case's files in the layout that has the least room, with that layout and their number."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [(driver.capacity(plan.target.path, layout, files), layout) for layout in _layouts(plan)]

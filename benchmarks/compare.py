@@ -1,0 +1,170 @@
+"""How often `seatrial compare` and `seatrial trend` are right: changes that are none, drops found, coverage.
+
+Sessions are simulated: three families of eight metrics, six repetitions of each with 2 % noise, and a noise between
+sessions that is each metric's own, or shared by its family. The judge is the real one.
+
+    python benchmarks/compare.py --pairs 1000 --seed 2009 [--quick]
+
+--quick shows only that it works.
+"""
+
+import argparse
+import math
+import random
+from collections.abc import Callable
+from typing import NamedTuple
+
+from harness import run
+
+from seatrial.judge.compare import BETTER, LEVEL, WORSE, Series, compared
+from seatrial.judge.trend import changes
+from seatrial.report.trend import SUSPECTED
+
+FAMILIES, METRICS, REPETITIONS = ('data write', 'data read', 'metadata'), 8, 6
+WITHIN = 0.02
+DROP = 0.05
+BETWEEN = 0.03
+SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (8, 8), (14, 14), (10, 1))
+
+Draw = Callable[[], float]
+
+
+def normal() -> float:
+    return random.gauss(0, 1)
+
+
+def heavy() -> float:
+    """Student's t with 3 degrees of freedom, of variance 1."""
+    chi = sum(random.gauss(0, 1) ** 2 for _ in range(3))
+    return random.gauss(0, 1) / math.sqrt(chi / 3) / math.sqrt(3)
+
+
+class Noise(NamedTuple):
+    """Between sessions. shared: the part of its variance that the metrics of a family have in common."""
+
+    words: str
+    shared: float
+    draw: Draw
+
+
+NOISES = (
+    Noise("each metric's own", 0.0, normal),
+    Noise('half shared', 0.5, normal),
+    Noise('shared by the family', 1.0, normal),
+    Noise("each metric's own, heavy tails", 0.0, heavy),
+    Noise('shared by the family, heavy tails', 1.0, heavy),
+)
+
+
+class Rates(NamedTuple):
+    """Of pairs: that named a difference, whose intervals had 1 in them, whose drop was found (family, metrics)."""
+
+    named: float
+    families: float
+    metrics: float
+    found: float
+    of_metrics: float
+
+
+def sessions(count: int, noise: Noise, shift: float) -> list[dict[str, list[float]]]:
+    """The samples of each metric of a family by session, after a change by this logarithm."""
+    shared = [math.sqrt(noise.shared) * noise.draw() for _ in range(count)]
+    found = []
+    for _ in range(METRICS):
+        own = [math.sqrt(1 - noise.shared) * noise.draw() for _ in range(count)]
+        levels = [math.exp(shift + BETWEEN * (a + b)) for a, b in zip(shared, own, strict=True)]
+        found.append(
+            {
+                f'{shift}{night}': [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
+                for night, level in enumerate(levels)
+            }
+        )
+    return found
+
+
+def pair(sides: tuple[int, int], noise: Noise, drop: float) -> list[Series]:
+    """Two sides, of which the second has so much less in its first family."""
+    return [
+        Series(family, before, after)
+        for number, family in enumerate(FAMILIES)
+        for before, after in zip(
+            sessions(sides[0], noise, 0.0),
+            sessions(sides[1], noise, math.log1p(-drop) if number == 0 else 0.0),
+            strict=True,
+        )
+    ]
+
+
+def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
+    named = covered = of_metrics = found = found_metrics = 0
+    for _ in range(pairs):
+        families, metrics = compared(pair(sides, noise, 0.0))
+        named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+        covered += sum(each.low < 1 < each.high for each in families.values())
+        of_metrics += sum(each.low < 1 < each.high for each in metrics)
+        families, metrics = compared(pair(sides, noise, DROP))
+        found += families[FAMILIES[0]].verdict == WORSE
+        found_metrics += sum(each.verdict == WORSE for each in metrics[:METRICS])
+    return Rates(
+        named / pairs,
+        covered / pairs / len(FAMILIES),
+        of_metrics / pairs / len(FAMILIES) / METRICS,
+        found / pairs,
+        found_metrics / pairs / METRICS,
+    )
+
+
+def history(count: int, noise: Draw, correlation: float, drop: float, after: int) -> list[float]:
+    """How good a family was in so many nights and in some more after a drop, as logarithms."""
+    values, last = [], noise()
+    for night in range(count + after):
+        values.append(BETWEEN * last + (math.log1p(-drop) if night >= count else 0.0))
+        last = correlation * last + math.sqrt(1 - correlation**2) * noise()
+    return values
+
+
+def trends(count: int) -> None:
+    """How often a drop after two months is shown where it is, and how often a year without one shows some."""
+    since = (3, 5, 7, 14)
+    heads = ' | '.join(f'found after {nights}' for nights in since)
+    print(f'| nights | drop | {heads} | a year without one shows some |')
+    print('|---' * (3 + len(since)) + '|')
+    for words, noise, correlation in (
+        ('independent', normal, 0.0),
+        ('heavy tails', heavy, 0.0),
+        ('correlation 0.3', normal, 0.3),
+    ):
+        false = sum(bool(changes(history(365, noise, correlation, 0.0, 0), LEVEL)) for _ in range(count)) / count
+        for drop in (0.03, 0.05, 0.10, 0.20):
+            shown = []
+            for nights in since:
+                series = (history(60, noise, correlation, drop, nights) for _ in range(count))
+                hits = sum(any(abs(each.first - 60) <= SUSPECTED for each in changes(one, LEVEL)) for one in series)
+                shown.append(f'{100 * hits / count:.0f} %')
+            print(f'| {words} | {100 * drop:.0f} % | {" | ".join(shown)} | {100 * false:.1f} % |')
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--pairs', type=int, default=1000)
+    parser.add_argument('--seed', type=int, default=2009)
+    parser.add_argument('--quick', action='store_true', help='a few pairs, to see that it works')
+    options = parser.parse_args()
+    random.seed(options.seed)
+    print(
+        '| sessions | noise between sessions | equal: a difference named | coverage, families | coverage, metrics '
+        '| 5 % drop of a family: family worse | its metrics worse |'
+    )
+    print('|---|---|---|---|---|---|---|')
+    for noise in NOISES:
+        for sides in SIDES:
+            found = rates(sides, noise, 3 if options.quick else options.pairs)
+            shown = ' | '.join(f'{100 * each:.1f} %' for each in found)
+            print(f'| {sides[0]}, {sides[1]} | {noise.words} | {shown} |', flush=True)
+    print()
+    trends(3 if options.quick else options.pairs)
+    return 0
+
+
+if __name__ == '__main__':
+    run(main)

@@ -1,0 +1,16 @@
+"""Checkpoints of a training: its state written at once by all tasks, and read back to go on."""
+
+import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.checkpoint import checkpoint
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Checkpoint(Check):
+    """A file a task and one shared file: the state of llama3-8b in MLPerf Storage 2.0, 105 GB, every 30 minutes."""
+
+    # Of its 8 processes; 30 minutes are chosen.
+    workload = checkpoint(state=105_000_000_000, interval_s=1800.0, bytes_per_task='12516MiB')
+    sweep = Sweep('variant', (('own', {}), ('shared', {'files': 'single', 'extent': 'segment'})))

@@ -1,0 +1,131 @@
+"""The tests of the sources, row by row: which checks cover each, with which engines, or why none does.
+
+A check covers the rows that it names in `covers` and those of its expectations, whose ids begin with a row's.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from seatrial.check.declared import CheckError, Declared
+from seatrial.engine.registry import ENGINES, cannot
+from seatrial.workload.sweep import examples
+
+_BOITO, _CALDERON, _GOVORUN = 'Boito et al. 2009', 'Calderon, HLRS', 'Belyakov et al.'
+_FERMILAB, _LFSCK = 'Garzoglio and Chadwick 2011', 'Dai et al. 2019'
+_COMPARED = 'any check, on each as a file system or a layout of its own in trial.yaml'
+_LFSCK_WHY = 'LFSCK is a command of the servers'
+
+
+class Row(NamedTuple):
+    """One test of a source.
+
+    why: no check covers it, as a clause that says what does, or what it would take; empty where checks do
+    """
+
+    id: str
+    source: str
+    test: str
+    why: str = ''
+
+
+CATALOGUE = (
+    Row('L09-00', _BOITO, 'repeat until 90 % confidence and 10 % error', 'the stopping rule of every check'),
+    Row('L09-01', _BOITO, 'SFWA (whole shared file) over block sizes'),
+    Row('L09-02', _BOITO, 'MFWA (file per process) over numbers of objects'),
+    Row('L09-03', _BOITO, 'MFWA (file per process) over clients'),
+    Row('L09-04', _BOITO, 'SFSA contiguous (single shared file) over numbers of objects'),
+    Row('L09-05', _BOITO, 'SFSA strided (single shared file) over numbers of objects'),
+    Row('L09-06', _BOITO, 'SFSA contiguous beside MFWA (shared file, file per process)'),
+    Row('L09-07', _BOITO, 'SFSA (single shared file) over clients'),
+    Row('L09-08', _BOITO, 'reading beside writing'),
+    Row('GP-01', _CALDERON, 'fdtree on local disk, NFS and GPFS'),
+    Row('GP-02', _CALDERON, 'fdtree in trees of their own'),
+    Row('GP-03', _CALDERON, 'fdtree in one tree'),
+    Row('GP-04', _CALDERON, 'a listing from the cache and not'),
+    Row('GP-05', _CALDERON, 'Bonnie: write, rewrite, read', 'no kind of workload rewrites in place'),
+    Row('GP-06', _CALDERON, 'IOzone: file sizes by access sizes', 'small files are over too soon to be timed (T19)'),
+    Row(
+        'GP-07',
+        _CALDERON,
+        'IODD: processes by nodes by file sizes',
+        'MultipleFilesTasks, in a trial for each nodes and bytes_per_task',
+    ),
+    Row('GP-08', _CALDERON, 'IODD: POSIX beside MPI-IO', 'any check of data access, in a trial for each interface'),
+    Row('GP-09', _CALDERON, 'IODD: one directory beside several'),
+    Row('GP-10', _CALDERON, 'IOP: a shared file beside separate files'),
+    Row('GP-11', _CALDERON, 'IOP: the change point at 128 KB'),
+    Row('GV-01', _GOVORUN, 'IOR in ten pool configurations', _COMPARED),
+    Row('GV-02', _GOVORUN, 'capacity of each configuration', 'doctor and the record of every case have it'),
+    Row('GV-03', _GOVORUN, 'duration of the load test', 'the record of every case has it'),
+    Row('GV-04', _GOVORUN, 'settings of pools and modules', 'zpool and zfs are commands of the servers'),
+    Row('GV-05', _GOVORUN, 'numbers of service threads', 'OSS and MDS have them, and no client sets them'),
+    Row('GV-06', _GOVORUN, 'the choice of a configuration', 'the table of layouts in every report'),
+    Row('FN-01', _FERMILAB, 'IOzone throughput over clients'),
+    Row('FN-02', _FERMILAB, 'drivers of a virtual server', _COMPARED),
+    Row('FN-03', _FERMILAB, 'virtual CPUs of a server', _COMPARED),
+    Row('FN-04', _FERMILAB, 'clients on the servers and elsewhere', 'any check on two partitions of trial.yaml'),
+    Row('FN-05', _FERMILAB, 'IOzone with and without stripes'),
+    Row('FN-06', _FERMILAB, 'a skim that only reads'),
+    Row('FN-07', _FERMILAB, 'a skim that reads and writes'),
+    Row('FN-08', _FERMILAB, 'fairness between 49 clients'),
+    Row('FN-09', _FERMILAB, 'striped beside plain files'),
+    Row('FN-10', _FERMILAB, 'a skim of 1400 files'),
+    Row('FN-11', _FERMILAB, 'mdtest by 48 clients'),
+    Row('FN-12', _FERMILAB, 'fileop'),
+    Row('FN-13', _FERMILAB, 'targets that fail meanwhile', 'it takes targets away, which only the servers can'),
+    Row(
+        'FN-14',
+        _FERMILAB,
+        'a changed fault configuration',
+        'tunefs.lustre is a command of the servers, and can destroy data',
+    ),
+    Row('FN-15', _FERMILAB, 'guarantees of POSIX'),
+    Row('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
+    Row('FN-17', _FERMILAB, 'metrics of an acceptance', 'references.yaml of a site, of any check'),
+    Row('FN-18', _FERMILAB, 'raw devices', 'the devices are in the servers'),
+    Row('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY),
+    Row('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY),
+    Row('FS-03', _LFSCK, 'LFSCK with monitors', _LFSCK_WHY),
+    Row('FS-04', _LFSCK, 'packets of LFSCK', _LFSCK_WHY),
+    Row('FS-05', _LFSCK, 'LFSCK with cached metadata', _LFSCK_WHY),
+    Row('FS-06', _LFSCK, 'LFSCK of the namespace', _LFSCK_WHY),
+    Row('FS-07', _LFSCK, 'trees as Darshan logs have them', 'no kind of workload has trees of random depth'),
+    Row('FS-08', _LFSCK, 'monitors at 1 s', 'the telemetry of every case'),
+    Row('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY),
+)
+"""Every test of the five sources, in their order."""
+
+_STEM = re.compile(r'[A-Z]+\d*-\d+')
+
+
+def rows_of(check: Declared) -> set[str]:
+    """The ids of the rows that a check covers. Raises CheckError for one that there is not."""
+    known = {row.id for row in CATALOGUE}
+    stems = {found.group() for each in check.expectations if (found := _STEM.match(each.id))}
+    strange = sorted(set(check.covers) - known)
+    if strange:
+        raise CheckError(f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/catalogue.md")
+    return (stems & known) | set(check.covers)
+
+
+def covered(checks: Iterable[Declared]) -> list[tuple[Row, str]]:
+    """Each row, and what covers it: checks with the engines that can carry them out, or why none does.
+
+    Raises CheckError for a check that covers what there is not.
+    """
+    rows = [(check, rows_of(check)) for check in checks]
+    return [(row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE]
+
+
+def _by(checks: Iterable[Declared]) -> str:
+    by_engines: dict[str, list[str]] = {}
+    for check in checks:
+        by_engines.setdefault(', '.join(_engines(check)), []).append(check.name)
+    return '; '.join(f'{", ".join(names)} ({engines})' for engines, names in by_engines.items())
+
+
+def _engines(check: Declared) -> list[str]:
+    points = examples(check.sweep, check.workload)
+    able = [each for each in ENGINES if check.workload.kind in each.kinds and cannot(each, points) is None]
+    return list(dict.fromkeys(each.name for each in able))

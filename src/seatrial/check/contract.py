@@ -1,0 +1,410 @@
+"""From the criteria of a contract to the allocations that measure them: nobody writes these cases a second time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from seatrial.check.declared import Declared
+from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
+from seatrial.check.session import Session
+from seatrial.judge.criteria import Asked
+from seatrial.model.metric import HIGHER, MetricType
+from seatrial.model.plan import Case, EngineChoice, metric
+from seatrial.model.point import Point
+from seatrial.model.shown import choice, show
+from seatrial.model.units import UNITS, approximate_size, duration, format_size
+from seatrial.rules.before import peak
+from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S
+from seatrial.site.contract import (
+    ACCESSES,
+    BEST,
+    CONTRACT_FILE,
+    FIELDS,
+    MEAN,
+    Conditions,
+    Contract,
+    Workload,
+    place,
+)
+from seatrial.site.contract import Criterion as Written
+from seatrial.site.error import SiteError, problem
+from seatrial.site.model import DEFAULT_LAYOUT, Site, Trial
+from seatrial.site.profile import ACCEPTANCE, NIGHTLY
+from seatrial.site.references import STATISTICS, Reference
+from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.words import counted, joined, listed
+
+METRICS: dict[str, tuple[str, str]] = {
+    'write bandwidth': ('access', 'write'),
+    'read bandwidth': ('access', 'read'),
+    'random read IOPS': ('random', 'randread_iops'),
+    'random write IOPS': ('random', 'randwrite_iops'),
+    'random read latency': ('random', 'randread_latency'),
+    'random write latency': ('random', 'randwrite_latency'),
+    'p99 of random reads': ('random', 'randread_p99'),
+    'p99 of random writes': ('random', 'randwrite_p99'),
+    'file create rate': ('tree', 'file_create'),
+    'file stat rate': ('tree', 'file_stat'),
+    'file read rate': ('tree', 'file_read'),
+    'file remove rate': ('tree', 'file_remove'),
+    'directory create rate': ('tree', 'directory_create'),
+    'directory stat rate': ('tree', 'directory_stat'),
+    'directory remove rate': ('tree', 'directory_remove'),
+}
+"""Metrics in a contract's words: the kind of workload, and the name that checks give them."""
+
+ABOVE_MIN = 1.1
+"""Times the least duration of a timed region that launches are sized for, as in the profile acceptance."""
+
+
+class Procedure(NamedTuple):
+    """What one allocation does for a criterion. Criteria with the same procedure share their allocations.
+
+    point:   the label of the only one that is measured
+    state:   of the system, or empty
+    seconds: the least that a timed region lasts; 0: as the profile acceptance wants it
+    caches:  whether they may take part
+    """
+
+    trial: Trial
+    point: str
+    engine: str
+    state: str
+    seconds: float
+    caches: bool
+
+    @property
+    def case(self) -> Case:
+        """Its only case."""
+        return self.trial.cases(self.trial.checks[0])[0]
+
+    def as_json(self) -> dict[str, Any]:
+        """What a session keeps of it, and is found by."""
+        return {**self._asdict(), 'trial': self.trial.model_dump(mode='json', exclude_defaults=True)}
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A criterion of the contract with how it is measured; both are None for one that people observe.
+
+    written: as the contract has it, in full; metric: in the units and by the name of its check
+    """
+
+    written: Written
+    asked: Asked
+    procedure: Procedure | None = None
+    metric: MetricType | None = None
+
+    @property
+    def metric_name(self) -> str:
+        """As records have it: 'write@1MiB'; empty for one that people observe."""
+        return metric(self.metric.name, self.procedure.point) if self.metric and self.procedure else ''
+
+
+def criteria_of_contract(site: Site, checks: Mapping[str, Declared], contract: Contract) -> list[Criterion]:
+    """Every criterion with its procedure. Raises SiteError for what no check measures here, with every problem."""
+    found, problems = [], list[str]()
+    for number, written in enumerate(contract.criteria):
+        try:
+            found.append(_resolved(site, checks, contract, written))
+        except _Refused as error:
+            problems.append(problem(CONTRACT_FILE, place(number, *error.keys), error.sentence))
+    by_id = {each.written.id: each for each in found}
+    for number, written in enumerate(contract.criteria if not problems else ()):
+        base = by_id[written.bound.of] if written.bound.of else None
+        own = by_id[written.id].metric
+        if base and base.metric and own and base.metric.unit != own.unit:
+            sentence = f'{written.metric} is no part of {base.written.metric}: their units differ; take another one'
+            problems.append(problem(CONTRACT_FILE, place(number, _key(written)), sentence))
+    if problems:
+        raise SiteError(problems)
+    return found
+
+
+def contract_session(
+    session_id: str, site: Site, procedure: Procedure, date: str, criteria: Sequence[Criterion]
+) -> Session:
+    """The session of one more allocation for all criteria of a procedure; date: of the contract."""
+    session = _session(session_id, site, procedure)
+    own = [each for each in criteria if each.procedure == procedure]
+    references = [reference for each in own if (reference := _reference(each, procedure, date))]
+    return replace(session, references=tuple(references), contract=procedure.as_json())
+
+
+def label_of(procedure: Mapping[str, Any]) -> str:
+    """What the figures of a session are good for, by the procedure that it keeps."""
+    if not procedure['seconds'] and not procedure['caches']:
+        return ACCEPTANCE.label
+    lasting = duration(procedure['seconds']) if procedure['seconds'] else '5 minutes'
+    caches = 'caches may take part' if procedure['caches'] else 'more data than the caches hold'
+    return f'acceptance by the conditions of {CONTRACT_FILE}: timed regions of {lasting}, {caches}'
+
+
+class _Refused(Exception):
+    """keys: below the criterion; sentence: what is wrong there, with the remedy."""
+
+    def __init__(self, keys: Sequence[str], sentence: str) -> None:
+        self.keys, self.sentence = keys, sentence
+        super().__init__(sentence)
+
+
+class _Candidate(NamedTuple):
+    check: str
+    point: Point
+    metric: MetricType
+
+
+def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, written: Written) -> Criterion:
+    if written.observed:
+        return Criterion(written, Asked(written.id, written.bound.value, observed=True))
+    assert written.metric is not None, 'load_contract asks for it'
+    kind, name = METRICS.get(written.metric, ('', written.metric))
+    trial = _trial(site, written)
+    procedures = {
+        check: Procedure(
+            trial.model_copy(update={'checks': (check,)}),
+            '',
+            written.engine or '',
+            written.state or '',
+            (written.conditions or Conditions()).seconds or 0.0,
+            (written.conditions or Conditions()).caches == 'allowed',
+        )
+        for check in checks
+    }
+    measured = [each for check in checks.values() for each in _points(site, check, procedures[check.name])]
+    named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
+    if not named:
+        _refuse_metric(written.metric, measured)
+    candidate = _one_of(named, written, checks)
+    unit = UNITS[written.bound.unit][0]
+    if not written.bound.of and unit != candidate.metric.unit:
+        examples = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's or ms'}.get(candidate.metric.unit, 'no unit')
+        raise _Refused([_key(written)], f'{written.metric} is not measured in {written.bound.unit}; write {examples}')
+    least = candidate.metric.better == HIGHER
+    if least != (written.at_least is not None):
+        key = 'at_least' if least else 'at_most'
+        raise _Refused([_key(written)], f'of {written.metric} {"more" if least else "less"} is better; write {key}')
+    statistic, _, best_of = (written.statistic or MEAN).partition(f'{BEST} ')
+    asked = Asked(
+        written.id,
+        written.bound.value,
+        least,
+        written.bound.of,
+        'best' if best_of else statistic,
+        int(best_of or 0),
+        written.allocations or 1,
+        contract.counts,
+    )
+    procedure = procedures[candidate.check]._replace(point=candidate.point.label)
+    _check_conditions(site, checks[candidate.check], procedure)
+    return Criterion(written, asked, procedure, candidate.metric)
+
+
+def _check_conditions(site: Site, check: Declared, procedure: Procedure) -> None:
+    """Raise _Refused for conditions under which no allocation can count, whatever it measures (P9, P16, P16a)."""
+    plan = plan_of(_session('', site, procedure), check, procedure.case)
+    moves_data, target = kind_of(plan.kind).moves_data, plan.target
+    needed, room = peak(plan, plan.sizing.first), target.limits._asdict()
+    for what, words in (('bytes', approximate_size), ('inodes', partial(counted, one='inode'))):
+        if needed[what] > room[what]:
+            said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
+            raise _Refused(['workload'], f'it needs {said}; ask for less, or raise the limit in trial.yaml')
+    if procedure.caches:
+        return
+    least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
+    if 0 < procedure.seconds < least:
+        said = f'{procedure.seconds:g} s are too short to tell storage from caches; write at least {least:g} s'
+        raise _Refused(['conditions', 'seconds'], f'{said}, or caches: allowed')
+    if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
+        said = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
+        remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
+        raise _Refused(['conditions', 'caches'], f'{said}; {remedy}')
+
+
+def _key(written: Written) -> str:
+    return 'at_least' if written.at_least else 'at_most'
+
+
+def _refuse_metric(name: str, measured: Sequence[_Candidate]) -> None:
+    known = {each.metric.name for each in measured}
+    words = [word for word, (_, own) in METRICS.items() if own in known]
+    remedy = choice(name, [*words, *sorted(known)])
+    if not remedy.startswith('did you mean'):
+        remedy = f'write one of {listed(words)} (docs/contract.md), or observed: true for what people observe'
+    raise _Refused(['metric'], f'no check measures {show(name)} here; {remedy}')
+
+
+def _trial(site: Site, written: Written) -> Trial:
+    """What the trial of any check would be for this criterion."""
+    file = site.trial_file
+    partition = _chosen('partition', written.partition, list(file.partitions))
+    file_system = _chosen('file_system', written.file_system, list(file.file_systems))
+    layout = written.layout or DEFAULT_LAYOUT
+    layouts = [DEFAULT_LAYOUT, *file.file_systems[file_system].layouts]
+    if layout not in layouts:
+        raise _Refused(['layout'], f'{show(file_system)} has no layout {show(layout)}; {choice(layout, layouts)}')
+    entry, nodes = file.partitions[partition], written.nodes or 1
+    if nodes > 1 and entry.launcher.kind == 'local':
+        raise _Refused(['nodes'], f'the launcher of {show(partition)} is local and reaches one node; write 1')
+    if (written.tasks_per_node or 0) > entry.tasks_per_node:
+        most = f'{written.tasks_per_node} are more than {show(partition)} has; write at most {entry.tasks_per_node}'
+        raise _Refused(['tasks_per_node'], most)
+    workload, conditions = written.workload or Workload(), written.conditions or Conditions()
+    fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
+    if conditions.budget is not None:
+        fixed['budget'] = conditions.budget
+    lists = {
+        'checks': ['*'],
+        'partitions': [partition],
+        'file_systems': [file_system],
+        'nodes': [nodes],
+        'layouts': [layout],
+        'profiles': [ACCEPTANCE.name],
+    }
+    return Trial.model_validate({**lists, 'tasks_per_node': written.tasks_per_node or entry.tasks_per_node, **fixed})
+
+
+_OF_TRIAL = ('transfer_size', 'bytes_per_task', 'files_per_task', 'interface', 'direct')
+
+
+def _chosen(key: str, name: str | None, known: Sequence[str]) -> str:
+    if name is None and len(known) > 1:
+        raise _Refused([key], f'is missing, and trial.yaml has several; write {key}: {known[0]}')
+    if name is not None and name not in known:
+        raise _Refused([key], f'trial.yaml has no {show(name)}; {choice(name, known)}')
+    return name or known[0]
+
+
+def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
+    """All that a check would measure on all tasks of the allocation, but for what has a layout of its own.
+
+    Nothing of a check whose points say something only all together.
+    """
+    if declared.axis.equals or declared.every_point:
+        return []
+    session = _session('', site, procedure)
+    if why_not(session, declared, procedure.case):
+        return []
+    try:
+        points = resolved(session, declared, procedure.case).points
+    except Unplannable:
+        return []
+    tasks = declared.workload.tasks or procedure.case.nodes * (procedure.trial.tasks_per_node or 1)
+    return [
+        _Candidate(declared.name, point, each)
+        for point in points
+        if point.layout is None and point.tasks == tasks
+        for each in metrics_at(point)
+    ]
+
+
+def _one_of(named: Sequence[_Candidate], written: Written, checks: Mapping[str, Declared]) -> _Candidate:
+    """The one that is meant. Raises _Refused where there is none, or where several differ in what is measured."""
+    workload = written.workload or Workload()
+    left = _as_asked(named, written, workload, checks)
+    foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
+    if getattr(workload, foreign) is not None:
+        raise _Refused(['workload', foreign], f'says nothing of {written.metric}; take it out')
+    for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
+        values = list(dict.fromkeys(_in_words(field, each.point) for each in left))
+        if len(values) > 1:
+            raise _Refused(['workload', key], f'is missing, and several are measured; write one of {listed(values)}')
+    if any(_plain(each.point) != _plain(left[0].point) for each in left):
+        key = 'check' if len({each.check for each in left}) > 1 else 'point'
+        raise _Refused(['workload', key], f'is missing, and several measure it; write one of {_names(key, left)}')
+    return left[0]
+
+
+def _as_asked(
+    named: Sequence[_Candidate], written: Written, workload: Workload, checks: Mapping[str, Declared]
+) -> list[_Candidate]:
+    """Those that have all parameters that the workload names. Raises _Refused where none has."""
+    check = workload.check
+    if check is not None and check not in checks:
+        raise _Refused(['workload', 'check'], f'{show(check)} is no check; {choice(check, checks)}')
+    left = [each for each in named if check in (None, each.check) and workload.point in (None, each.point.label)]
+    if not left:
+        key = 'check' if check not in (None, *(each.check for each in named)) else 'point'
+        sentence = f'does not measure {written.metric} here; write one of {_names(key, named)}'
+        raise _Refused(['workload', key], sentence)
+    for field, value in workload.asked.items():
+        kept = [each for each in left if getattr(each.point, field) == value]
+        if not kept:
+            there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
+            instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
+            key = next((key for key, own in FIELDS.items() if own == field), 'access')
+            sentence = f'no check measures {written.metric} so on {counted(written.nodes or 1, "node")}; {instead}'
+            raise _Refused(['workload', key], sentence)
+        left = kept
+    return left
+
+
+def _names(key: str, candidates: Sequence[_Candidate]) -> str:
+    """The checks or the points of them, each once."""
+    names = [each.check if key == 'check' else each.point.label for each in candidates]
+    return listed(list(dict.fromkeys(names)))
+
+
+def _plain(point: Point) -> Point:
+    """What is measured, apart from its place in a sweep, the other phases, and what profiles choose."""
+    plain = point._replace(label='', at=0.0, phases=())
+    return plain._replace(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
+
+
+def _in_words(field: str, point: Point) -> str:
+    """The value of a field as the contract says it."""
+    if field in ('files', 'extent', 'order'):
+        own = {name: getattr(point, name) for name in ('files', 'extent', 'order')}
+        return next((word for word, fields in ACCESSES.items() if fields == own), '')
+    value = getattr(point, field)
+    if field in ('transfer_size', 'bytes_per_file'):
+        return format_size(value)
+    return value if isinstance(value, str) else show(value)
+
+
+def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
+    effort = ACCEPTANCE.effort._replace(working_set=not procedure.caches)
+    if procedure.seconds:
+        target_s = ABOVE_MIN * procedure.seconds
+        # The first warm-up of the profile is for minutes; from a smaller one the same size is found.
+        first = NIGHTLY.effort.first_bytes
+        effort = effort._replace(first_bytes=first, target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
+    engines = site.engine_choices()
+    if procedure.engine:
+        known = [each for each in engines if each.name == procedure.engine]
+        engines = tuple(known) or (EngineChoice(procedure.engine, procedure.engine),)
+    return Session(
+        session_id,
+        site.session_folder(session_id),
+        site.with_trials((procedure.trial,)),
+        replace(ACCEPTANCE, label=label_of(procedure.as_json()), points=0, effort=effort),
+        engines,
+        (procedure.trial.checks[0],),
+        procedure.case.partition.partition(':')[0],
+        points=(procedure.point,) if procedure.point else (),
+    )
+
+
+def _reference(criterion: Criterion, procedure: Procedure, date: str) -> Reference | None:
+    """The criterion as the session of one allocation has it; None where one alone cannot be compared with it."""
+    asked, bound = criterion.asked, criterion.written.bound
+    if asked.of or asked.best_of or procedure.caches or criterion.metric is None:
+        return None
+    number = bound.value / float(UNITS[bound.unit][1])
+    statistic = asked.statistic if asked.least else STATISTICS[asked.statistic]
+    return Reference(
+        ACCEPTANCE.name,
+        procedure.case,
+        criterion.metric_name,
+        number,
+        0.0 if asked.least else None,
+        None if asked.least else 0.0,
+        bound.unit,
+        bound.value,
+        criterion.metric.better,
+        'contract',
+        date,
+        procedure.engine,
+        statistic,
+    )

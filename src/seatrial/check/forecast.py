@@ -1,0 +1,395 @@
+"""What the cases of a session will take, before anything runs, and what of it is more than there is."""
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import by_type
+from seatrial.history.store import folder_of, read
+from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
+from seatrial.job.sequence.survey import capacity_for, memory_bytes, min_per_task
+from seatrial.model.ask import unresponsive
+from seatrial.model.plan import Case, StoppingRule, Target, TrialPlan
+from seatrial.model.point import Point
+from seatrial.model.units import MIB, approximate_size, duration, format_size, round_up
+from seatrial.rules.before import Offer, offers, peak
+from seatrial.scheduler.job_end import job_limit_s
+from seatrial.scheduler.partitions import submits, time_limits_s
+from seatrial.scheduler.queue import QueueError
+from seatrial.site.error import problem
+from seatrial.site.model import TRIAL_FILE, Site, lies_in
+from seatrial.workload.base import Launch
+from seatrial.workload.registry import kind_of, resized
+from seatrial.workload.words import counted
+
+SESSIONS = 20
+"""Of the history, the newest: what a case took is the median of the newest EARLIER of them that measured it whole."""
+
+EARLIER = 5
+
+UNKNOWN = Capacity(None, None)
+
+GUESSED = (
+    'the memory of its nodes is not declared, so sizes that follow from it are those of this host; '
+    'write memory under partitions in trial.yaml'
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """From least to most; expected as in earlier sessions. None: there is no such session, or no most is known."""
+
+    least: float
+    expected: float | None
+    most: float | None
+
+    def plus(self, other: 'Span') -> 'Span':
+        """Both together; what is not known of one is not known of both."""
+        expected, most = (
+            None if None in pair else sum(each for each in pair if each is not None)
+            for pair in ((self.expected, other.expected), (self.most, other.most))
+        )
+        return Span(self.least + other.least, expected, most)
+
+    def times(self, factor: float) -> 'Span':
+        """The same in another unit."""
+        expected, most = (None if each is None else each * factor for each in (self.expected, self.most))
+        return Span(self.least * factor, expected, most)
+
+
+NOTHING = Span(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a case takes. Sizes in bytes, times in seconds.
+
+    repetitions: of each point; written, read: by all tasks, over the whole case
+    room, inodes: on the file system at one time; least: without which the case is refused (rule P9)
+    wall_s:      of its job, without the queue; most: what its scheduler allows it
+    free, quota: what the file system offers, as it is seen from here
+    """
+
+    plan: TrialPlan
+    repetitions: Span
+    written: Span
+    read: Span
+    room: Span
+    inodes: Span
+    wall_s: Span
+    free: Capacity
+    quota: Capacity
+
+    @property
+    def node_hours(self) -> Span:
+        """Of its allocation."""
+        return self.wall_s.times(self.plan.case.nodes / 3600)
+
+
+class Bytes(NamedTuple):
+    """Written and read by some launches; None where a measurement alone tells."""
+
+    written: int | None
+    read: int | None
+
+
+class Earlier(NamedTuple):
+    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes."""
+
+    wall_s: float
+    share: int
+    launches: tuple[tuple[str, str, int | None], ...]
+
+    @property
+    def repetitions(self) -> Counter[str]:
+        """Of each point."""
+        first = self.launches[0][1]
+        return Counter(label for label, phase, _ in self.launches if phase == first)
+
+
+def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
+    """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError."""
+    earlier = _earlier(read(folder_of(site.state), SESSIONS).rows)
+    seen = {plan.target.path: _seen(site, plan.target) for plan in plans}
+    quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
+    found = []
+    for plan in plans:
+        target = seen[plan.target.path]
+        free = capacity_for(plan._replace(target=target), by_type(target.type))[0] if target else UNKNOWN
+        like = earlier.get((plan.profile, plan.case), [])
+        found.append(forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN)))
+    return found
+
+
+def _seen(site: Site, target: Target) -> Target | None:
+    """The target as this host sees it, if it does; what the first run makes in the state by what it is made in."""
+    path = Path(target.path)
+    while lies_in(target.path, site.state) and not path.exists():
+        path = path.parent
+    if unresponsive(str(path)) is not None or not path.is_dir():
+        return None
+    fault = by_type(target.type).type_fault(mount_of(str(path.resolve())))
+    return target._replace(path=str(path)) if fault is None else None
+
+
+def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
+    """What the cases must have and is not there, as problems of the site's files; and what could not be seen.
+
+    Of each bound the case that is furthest beyond it, with the smallest change that makes it fit.
+    """
+    worst, notes = dict[tuple[str, str], tuple[int, Forecast, Offer]](), dict[str, None]()
+    for each in found:
+        partition = each.plan.case.partition
+        if memory_is_guessed(site, each.plan):
+            notes[f'{partition}: {GUESSED}'] = None
+            continue
+        needs = {'bytes': each.room.least, 'inodes': each.inodes.least}
+        for offer in offers(each.plan.target.limits, each.free._asdict(), each.quota._asdict()):
+            beyond, key = int(needs[offer.what]) - offer.offered, (each.plan.target.path, offer.name)
+            if beyond > 0 and (key not in worst or beyond > worst[key][0]):
+                worst[key] = beyond, each, offer
+    limits_s = dict[str, float]()
+    try:
+        limits_s = time_limits_s(site, {each.plan.case.partition for each in found})
+    except QueueError as error:
+        notes[f"the time limits of Slurm's partitions are not known: {error}"] = None
+    return [*(_too_large(*each) for each in worst.values()), *_too_long(found, limits_s)], list(notes)
+
+
+def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
+    """Whether sizes follow from the memory of nodes that this host is none of, and the site does not declare it."""
+    follows = plan.sizing.working_set and plan.sizing.pinned is None and not plan.node_memory
+    return follows and submits(site, plan.case.partition)
+
+
+def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
+    """What the measured launches move with this share of a task, and so many repetitions of each point by its label.
+
+    unknown: stands for what a measurement alone tells
+    """
+    points = resized(plan.points, share)
+    return _total(
+        (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown
+    )
+
+
+def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknown: int | None = None) -> Bytes:
+    """What warm-ups move, and what is prepared for the measured launches; each with its share of a task."""
+    kind, own = kind_of(plan.kind), resized(calibration_points(plan)[:1], warm)
+    launches = [*kind.preparations(own), *(Launch(phase, own[0]) for phase in plan.phases)]
+    return _total([*launches * rounds, *kind.preparations(resized(plan.points, share))], unknown)
+
+
+def _total(launches: Iterable[Launch], unknown: int | None) -> Bytes:
+    moved = [kind_of(point.kind).moved(point, phase) for phase, point in launches]
+    return Bytes(
+        *(_sum(unknown if each is None else each for each in way) for way in zip((0, 0), *moved, strict=True))
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = list(values)
+    return None if None in known else sum(each for each in known if each is not None)
+
+
+def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota: Capacity) -> Forecast:
+    """What the case takes, by what it took before where that was the same, and by what the file system offers."""
+    rule, memory = plan.stopping, plan.node_memory or memory_bytes()
+    lowest, highest = bounds(plan, memory, free)
+    highest = max(lowest, highest)
+    like = [each._replace(share=lowest if _is_given(plan, lowest) else each.share) for each in earlier]
+    like = [each for each in like if _is_like(plan, each, lowest)][-EARLIER:]
+    repetitions = _repetitions(rule, like)
+    needed, most = peak(plan, min_per_task(plan, memory)), peak(plan, highest)
+    held = [peak(plan, each.share) for each in like]
+    block_s = sum(
+        max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
+    )
+    room, inodes = (
+        Span(needed[what], _median(each[what] for each in held), max(needed[what], most[what]))
+        for what in ('bytes', 'inodes')
+    )
+    least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
+    wall_s = Span(least_s, _median(each.wall_s for each in like), job_limit_s(plan))
+    written, read_ = _volumes(plan, (lowest, highest), repetitions, like)
+    return Forecast(plan, repetitions, written, read_, room, inodes, wall_s, free, quota)
+
+
+def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> Span:
+    """A smoke test makes each point once whatever its time budget is."""
+    usual = _median(sum(each.repetitions.values()) / len(each.repetitions) for each in like)
+    if rule.fixed:
+        return Span(1, usual, rule.minimum)
+    return Span(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
+
+
+def _is_given(plan: TrialPlan, lowest: int) -> bool:
+    """Whether the points are as they are, whatever the share of a task."""
+    return not plan.points[0].scales or not lowest
+
+
+def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
+    """Whether it measured the same points, with the same share of a task where that is fixed."""
+    made = {(label, phase) for label, phase, _ in earlier.launches}
+    same = made == {(point.label, phase) for point in plan.points for phase in point.phases}
+    return same and (earlier.share == lowest if plan.sizing.fixed else earlier.share % step(plan) == 0)
+
+
+def _volumes(
+    plan: TrialPlan, shares: tuple[int, int], repetitions: Span, like: Sequence[Earlier]
+) -> tuple[Span, Span]:
+    """Bytes written and read, warm-ups among them; the most has those under Darshan and of the proof of contents too.
+
+    What seems slow is measured again, and for what is below its bound slow targets are searched, while time is left:
+    then no most is known.
+    """
+    (lowest, highest), fixed = shares, plan.sizing.fixed
+    labels = [point.label for point in plan.points]
+    warm = first_share(plan, calibration_points(plan)[0])
+    few = _both(
+        bytes_before(plan, warm, lowest, unknown=0),
+        measured_bytes(plan, lowest, dict.fromkeys(labels, int(repetitions.least)), unknown=0),
+    )
+    most = Bytes(None, None)
+    if not plan.floors and (plan.stopping.fixed or not plan.axis.equals):
+        cap = int(repetitions.most or 0) + bool(plan.darshan)
+        proof = peak(plan, highest)['bytes'] if kind_of(plan.kind).moves_data else 0
+        before = bytes_before(plan, warm if fixed else highest, highest, rounds=1 if fixed else ROUNDS)
+        each = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
+        most = _both(Bytes(proof, proof), *[each] * (1 if fixed else MAX_SIZES))
+    usual = [
+        _both(
+            bytes_before(plan, warm if fixed else max(warm, each.share), each.share, unknown=0),
+            _earlier_bytes(plan, each),
+        )
+        for each in like
+    ]
+    return (
+        Span(few.written or 0, _median(each.written for each in usual), most.written),
+        Span(few.read or 0, _median(each.read for each in usual), most.read),
+    )
+
+
+def _both(*several: Bytes) -> Bytes:
+    return Bytes(*map(_sum, zip(*several, strict=True)))
+
+
+def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
+    """What it measured with; of launches that a time ended, as they were counted."""
+    exact = measured_bytes(plan, earlier.share, earlier.repetitions)
+    shares = {(point.label, phase): _read_share(point, phase) for point in plan.points for phase in point.phases}
+    sizes = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
+    if None not in exact or len(sizes) < len(earlier.launches):
+        return exact
+    read = round(sum(size * share for size, share in sizes))
+    return Bytes(sum(size for size, _ in sizes) - read, read)
+
+
+def _read_share(point: Point, phase: str) -> float:
+    """Of the bytes of a launch."""
+    kind = kind_of(point.kind)
+    if kind.reads(phase) and kind.writes(phase):
+        return point.read_share
+    return float(kind.reads(phase))
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [each for each in values if each is not None]
+    return statistics.median(known) if known else None
+
+
+_OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
+
+
+def _earlier(rows: pl.DataFrame) -> dict[tuple[str, Case], list[Earlier]]:
+    """What each case took in every session that measured it whole, oldest first, by its profile.
+
+    A case takes from the end of the one before, or the beginning of the session, to the end of its last launch.
+    """
+    by = ['session', 'session_started', 'profile', *_OF_CASE]
+    ended = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
+    whole = (
+        rows.filter(pl.col('started').is_not_null() & pl.col('phase').is_not_null())
+        .group_by(by)
+        .agg(
+            ended.max().alias('end'),
+            (pl.col('case_verdict') != 'INCOMPLETE').all().alias('whole'),
+            pl.coalesce('bytes_per_task', 'files_per_task', pl.lit(0)).max().alias('share'),
+            pl.struct('repetition', 'point', 'phase', 'bytes_moved').unique(maintain_order=True).alias('launches'),
+        )
+        .sort('session', 'end')
+        .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
+    )
+    found = dict[tuple[str, Case], list[Earlier]]()
+    for row in whole.filter('whole').iter_rows(named=True):
+        launches = tuple((each['point'], each['phase'], each['bytes_moved']) for each in row['launches'])
+        case = Case(*(row[name] for name in _OF_CASE))
+        wall_s = (row['end'] - row['begin']).total_seconds()
+        found.setdefault((row['profile'], case), []).append(Earlier(wall_s, row['share'], launches))
+    return found
+
+
+def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
+    """That a case has no room, with what would make it fit: a larger bound, or less for each task."""
+    plan, needed = found.plan, beyond + offer.offered
+    kind, share = kind_of(plan.kind), min_per_task(plan, plan.node_memory or memory_bytes())
+    tasks = counted(max(point.tasks for point in plan.points), 'task')
+    of_tasks = f'{tasks} with {kind.share_words(share)} each' if share else tasks
+    size, bound = (f'{each} {offer.what}' for each in (needed, offer.offered))
+    more, free = f'inodes: {needed}', counted(beyond, 'inode')
+    if offer.what == 'bytes':
+        size, bound = f'{approximate_size(needed)} ({needed} B)', approximate_size(offer.offered)
+        more, free = f'bytes: {format_size(round_up(needed, MIB))}', format_size(round_up(beyond, MIB))
+    of_limits = offer.name.startswith('limits')
+    remedies = [f'write {more} there' if of_limits else f'free {free} on {plan.target.path}']
+    smaller = fitting_share(plan, offer)
+    if smaller:
+        key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
+        remedies.append(f'{key}: {value} in its trial')
+    else:
+        less = 'fewer nodes' if plan.points[0].scales and plan.case.nodes > 1 else 'another check'
+        remedies.append(f'{less} in its trial')
+    keys = ['file_systems', plan.case.file_system, *(['limits'] if of_limits else [])]
+    sentence = f'{plan.case.name} needs {size} at one time ({of_tasks}), more than {offer.name}: {bound}'
+    return problem(TRIAL_FILE, keys, f'{sentence}; {", or ".join(remedies)}')
+
+
+def fitting_share(plan: TrialPlan, offer: Offer) -> int:
+    """The largest share of a task with which the case fits; 0: there is none, or the site cannot choose it."""
+    sizing = plan.sizing
+    if not plan.points[0].scales or (sizing.working_set and sizing.pinned is None):
+        return 0
+    for granule in (math.lcm(step(plan), MIB) if kind_of(plan.kind).moves_data else 1, step(plan)):
+        one, two = peak(plan, granule)[offer.what], peak(plan, 2 * granule)[offer.what]
+        if one <= offer.offered and two > one:
+            return granule * (1 + (offer.offered - one) // (two - one))
+    return 0
+
+
+def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
+    """Of each partition the case whose job would outlast what Slurm allows there by most."""
+    worst = dict[str, tuple[float, TrialPlan]]()
+    for each in found:
+        limit_s = limits_s.get(each.plan.case.partition)
+        beyond = job_limit_s(each.plan) - limit_s if limit_s is not None else 0.0
+        if beyond > worst.get(each.plan.case.partition, (0.0, None))[0]:
+            worst[each.plan.case.partition] = beyond, each.plan
+    problems = []
+    for name, (beyond, plan) in worst.items():
+        budget_min = (plan.stopping.budget_s - beyond) // 60
+        fits = f'budget: {budget_min:.0f}min in its trial, or ' if budget_min > 0 else ''
+        sentence = (
+            f'the job of {plan.case.name} may take {duration(job_limit_s(plan))} (its budget of '
+            f'{duration(plan.stopping.budget_s)}, its last launch, the removal), and Slurm ends it after '
+            f'{duration(limits_s[name])}; write {fits}a partition with a longer limit'
+        )
+        problems.append(problem(TRIAL_FILE, ['partitions', name], sentence))
+    return problems

@@ -1,0 +1,263 @@
+"""`seatrial accept`: measure the criteria of a contract, judge them, and write the protocol."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+import seatrial
+from seatrial.check.contract import Criterion, Procedure, contract_session, criteria_of_contract
+from seatrial.check.declared import Declared
+from seatrial.check.declared import load as load_checks
+from seatrial.check.planning import cases_of
+from seatrial.check.session import new_id
+from seatrial.check.settings import settings_fault
+from seatrial.cli.campaign import FOLDER, add_remark, attempts_at, remarks_in
+from seatrial.cli.options import checks_option, site_option, state_fault
+from seatrial.cli.run import carried_out
+from seatrial.cli.terminal import console, marked
+from seatrial.judge.criteria import Attempt, Outcome, judge_contract
+from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
+from seatrial.model.shown import choice
+from seatrial.model.units import duration, format_size, unit_for
+from seatrial.model.whole import write_whole
+from seatrial.report.protocol import Protocol, Remark, Row, counts, protocol
+from seatrial.scheduler.spread import nodes_to_leave_out
+from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
+from seatrial.site.error import SiteError
+from seatrial.site.load import answering
+from seatrial.site.model import Site
+from seatrial.workload.words import counted
+
+PAGE = 'protocol.html'
+
+
+@click.command()
+@click.option('--milestone', help='Only the criteria of this milestone.')
+@click.option('--criterion', 'ids', multiple=True, metavar='ID', help='Only this criterion; may be repeated.')
+@click.option('--state', default='', help="Of the system now, in the contract's words; without it in good order.")
+@click.option('--again', is_flag=True, help='One more allocation of each, whatever there is.')
+@click.option('--judge', 'judge_only', is_flag=True, help='Run nothing: judge what there is, and write the protocol.')
+@click.option('--waive', metavar='ID', help='Put down that the customer does without this criterion; runs nothing.')
+@click.option('--remark', metavar='ID', help='Put down a remark on this criterion; runs nothing.')
+@click.option('--reason', help='Why, with --waive or --remark.')
+@click.option('--by', help='Who says so, with --waive or --remark.')
+@checks_option
+@site_option
+def accept(
+    site_folder: Path,
+    checks: Path,
+    milestone: str | None,
+    ids: tuple[str, ...],
+    state: str,
+    again: bool,
+    judge_only: bool,
+    waive: str | None,
+    remark: str | None,
+    reason: str | None,
+    by: str | None,
+) -> int:
+    """Measure what a contract asks for and has not been measured, judge it, and write the protocol.
+
+    The criteria are those of contract.yaml in the folder of the site. Each allocation is a session of its own; all
+    of them stay, and a later one replaces none. Exit codes: 0 every criterion is met, 10 one is missed, 12 one is
+    undecided. A waiver changes none of them.
+    """
+    declared = load_checks(checks)
+    site = answering(site_folder)
+    contract = load_contract(site.folder)
+    if contract is None:
+        raise click.UsageError(f'{site.folder} has no {CONTRACT_FILE}; docs/contract.md has one to copy')
+    criteria = criteria_of_contract(site, declared, contract)
+    chosen = _chosen(contract, criteria, milestone, ids)
+    said = _said(criteria, waive, remark, reason, by)
+    if said:
+        site.make_directories()
+        add_remark(site, *said)
+    elif not judge_only:
+        _measure(site, checks, declared, contract, criteria, chosen, state, again)
+    return _judged(site, contract, criteria, chosen)
+
+
+def _chosen(
+    contract: Contract, criteria: Sequence[Criterion], milestone: str | None, ids: Sequence[str]
+) -> list[Criterion]:
+    """Those that are asked for. Raises UsageError for names that the contract does not have."""
+    known = [each.written.id for each in criteria]
+    for id in ids:
+        if id not in known:
+            raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
+    if milestone is not None and milestone not in contract.milestones:
+        remedy = choice(milestone, contract.milestones)
+        raise click.UsageError(f"'{milestone}' is no milestone of {CONTRACT_FILE}; {remedy}")
+    found = [each for each in criteria if each.written.id in (ids or known)]
+    found = [each for each in found if milestone in (None, each.written.milestone)]
+    if not found:
+        raise click.UsageError('no criterion is left; take --milestone or --criterion away')
+    return found
+
+
+def _said(
+    criteria: Sequence[Criterion], waive: str | None, remark: str | None, reason: str | None, by: str | None
+) -> tuple[str, bool, str, str] | None:
+    """What is to be put down. Raises UsageError where something is missing."""
+    id = waive or remark
+    if id is None:
+        if reason or by:
+            raise click.UsageError('--reason and --by belong to --waive ID or --remark ID')
+        return None
+    known = [each.written.id for each in criteria]
+    if waive and remark:
+        raise click.UsageError('--waive and --remark: write one of them at a time')
+    if id not in known:
+        raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
+    if not reason or not by:
+        raise click.UsageError(f'why, and who says so? --reason "..." --by "..." for {id}')
+    return id, waive is not None, reason, by
+
+
+def _measure(
+    site: Site,
+    checks: Path,
+    declared: Mapping[str, Declared],
+    contract: Contract,
+    criteria: Sequence[Criterion],
+    chosen: Sequence[Criterion],
+    state: str,
+    again: bool,
+) -> None:
+    """One session for each allocation that is missing. Raises SiteError."""
+    screen = console()
+    states = sorted({each.written.state for each in criteria if each.written.state})
+    if state and state not in states:
+        raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
+    fault = state_fault(site)
+    if fault:
+        raise SiteError([fault])
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(site, criteria))
+    missing: dict[Procedure, int] = {}
+    for each in chosen:
+        procedure, id = each.procedure, each.written.id
+        if procedure is None:
+            continue
+        if procedure.state != state:
+            said = f'once the system is {procedure.state}: seatrial accept --state {procedure.state}'
+            screen.print(f'{id}: not now; {said if procedure.state else "without --state"}', soft_wrap=True)
+            continue
+        needed = 1 if again else each.asked.allocations - len(outcomes[id].counted)
+        missing[procedure] = max(needed, missing.get(procedure, 0))
+    for procedure, needed in missing.items():
+        refused = settings_fault(site, procedure.case.partition.partition(':')[0]) if needed > 0 else ''
+        if refused:
+            raise SiteError([refused])
+        for number in range(needed):
+            own = [each.written.id for each in criteria if each.procedure == procedure]
+            screen.print(f'{", ".join(own)}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
+            session = contract_session(new_id(), site, procedure, contract.date, criteria)
+            used = [each.nodes for each in attempts_at(site, criteria)[own[0]]]
+            avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
+            session, check = replace(session, avoid=avoid), declared[procedure.case.check]
+            result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
+            if stop or result.verdict is Verdict.INCOMPLETE:
+                return  # the next one would meet the same: no lock, no room, no nodes
+
+
+def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> int:
+    """Print and write what all attempts come to; the exit code of those that were asked for. Raises OSError."""
+    attempts, remarks = attempts_at(site, criteria), remarks_in(site)
+    outcomes = judge_contract([each.asked for each in criteria], attempts)
+    rows = {
+        each.written.id: _row(site, each, outcomes[each.written.id], attempts[each.written.id], remarks)
+        for each in criteria
+    }
+    own = [rows[each.written.id] for each in chosen]
+    page = protocol(
+        Protocol(
+            title=contract.title,
+            date=contract.date,
+            parties=contract.parties,
+            rule=COUNTS[contract.counts],
+            site=site.name,
+            seatrial=seatrial.__version__,
+            made=datetime.now(timezone.utc),
+            verdict=worst(each.verdict for each in rows.values()),
+            rows=list(rows.values()),
+            milestones=contract.milestones,
+        )
+    )
+    file = Path(site.state) / FOLDER / PAGE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, page)
+    screen = console()
+    screen.print(_table(own))
+    verdict = worst(each.verdict for each in own)
+    screen.print(Text.assemble(marked(verdict), f'  {counts(own)}'))
+    screen.print(f'  protocol: {file}', soft_wrap=True)
+    return EXIT_CODES[verdict]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why'):
+        table.add_column(heading, overflow='fold')
+    for row in rows:
+        mark = marked(row.verdict)
+        table.add_row(
+            Text.assemble(mark, ' (waived)') if row.waived else mark,
+            row.asked.id,
+            row.wanted,
+            row.measured,
+            row.margin,
+            row.allocations,
+            row.outcome.why,
+        )
+    return table
+
+
+def _row(
+    site: Site, criterion: Criterion, outcome: Outcome, attempts: Sequence[Attempt], remarks: Sequence[Remark]
+) -> Row:
+    written, bound = criterion.written, criterion.written.bound
+    base = criterion.metric.unit if criterion.metric else ''
+    unit = unit_for(outcome.figure or 0.0, base, site.units) if bound.of else bound.unit
+    return Row(
+        text=written.text,
+        asked=criterion.asked,
+        outcome=outcome,
+        wanted=f'at {"least" if written.at_least else "most"} {bound.written}',
+        unit=unit,
+        base=base,
+        milestone=written.milestone or '',
+        setup=_setup(criterion),
+        attempts=attempts,
+        remarks=[each for each in remarks if each.criterion == written.id],
+    )
+
+
+def _setup(criterion: Criterion) -> list[tuple[str, str]]:
+    """How a criterion is measured, for people who have no check and no site before them."""
+    written, procedure = criterion.written, criterion.procedure
+    if procedure is None:
+        return []
+    case, trial = procedure.case, procedure.trial
+    workload = written.workload.model_dump(exclude_defaults=True) if written.workload else {}
+    sizes = ('transfer_size', 'bytes_per_task', 'file_size')
+    said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
+    nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
+    found = [
+        ('Metric', f'{written.metric}, {written.statistic or "mean"} of the repetitions'),
+        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
+        ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
+        ('By', f'{case.check}, {criterion.metric_name}'),
+    ]
+    if procedure.state:
+        found.append(('State', procedure.state))
+    if procedure.seconds:
+        found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
+    if procedure.caches:
+        found.append(('Caches', 'may take part, as the contract allows'))
+    return found

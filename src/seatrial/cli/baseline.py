@@ -1,0 +1,203 @@
+"""`seatrial baseline`: references from what several sessions have shown, put into references.yaml."""
+
+import difflib
+import math
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import polars as pl
+import yaml
+from rich.text import Text
+
+from seatrial.check.criteria import with_references
+from seatrial.check.declared import load as load_checks
+from seatrial.check.session import Session, new_id
+from seatrial.cli.chosen import WHICH, chosen
+from seatrial.cli.options import checks_option, site_option
+from seatrial.cli.terminal import console
+from seatrial.history.provenance import CASE, sentence
+from seatrial.history.rows import OF_ONE_SESSION
+from seatrial.judge.references import CONTRACT, Baseline, baseline_of
+from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import Case
+from seatrial.model.units import in_unit, unit_for
+from seatrial.model.whole import write_whole
+from seatrial.report.figures import percent
+from seatrial.report.words import cut
+from seatrial.site import strict_yaml
+from seatrial.site.edited_yaml import with_value
+from seatrial.site.error import SiteError
+from seatrial.site.load import answering
+from seatrial.site.model import Site
+from seatrial.site.profile import PROFILES
+from seatrial.site.references import INDEX, REFERENCES_FILE, SEATRIAL
+from seatrial.workload.base import CACHED
+from seatrial.workload.words import counted
+
+MIN_SESSIONS = 3
+"""Two means differ by chance by next to nothing, or by much: their interval is of no use (t is 12.7 at 95 %)."""
+
+WIDEST = 0.9
+"""Of the value: a bound that lets a tenth of it pass judges nothing."""
+
+LEAST_WIDTH = 0.001
+"""Of the value: a bound of 0 is refused, and figures that never vary are of a simulated storage."""
+
+SHOWN = 20
+STORAGE_FAILED = ('F1', 'F2')
+
+
+@click.command(help=f'Make references of the origin baseline from SESSIONS. Each is {WHICH}.')
+@click.argument('sessions', nargs=-1, required=True, metavar='SESSIONS...')
+@click.option('--yes', is_flag=True, help='Write what is shown into references.yaml.')
+@checks_option
+@site_option
+def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Path) -> None:
+    """Show what references.yaml becomes, and write it where that is asked for."""
+    site = answering(site_folder)
+    screen = console()
+    (rows,) = chosen(site, [','.join(sessions)], screen)
+    _check(rows)
+    file = site.folder / REFERENCES_FILE
+    before = strict_yaml.read_text(file) if file.exists() else ''
+    after, left_out = _edited(before, rows, site.units)
+    for said in cut(left_out, SHOWN):
+        screen.print(f'no baseline: {said}', soft_wrap=True)
+    if after == before:
+        screen.print(f'{file} has nothing to change', soft_wrap=True)
+        return
+    _judge(site, checks, rows['profile'][0], after)
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), REFERENCES_FILE, REFERENCES_FILE, lineterm='', n=1
+    )
+    for line in lines:
+        screen.print(Text(line, {'+': 'green', '-': 'red'}.get(line[0], '')), soft_wrap=True)
+    of = counted(rows['session'].n_unique(), 'session')
+    if yes:
+        write_whole(file, after)
+        screen.print(f'{file} has the baseline of {of}', soft_wrap=True)
+    else:
+        screen.print(f'nothing was written; --yes writes this baseline of {of} into {file}', soft_wrap=True)
+
+
+def _check(rows: pl.DataFrame) -> None:
+    """Raises UsageError for sessions that make no baseline."""
+    frames = [own for _, own in rows.group_by('session', maintain_order=True)]
+    profiles = sorted(set(rows['profile']))
+    if len(profiles) > 1 or not PROFILES[profiles[0]].judges:
+        raise click.UsageError(
+            f'sessions of the profile {" and ".join(profiles)}; a baseline is of one profile that judges, as nightly'
+        )
+    for own in frames:
+        name, verdict = own['session'][0], Verdict(own['session_verdict'][0])
+        if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
+            raise click.UsageError(f'session {name} is {verdict.value}; name sessions that are valid and complete')
+        if set(' '.join(own['rules'].drop_nulls()).split()) & set(STORAGE_FAILED):
+            raise click.UsageError(f'in session {name} the storage failed; name others')
+    if len(frames) < MIN_SESSIONS:
+        raise click.UsageError(
+            f'{counted(len(frames), "session")}; how far nights differ takes {MIN_SESSIONS} at least, better 10'
+        )
+    differing = sentence(frames)
+    if differing:
+        raise click.UsageError(f'{differing}; name sessions that measured with the same')
+
+
+def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]:
+    """The file with the baselines, and what gets none with the reason. SiteError for a file of another form."""
+    if text:
+        strict_yaml.parse(text, REFERENCES_FILE)
+    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
+        raise SiteError([f'{REFERENCES_FILE}: an alias (*) would change two places at once; write its values out'])
+    there, profile = yaml.safe_load(text), rows['profile'][0]
+    found, left_out = _baselines(rows)
+    changes: list[tuple[tuple[str | int, ...], Any, str]] = []
+    for check in dict.fromkeys(each.case[0] for each in found):
+        origin = _at(there, (SEATRIAL, check, profile))
+        if _at(origin, ('origin',)) == CONTRACT:
+            left_out.append(f'{check}: its references under {profile} are a contract, which stays as it is')
+            found = [each for each in found if each.case[0] != check]
+            continue
+        own = rows.filter(pl.col('check') == check)
+        said = {'origin': 'baseline', 'date': max(own['session_started'].to_list()).date()}
+        engines = own['engine'].drop_nulls().unique().to_list()
+        said |= {'engine': engines[0]} if len(engines) == 1 else {}
+        place = (SEATRIAL, check, profile)
+        changes += [((*place, key), value, '') for key, value in said.items()] if origin else [(place, said, '')]
+        changes += [] if _at(there, (check, '$index')) else [((check, '$index'), list(INDEX), '')]
+    for each in found:
+        check, *environment = each.case
+        changes.append(((check, profile, *environment, each.metric), each.reference(system), each.comment))
+    for keys, value, comment in changes:
+        try:
+            text = with_value(text, keys, value, comment)
+        except ValueError as error:
+            raise SiteError([f'{REFERENCES_FILE}: {error}']) from None
+    return text, left_out
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A baseline for a metric. sessions: how many it is of."""
+
+    case: tuple[Any, ...]
+    metric: str
+    unit: str
+    own: Baseline
+    sessions: int
+
+    def reference(self, system: str) -> list[Any]:
+        """As references.yaml has it: the value rounded to five digits, its bounds to a thousandth further out."""
+        unit = unit_for(self.own.value, self.unit, system)
+        value = in_unit(self.own.value, unit)
+        width = math.ceil(1000 * max(self.own.width, LEAST_WIDTH)) / 1000
+        return [round(value, max(1, 4 - math.floor(math.log10(value)))), -width, width, unit]
+
+    @property
+    def comment(self) -> str:
+        """What the bounds are made of."""
+        within, between = percent(self.own.within), percent(self.own.between)
+        return f'# baseline: {self.sessions} sessions, spread within {within}, between {between}'
+
+
+def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
+    """Of every metric that all sessions have; the others with the reason."""
+    sessions = rows['session'].n_unique()
+    found, left_out = [], []
+    judged = rows.filter(~OF_ONE_SESSION & (pl.col('unit').fill_null('') != ''))
+    groups = list(judged.group_by(*CASE, 'metric', maintain_order=True))
+    for (*case, metric), own in groups:
+        name = f'{Case(*case).name} {metric}'
+        valid = own.filter(
+            pl.col('valid') & (pl.col('metric_verdict') != Verdict.INVALID.value) & (pl.col('value') > 0)
+        )
+        samples = [each['value'].to_list() for _, each in valid.group_by('session', maintain_order=True)]
+        if len(samples) < sessions:
+            left_out.append(f'{name}: valid in {len(samples)} of {counted(sessions, "session")}')
+        elif CACHED in set(valid['cache']):
+            left_out.append(f'{name}: it came from a cache, which decides no reference')
+        elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:
+            left_out.append(f'{name}: it varies so much that nothing could fail; take more sessions')
+        else:
+            found.append(_Found(tuple(case), str(metric), own['unit'][0], own_baseline, sessions))
+    return found, left_out
+
+
+def _judge(site: Site, checks: Path, profile: str, text: str) -> None:
+    """Raises SiteError for a file that `seatrial run` would refuse."""
+    session = Session(new_id(), Path(site.state), site, PROFILES[profile], site.engine_choices())
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / REFERENCES_FILE
+        file.write_text(text, encoding='utf-8')
+        with_references(session, load_checks(checks), file=file)
+
+
+def _at(data: Any, keys: Sequence[Any]) -> Any:
+    """What stands there, or None."""
+    for key in keys:
+        data = data.get(key) if isinstance(data, dict) else None
+    return data

@@ -1,0 +1,175 @@
+"""`seatrial bundle`: the evidence of an acceptance as one file, and whether such a file is as it was made."""
+
+import hashlib
+import shutil
+import subprocess
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+import click
+
+from seatrial.check.session import contract_of
+from seatrial.cli.campaign import FOLDER
+from seatrial.cli.evidence import sessions_of
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import console
+from seatrial.site.contract import CONTRACT_FILE
+from seatrial.site.load import answering
+from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
+from seatrial.site.references import REFERENCES_FILE
+from seatrial.workload.words import counted
+
+SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
+"""The manifest, in the form of sha256sum(1), and its signature by ssh-keygen(1)."""
+
+NAMESPACE = 'seatrial'
+"""Of the signature: one that was made for something else is none here."""
+
+SESSIONS = 'sessions'
+KEYGEN_S = 60.0
+CHUNK = 1 << 20
+
+
+@click.command()
+@click.option(
+    '--output',
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help='File to write, *.zip, that is not there yet.',
+)
+@click.option(
+    '--sign', 'key', type=click.Path(path_type=Path, exists=True), help='Private key for ssh-keygen -Y sign.'
+)
+@site_option
+def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
+    """Pack the protocol of the contract, the files of the site, and every session that was begun for it.
+
+    With the SHA-256 of each file, so that `seatrial verify FILE` names what was changed, left out or added.
+    """
+    site = answering(site_folder)
+    files = sorted(_files(site))
+    if not any(name.startswith(f'{SESSIONS}/') for name, _ in files):
+        raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
+    sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
+    signature = _signed(sums, key) if key else b''
+    try:
+        with output.open('xb') as stream, zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(SUMS, sums)
+            if signature:
+                archive.writestr(SIGNATURE, signature)
+            for name, file in files:
+                archive.write(file, name)
+    except FileExistsError:
+        raise click.UsageError(f'{output} is there already; name another file') from None
+    signed = ', signed' if signature else ''
+    console().print(f'{output}: {counted(len(files), "file")}{signed}; seatrial verify {output}', soft_wrap=True)
+
+
+def unpacked(file: Path, folder: Path, signers: Path | None) -> list[str]:
+    """Unpack what the manifest of a bundle names into a folder; what is wrong with the bundle. Raises UsageError.
+
+    signers: allowed signers of ssh-keygen(1), one of whom has to have signed it; None asks for no signature
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return list(_faults(archive, folder, signers))
+    except zipfile.BadZipFile as error:
+        return [f'{file}: {error}']
+
+
+def _faults(archive: zipfile.ZipFile, folder: Path, signers: Path | None) -> Iterator[str]:
+    names = Counter(archive.namelist())
+    yield from (f'{name} is there {number} times' for name, number in names.items() if number > 1)
+    sums = _read(archive, SUMS)
+    listed = _listed(sums or b'')
+    if not listed:
+        yield f'{SUMS} is missing, or it is no list of sums'
+        return
+    yield from (f'{name} is missing' for name in listed if name not in names)
+    yield from (f'{name} is not in {SUMS}' for name in names if name not in {*listed, SUMS, SIGNATURE})
+    for name, digest in listed.items():
+        content = _read(archive, name)
+        if name in names and (content is None or hashlib.sha256(content).hexdigest() != digest):
+            yield f'{name} was changed: it has another sum'
+        elif content is not None and '..' not in (parts := PurePosixPath(name)).parts and not parts.is_absolute():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+    if signers is not None:
+        yield from _signature_faults(sums or b'', _read(archive, SIGNATURE), signers, folder)
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """What a file of the archive holds; None where it is not there, or is damaged."""
+    try:
+        return archive.read(name)
+    except (KeyError, zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
+        return None
+
+
+def _listed(sums: bytes) -> dict[str, str]:
+    """The sum of each file by its name."""
+    rows = [line.partition('  ') for line in sums.decode(errors='replace').splitlines()]
+    return {name: digest for digest, _, name in rows if name}
+
+
+def _files(site: Site) -> Iterator[tuple[str, Path]]:
+    """What belongs to a bundle, by its name there. Links are left out: what they lead to may be anything."""
+    for name in (SETTINGS_FILE, TRIAL_FILE, CONTRACT_FILE, REFERENCES_FILE):
+        if (site.folder / name).is_file():
+            yield f'site/{name}', site.folder / name
+    state = Path(site.state)
+    begun = [site.session_folder(name) for name in sessions_of(site)]
+    for folder in (state / FOLDER, *(each for each in begun if contract_of(each))):
+        for file in folder.rglob('*'):
+            if file.is_file() and not file.is_symlink():
+                yield file.relative_to(state).as_posix(), file
+
+
+def _digest(file: Path) -> str:
+    found = hashlib.sha256()
+    with file.open('rb') as stream:
+        while chunk := stream.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def _signed(sums: str, key: Path) -> bytes:
+    """The signature of the manifest. Raises UsageError with the words of ssh-keygen."""
+    done = _keygen(['sign', '-n', NAMESPACE, '-f', str(key)], sums.encode())
+    if done.returncode:
+        raise click.UsageError(f'ssh-keygen: {_said(done)}')
+    return done.stdout
+
+
+def _signature_faults(sums: bytes, signature: bytes | None, signers: Path, folder: Path) -> Iterator[str]:
+    if signature is None:
+        yield 'it is not signed'
+        return
+    (folder / SIGNATURE).write_bytes(signature)
+    known = ['-s', str(folder / SIGNATURE), '-f', str(signers)]
+    found = _keygen(['find-principals', *known], b'')
+    who = found.stdout.decode(errors='replace').strip().partition('\n')[0]
+    done = _keygen(['verify', '-n', NAMESPACE, '-I', who, *known], sums) if who else found
+    if done.returncode:
+        yield f'no signature of {signers}: {_said(done)}'
+
+
+def _keygen(arguments: Sequence[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
+    """What ssh-keygen -Y ends with. Raises UsageError where it is not installed or waits for somebody."""
+    program = shutil.which('ssh-keygen')
+    if program is None:
+        raise click.UsageError('ssh-keygen is not installed; install OpenSSH, or leave the signature out')
+    try:
+        return subprocess.run([program, '-Y', *arguments], input=given, capture_output=True, timeout=KEYGEN_S)
+    except subprocess.TimeoutExpired:
+        raise click.UsageError(
+            f'ssh-keygen did not end within {KEYGEN_S:.0f} s; name a key that waits for no one'
+        ) from None
+
+
+def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+    lines = (done.stderr + done.stdout).decode(errors='replace').strip().splitlines()
+    return lines[-1] if lines else f'it ended with {done.returncode}'

@@ -1,0 +1,162 @@
+"""`seatrial compare`: sessions before and after: what is better, the same, worse or undecided."""
+
+import json
+from pathlib import Path
+
+import click
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from seatrial.cli.chosen import WHICH, chosen
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import console, table_of
+from seatrial.judge.compare import BETTER, EFFECT, SAME, WORSE
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.whole import write_whole
+from seatrial.report.comparison import (
+    Comparison,
+    comparison,
+    comparison_page,
+    interval_words,
+    means_words,
+    ratio_words,
+    sessions_words,
+    to_json,
+)
+from seatrial.report.words import cut
+from seatrial.site.load import answering
+from seatrial.workload.words import counted
+
+STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
+MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
+SHOWN = 20
+"""Metrics of each verdict, and what is left out."""
+
+
+@click.command(help=f'Compare the sessions AFTER with those BEFORE. Each is {WHICH}; several with commas.')
+@click.argument('before')
+@click.argument('after')
+@click.option('--profile', help='Only sessions of this profile.')
+@click.option(
+    '--effect',
+    type=click.FloatRange(0, 100, min_open=True),
+    default=100 * EFFECT,
+    show_default=True,
+    help='The smallest change that matters, in per cent.',
+)
+@click.option('--json', 'as_json', is_flag=True, help='Print all of it as JSON, in base units.')
+@click.option(
+    '--html', type=click.Path(path_type=Path, dir_okay=False), help='Write it as a page into this file too.'
+)
+@click.option('--fail-on', type=click.Choice([WORSE]), help='Exit code 10 where a metric or a family is worse.')
+@site_option
+def compare(
+    before: str,
+    after: str,
+    profile: str | None,
+    effect: float,
+    as_json: bool,
+    html: Path | None,
+    fail_on: str | None,
+    site_folder: Path,
+) -> int:
+    """Two sides of sessions of the history: as a table, as JSON, as a page."""
+    site = answering(site_folder)
+    screen = console()
+    sides = [_of_profile(rows, profile) for rows in chosen(site, (before, after), Console(stderr=True))]
+    _check(sides)
+    found = comparison(sides[0], sides[1], (before, after), effect / 100, site.units)
+    if html is not None:
+        try:
+            write_whole(html, comparison_page(found, site.name))
+        except OSError as error:
+            raise click.UsageError(f'{html}: {error.strerror}; name another file with --html') from None
+    if as_json:
+        click.echo(json.dumps(to_json(found), indent=1))
+    else:
+        _show(found, screen)
+        if html is not None:
+            screen.print(f'page: {html}', soft_wrap=True)
+    return EXIT_CODES[Verdict.FAIL] if fail_on and found.has(fail_on) else 0
+
+
+def _of_profile(rows: pl.DataFrame, profile: str | None) -> pl.DataFrame:
+    return rows if profile is None else rows.filter(pl.col('profile') == profile)
+
+
+def _check(sides: list[pl.DataFrame]) -> None:
+    """Raises UsageError for sides that cannot be compared."""
+    if not all(rows.height for rows in sides):
+        raise click.UsageError('no session of that --profile on one of the sides; seatrial history list shows them')
+    profiles = sorted({profile for rows in sides for profile in rows['profile'].unique()})
+    if len(profiles) > 1:
+        raise click.UsageError(
+            f'sessions of several profiles ({", ".join(profiles)}) measure differently; choose one with --profile'
+        )
+    both = sorted(set(sides[0]['session']) & set(sides[1]['session']))
+    if both:
+        raise click.UsageError(f'session {both[0]} is on both sides; name other sessions')
+
+
+def _show(found: Comparison, screen: Console) -> None:
+    for name, side in (('before', found.before), ('after', found.after)):
+        screen.print(f'{name:<7} {side.words}', soft_wrap=True)
+    if found.differing:
+        screen.print(Text('Not measured with the same:', 'yellow'))
+        for said in found.differing:
+            screen.print(Text(f'  {said}', 'yellow'), soft_wrap=True)
+    else:
+        screen.print('Measured with the same, as far as it is recorded')
+    for said in found.circumstances:
+        screen.print(f'  {said}', soft_wrap=True)
+    if found.notice and found.metrics:
+        screen.print(Text(found.notice, 'yellow'), soft_wrap=True)
+    screen.print(_families(found))
+    if any(found.counts[verdict] for verdict in found.counts if verdict != SAME):
+        screen.print(_metrics(found))
+    for said in cut(found.left_out, SHOWN, ', in --json and --html'):
+        screen.print(f'not compared: {said}', soft_wrap=True)
+    counts = ', '.join(f'{number} {verdict}' for verdict, number in found.counts.items() if number)
+    screen.print(f'{counted(len(found.metrics), "metric")}: {counts or "nothing to compare"}')
+
+
+def _families(found: Comparison) -> Table:
+    table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
+    for row in found.families:
+        counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
+        own = row.change
+        table.add_row(
+            _marked(own.verdict) if own else '',
+            f'{row.file_system}: {row.family}',
+            ratio_words(own) if own else '-',
+            interval_words(own) if own else '-',
+            sessions_words(own) if own else '-',
+            counts,
+        )
+    return table
+
+
+def _metrics(found: Comparison) -> Table:
+    """All but those that are the same."""
+    table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
+    for verdict in found.counts:
+        own = [row for row in found.metrics if row.change.verdict == verdict and verdict != SAME]
+        for row in own[:SHOWN]:
+            table.add_row(
+                _marked(verdict),
+                row.case,
+                row.metric,
+                *means_words(row, found.units),
+                ratio_words(row.change),
+                interval_words(row.change),
+                sessions_words(row.change),
+            )
+        if len(own) > SHOWN:
+            table.add_row('', f'and {len(own) - SHOWN} more {verdict}, in --json and --html')
+    return table
+
+
+def _marked(verdict: str) -> Text:
+    return Text(f'{MARKS.get(verdict, "?")} {verdict}', STYLES.get(verdict, 'cyan'))

@@ -1,0 +1,158 @@
+"""`seatrial init`: a first site for the machine it stands on."""
+
+import os
+import platform
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from seatrial.cli.loaded import available
+from seatrial.cli.terminal import console
+from seatrial.engine.registry import NAMES, engines_called
+from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
+from seatrial.filesystem.registry import by_type, same_storage, type_of
+from seatrial.job.directory.owner import user_name
+from seatrial.job.directory.rundir import open_to
+from seatrial.job.sequence.survey import memory_bytes
+from seatrial.model.ask import unresponsive
+from seatrial.scheduler.partitions import cluster, slurm_partitions
+from seatrial.scheduler.queue import QueueError
+from seatrial.site.error import SiteError, problem
+from seatrial.site.first import Found, FoundFileSystem, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
+
+VARIABLES = ('SCRATCH', 'WORK')
+"""Of the environment, in which many sites name a user's directory for data."""
+
+
+@click.command()
+@click.argument('folder', type=click.Path(path_type=Path))
+def init(folder: Path) -> int:
+    """Write a first site for this machine into FOLDER: partitions, file systems, engines and sizes that were found.
+
+    What is there already is never overwritten. Nothing is written on a file system that will be tested.
+    """
+    texts = {SETTINGS_FILE: '', TRIAL_FILE: ''}
+    there = [name for name in texts if os.path.lexists(folder / name)]
+    if there:
+        raise SiteError([problem(str(folder / there[0]), [], 'it is there already; name a folder without it')])
+    home = Path(os.path.realpath(folder))
+    found = _found(home)
+    texts = {SETTINGS_FILE: settings_of(found), TRIAL_FILE: trial_of(found)}
+    home.mkdir(parents=True, exist_ok=True)
+    screen = console()
+    for name, text in texts.items():
+        with (home / name).open('x', encoding='utf-8') as file:
+            file.write(text)
+        screen.print(f'{home / name} is written', soft_wrap=True)
+    for each in found.file_systems:
+        screen.print(f'  file system {each.name}: {each.type}, {each.path}', soft_wrap=True)
+    for line in found.unused:
+        screen.print(f'  not used: {line}', soft_wrap=True)
+    names = ', '.join(each.name for each in found.partitions)
+    screen.print(f'  partitions of {found.system}: {names}; engines: {", ".join(found.engines)}', soft_wrap=True)
+    for what in ('doctor', 'plan', 'run'):
+        screen.print(f'then: seatrial {what} --site {folder}', soft_wrap=True)
+    return 0
+
+
+def _found(home: Path) -> Found:
+    file_systems, unused = _file_systems(home, read_mounts())
+    engines = {name: engines_called(name)[0] for name in NAMES}
+    there = [name for name, engine in engines.items() if any(map(shutil.which, engine.programs))]
+    modules_system, modules = available()
+    partitions, system, scheduler, no_slurm = _partitions()
+    return Found(
+        name=home.name,
+        host=platform.node(),
+        system=as_name(system),
+        partitions=partitions,
+        file_systems=file_systems or [_beside(home)],
+        engines=there,
+        missing={name: engine.how_to_get for name, engine in engines.items() if name not in there},
+        unused=unused,
+        no_slurm=no_slurm,
+        scheduler=scheduler,
+        modules_system=modules_system if modules else '',
+        modules=modules,
+    )
+
+
+def _partitions() -> tuple[list[FoundPartition], str, str, str]:
+    """Slurm's, with the cluster's name and ReFrame's scheduler; else this machine, and why Slurm has none."""
+    try:
+        name, scheduler = cluster()
+        found = [
+            FoundPartition(as_name(each.name), each.nodes, each.cpus, each.memory, each.name, each.limit_s)
+            for each in slurm_partitions()
+        ]
+        if found:
+            return found, name, scheduler, ''
+        why = f'the cluster {name} shows none to {user_name(os.geteuid())}'
+    except QueueError as error:
+        why = str(error).partition(';')[0]
+    return [FoundPartition('default', 1, os.cpu_count() or 1, memory_bytes())], 'local', 'local', why
+
+
+def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSystem], list[str]]:
+    """Those beside this machine's disks that have a directory of the user's; and why others are not used."""
+    found, unused = dict[str, FoundFileSystem](), list[str]()
+    for mount in {mount.point: mount for mount in mounts}.values():
+        type = type_of(mount)
+        if type is None:
+            continue
+        silence = unresponsive(mount.point)
+        path = None if silence else own_directory(mount)
+        if path is None:
+            why = silence or 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
+            unused.append(f'{type} at {mount.point}: {why}')
+            continue
+        driver, name = by_type(type), as_name(Path(mount.point).name)
+        name = name if name not in found else f'{name}{len(found)}'
+        capacity, quota = driver.capacity(path), driver.quota(path)
+        rows = driver.targets(path)
+        numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
+        found[name] = FoundFileSystem(
+            name,
+            type,
+            path,
+            mount.point,
+            _least(capacity.bytes, quota.bytes),
+            _least(capacity.inodes, quota.inodes),
+            {f'{kind.lower()}s': _counted(own) for kind, own in numbers.items() if own},
+            same_storage(mount_of(str(home)), mount),
+        )
+    return list(found.values()), unused
+
+
+def _counted(numbers: list[int]) -> int | list[int]:
+    """How many there are, or their numbers where some are missing."""
+    return len(numbers) if numbers == list(range(len(numbers))) else numbers
+
+
+def _least(*sizes: int | None) -> int | None:
+    return min((each for each in sizes if each is not None), default=None)
+
+
+def own_directory(mount: Mount) -> str | None:
+    """A directory on the mount that belongs to this user alone and is not the home directory, or None."""
+    user, home = user_name(os.geteuid()), os.path.realpath(Path.home())
+    roots = [os.environ[name] for name in VARIABLES if name in os.environ]
+    roots += [f'{mount.point}/{user}', f'{mount.point}/users/{user}', f'{mount.point}/scratch/{user}', mount.point]
+    for each in (path for root in roots for path in (f'{root}/seatrial', root)):
+        path = os.path.realpath(each)
+        if path == home or mount_of(path) != mount or not Path(path).is_dir():
+            continue
+        if Path(path).stat().st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK) and open_to(path) is None:
+            return path
+    return None
+
+
+def _beside(home: Path) -> FoundFileSystem:
+    """The disk that the records lie on."""
+    there = next(path for path in (home, *home.parents) if path.is_dir())
+    capacity = by_type('posix').capacity(str(there))
+    why = 'of this machine: no other file system with a directory of yours was found'
+    return FoundFileSystem('scratch', 'posix', 'state/trials', '', *capacity, {}, records_on_target=True, why=why)

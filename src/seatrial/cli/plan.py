@@ -1,0 +1,152 @@
+"""`seatrial plan`: what the cases will take, before anything runs."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from seatrial.check.forecast import NOTHING, Forecast, Span, forecasts, shortfalls
+from seatrial.check.planning import plan_of
+from seatrial.cli.options import open_session, session_options
+from seatrial.cli.terminal import console
+from seatrial.model.plan import TrialPlan
+from seatrial.model.units import approximate_size, duration
+from seatrial.scheduler.order import beyond_schedule
+from seatrial.site.error import SiteError
+from seatrial.site.model import Site
+from seatrial.workload.words import counted, grouped
+
+SCHEMA = 1
+
+
+@click.command()
+@click.option('--json', 'as_json', is_flag=True, help='As one JSON object: bytes, seconds, node-hours.')
+@session_options
+def plan(
+    site_folder: Path,
+    profile: str,
+    checks: Path,
+    system: str | None,
+    engine: str | None,
+    only: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Show what the cases will write, hold and take, from least to most; start nothing.
+
+    Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
+    the middle is what earlier sessions took.
+    """
+    session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    plans = [plan_of(session, declared, case) for declared, case in cases]
+    found = forecasts(session.site, plans)
+    problems, notes = shortfalls(session.site, found)
+    problems += beyond_schedule(session.site, profile, plans)
+    if as_json:
+        said = {
+            'schema': SCHEMA,
+            'site': session.site.name,
+            'profile': profile,
+            'cases': [{'case': each.plan.case.name, 'points': _labels(each), **_json(each)} for each in found],
+            'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
+            'notes': notes,
+            'problems': problems,
+        }
+        click.echo(json.dumps(said, indent=1))
+        return 64 if problems else 0
+    screen = console()
+    screen.print(f'{counted(len(plans), "case")} of {session.site.name}, profile {profile}')
+    screen.print(_table(found))
+    for each in notes:
+        screen.print(f'note: {each}', soft_wrap=True)
+    _say_total(screen, found)
+    if problems:
+        raise SiteError(problems)
+    return 0
+
+
+def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
+    """Raise SiteError if the cases do not fit, or for more problems; else what could not be seen, a sentence each."""
+    problems, notes = shortfalls(site, forecasts(site, plans))
+    if problems or more:
+        raise SiteError([*problems, *more])
+    return notes
+
+
+ALL: dict[str, Callable[[Forecast], Span]] = {
+    'repetitions': lambda each: each.repetitions,
+    'bytes_written': lambda each: each.written,
+    'bytes_read': lambda each: each.read,
+    'room_bytes': lambda each: each.room,
+    'room_inodes': lambda each: each.inodes,
+    'wall_s': lambda each: each.wall_s,
+    'node_hours': lambda each: each.node_hours,
+}
+TOTALS = {name: ALL[name] for name in ('bytes_written', 'bytes_read', 'wall_s', 'node_hours')}
+
+
+def _json(found: Forecast) -> dict[str, Any]:
+    return {name: asdict(of(found)) for name, of in ALL.items()}
+
+
+def _labels(found: Forecast) -> list[str]:
+    return [point.label for point in found.plan.points]
+
+
+def _total(found: Sequence[Forecast], of: Callable[[Forecast], Span]) -> Span:
+    return reduce(Span.plus, map(of, found), NOTHING)
+
+
+def _table(found: Sequence[Forecast]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column('case', overflow='fold')
+    for heading in ('points', 'repetitions', 'writes', 'reads', 'space', 'inodes', 'time'):
+        table.add_column(heading, justify='right')
+    for each in found:
+        table.add_row(
+            each.plan.case.name,
+            str(len(each.plan.points)),
+            _said(each.repetitions, _number),
+            _said(each.written, approximate_size),
+            _said(each.read, approximate_size),
+            _said(each.room, approximate_size),
+            _said(each.inodes, _number),
+            _said(each.wall_s, duration),
+        )
+    return table
+
+
+def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
+    written, read, wall_s, node_hours = (_total(found, of) for of in TOTALS.values())
+    for what, span, words in (
+        ('writes', written, approximate_size),
+        ('reads', read, approximate_size),
+        ('time', wall_s, duration),
+        ('node-hours', node_hours, _number),
+    ):
+        screen.print(f'{what} in all: {_said(span, words)}', soft_wrap=True)
+    budgets_s = sum(each.plan.stopping.budget_s for each in found)
+    without = sum(each.wall_s.expected is None for each in found)
+    screen.print(
+        'The least, as in earlier sessions, and the most; '
+        f'{without} of {counted(len(found), "case")} without an earlier session. space, inodes: at one time; without '
+        f'the least a case is refused (rule P9). time: after {duration(budgets_s)} in all (budget) no new launch '
+        'begins; the most is when the scheduler ends the jobs.',
+        soft_wrap=True,
+    )
+
+
+def _said(span: Span, words: Callable[[float], str]) -> str:
+    """'4 GiB .. 9 GiB .. 12 GiB'; '?' for what is not known."""
+    middle = [words(span.expected)] if span.expected is not None else []
+    parts = [words(span.least), *middle, '?' if span.most is None else words(span.most)]
+    return ' .. '.join(dict.fromkeys(parts))
+
+
+def _number(value: float) -> str:
+    return grouped(round(value)) if value >= 100 or value == int(value) else f'{value:.3g}'

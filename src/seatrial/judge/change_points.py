@@ -1,0 +1,178 @@
+"""Whether a curve over sizes has a change point: where it steps, how surely there, and by how much.
+
+The model is two straight lines on logarithmic axes with a step between two neighbouring points; a line is a power
+law. A step between two levels would be found in every curve that rises, as bandwidth does with the transfer size. A
+broken slope without a step is where latency ceases to matter, at which no algorithm changes either. So only the step
+counts, and both lines are free. It counts only as far as the lines are apart all the way between the two points:
+where they cross there, it is a broken slope. One change is looked for: a broken slope beside a step can hide it.
+
+The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). The points are the
+observations, each by the logarithm of its mean: a step has to stand out against their scatter round the lines, since
+a point may be off for a reason of its own (alignment), however well it repeats. The scatter is at least that of the
+repetitions.
+
+The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
+1998), with the doubt shared between all places (Bonferroni), because the place was picked after the fact. That of the
+place has those that the ratio of likelihoods does not reject (Siegmund, International Statistical Review 56, 1988).
+docs/statistics.md has how often they are right.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean, linear_regression
+from typing import NamedTuple
+
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, log_mean, missing
+from seatrial.model.metric import HIGHER
+from seatrial.rules.stopping import t_quantile
+
+CONFIDENCE = 0.95
+MIN_SIDE = 3
+"""Points on each side of a step: any two are on a line."""
+
+MIN_POINTS = 2 * MIN_SIDE + 1
+"""Two lines are four figures: three points are left to show the scatter."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How many times as good the curve is above a place as below it, by the lines on both sides.
+
+    below, above: labels of the points between which it is
+    low, high:    the interval of the ratio, simultaneous over all places that a curve has
+    """
+
+    below: str
+    above: str
+    ratio: float
+    low: float
+    high: float
+
+    @property
+    def found(self) -> bool:
+        """Whether it is a step, up or down, and no scatter."""
+        return self.low > 1 + _ROUNDING or self.high < 1 - _ROUNDING
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps at all places of a curve, the likeliest of them, and those in the interval of its place."""
+
+    every: tuple[Step, ...]
+    likeliest: Step
+    places: tuple[Step, ...]
+
+
+def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, confidence: float = CONFIDENCE) -> Steps:
+    """The steps of a curve of at least MIN_POINTS points, whose sizes above 0 are `values`."""
+    labels, sign = sorted(points, key=values.__getitem__), 1 if better == HIGHER else -1
+    means = [log_mean(points[label], label) for label in labels]
+    sizes, logs = [math.log(values[label]) for label in labels], [sign * mean.log for mean in means]
+    fits = [_fit(sizes, logs, place) for place in range(MIN_SIDE, len(labels) - MIN_SIDE + 1)]
+    df, least = len(labels) - 4, fmean(mean.variance for mean in means)
+    t = t_quantile(1 - (1 - confidence) / len(fits), df)
+    every = []
+    for fit, (below, above) in zip(fits, list(pairwise(labels))[MIN_SIDE - 1 :], strict=False):
+        error = t * math.sqrt(max(fit.squares / df, least))
+        low = min(gap.height - error * gap.deviation for gap in fit.gaps)
+        high = max(gap.height + error * gap.deviation for gap in fit.gaps)
+        every.append(Step(below, above, *map(math.exp, (fmean(gap.height for gap in fit.gaps), low, high))))
+    best = min(fit.squares for fit in fits)
+    limit = best + t_quantile(confidence, df) ** 2 * max(best / df, least)
+    places = tuple(step for step, fit in zip(every, fits, strict=True) if fit.squares <= limit)
+    return Steps(tuple(every), every[[fit.squares for fit in fits].index(best)], places)
+
+
+def changes_between(
+    points: Points,
+    values: Mapping[str, float],
+    first: float,
+    last: float,
+    times: float,
+    among: str = 'points',
+    better: str = HIGHER,
+    confidence: float = CONFIDENCE,
+) -> Relation:
+    """The change point lies between the sizes `first` and `last`, and above it the curve is `times` as good, or more.
+
+    It fails if it lies elsewhere, if it is smaller, or if no place between the two can have a step of `times`.
+    """
+    lacking = missing(points)
+    if not lacking and len(points) < MIN_POINTS:
+        lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'
+    found = None if lacking else steps(points, values, better, confidence)
+    wanted = (
+        [each for each in found.every if first <= values[each.below] and values[each.above] <= last] if found else []
+    )
+    if not found or not wanted:
+        lacking = lacking or f'fewer than {MIN_SIDE} {among} on a side of where a change point is expected'
+        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+    step = found.likeliest
+    inside = [place in wanted for place in found.places]
+    if not step.found:
+        verdict = FAILS if all(each.high < times for each in wanted) else UNDECIDED
+        subject = f'no change point; the likeliest is between {step.below} and {step.above}'
+    else:
+        verdict = UNDECIDED
+        if not any(inside) or step.high < times:
+            verdict = FAILS
+        elif all(inside) and step.low >= times:
+            verdict = HOLDS
+        where = f'{found.places[0].below}-{found.places[-1].above}'
+        subject = f'change point between {step.below} and {step.above} ({confidence * 100:g} % interval {where})'
+    sentence = (
+        f'{subject}: {step.ratio:.4g} times as good above it, {confidence * 100:g} % simultaneous interval '
+        f'{step.low:.4g}-{step.high:.4g}, wanted at least {times:.4g} between {wanted[0].below} and '
+        f'{wanted[-1].above}: {verdict}'
+    )
+    return Relation(verdict, step.ratio, step.low, step.high, confidence, sentence)
+
+
+class _Gap(NamedTuple):
+    """How far the line of the larger sizes is above the other at one size, and the standard deviation per point's."""
+
+    height: float
+    deviation: float
+
+
+class _Fit(NamedTuple):
+    """Two lines: the gap between them at the last point of the one and the first of the other; the sum of squares."""
+
+    gaps: list[_Gap]
+    squares: float
+
+
+class _Line(NamedTuple):
+    slope: float
+    centre: tuple[float, float]
+    number: int
+    spread: float
+    squares: float
+
+    def at(self, size: float) -> tuple[float, float]:
+        """Its height there, and the variance of that over the variance of a point."""
+        away = size - self.centre[0]
+        return self.centre[1] + self.slope * away, 1 / self.number + away * away / self.spread
+
+
+_ROUNDING = 1e-9
+
+
+def _fit(sizes: Sequence[float], logs: Sequence[float], place: int) -> _Fit:
+    """One line through the points before `place`, and one through the others."""
+    below, above = _line(sizes[:place], logs[:place]), _line(sizes[place:], logs[place:])
+    gaps = []
+    for size in sizes[place - 1 : place + 1]:
+        (under, one), (over, other) = below.at(size), above.at(size)
+        gaps.append(_Gap(over - under, math.sqrt(one + other)))
+    return _Fit(gaps, below.squares + above.squares)
+
+
+def _line(sizes: Sequence[float], logs: Sequence[float]) -> _Line:
+    slope, intercept = linear_regression(sizes, logs)
+    centre = fmean(sizes), fmean(logs)
+    spread = math.fsum((size - centre[0]) ** 2 for size in sizes)
+    squares = math.fsum((log - intercept - slope * size) ** 2 for size, log in zip(sizes, logs, strict=True))
+    return _Line(slope, centre, len(sizes), spread, squares)

@@ -1,0 +1,225 @@
+"""Two sets of sessions, before and after: what has become better or worse, and what has stayed the same.
+
+A figure is the ratio after / before of the means of a metric, as the difference of logarithms. The unit is a session:
+its repetitions share nodes, other users and the state of the servers, so they are one value, their mean. Student's
+interval for the difference of two such groups has one spread for both (Jain, The Art of Computer Systems Performance
+Analysis, 1991, 13.4.2), so that a side may have one session where the other has several. Where both have one, nothing
+shows how far sessions differ by themselves: the interval has the spread of repetitions alone (Welch), and nothing but
+a count is decided.
+
+A family (data write, data read, metadata, ...) is the mean of its metrics, session by session: what moves all of them
+in one night widens its interval, and what moves each for itself is averaged out.
+
+All together name a difference where there is none in at most LEVEL of the comparisons: half of that for the families
+(Holm, Scandinavian Journal of Statistics 6, 1979: they are few), half for the metrics (Benjamini and Hochberg, JRSS B
+57, 1995). The latter bounds the share of false ones among those that are named. It holds for metrics that rise and
+fall together, as those of one night do (Benjamini and Yekutieli, Annals of Statistics 29, 2001), and finds more than
+Holm where an upgrade has changed many. docs/statistics.md has how often they are right.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+from seatrial.judge.relations import UNDECIDED
+from seatrial.model.metric import HIGHER
+from seatrial.rules.stopping import t_interval, t_quantile, t_within
+
+BETTER, SAME, WORSE = 'better', 'same', 'worse'
+ORDER = (WORSE, BETTER, UNDECIDED, SAME)
+"""The verdicts, the most important one first."""
+
+CONFIDENCE = 0.95
+LEVEL = 0.05
+EFFECT = 0.05
+"""The smallest effect that matters, if nobody says another one."""
+
+Sessions = Mapping[str, Sequence[float]]
+"""The samples of each session by its name, in the base unit, all above 0."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """One metric on both sides. group: of its family; better: HIGHER or LOWER; steers: whether its family counts it.
+
+    counts: whether it is a count that does not vary by itself, such as guarantees that hold
+    """
+
+    group: str
+    before: Sessions
+    after: Sessions
+    better: str = HIGHER
+    steers: bool = True
+    counts: bool = False
+
+
+@dataclass(frozen=True)
+class Change:
+    """What has become of a metric or a family: BETTER, WORSE, SAME or UNDECIDED.
+
+    ratio: after / before of a metric; of a family of how good it is, so that above 1 is better
+    low, high: its interval at CONFIDENCE, or None; without the spread between sessions unless `between`
+    chance: of such a difference where there is none, by itself; None without the spread between sessions
+    sessions: how many have it before and after
+    """
+
+    verdict: str
+    ratio: float
+    low: float | None
+    high: float | None
+    chance: float | None
+    sessions: tuple[int, int]
+    between: bool
+
+    @property
+    def size(self) -> float:
+        """How far it is from no change, the same for a half and for the double."""
+        return abs(math.log(self.ratio))
+
+
+def compared(series: Sequence[Series], effect: float = EFFECT) -> tuple[dict[str, Change], list[Change]]:
+    """The families by their groups, and the metrics in the order of the series.
+
+    effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same. Raises
+    ValueError for one that is not above 0, or for a series without sessions on a side.
+    """
+    if effect <= 0:
+        raise ValueError(f'the smallest effect that matters is above 0: {effect}')
+    margin = math.log1p(effect)
+    groups: dict[str, list[Series]] = {}
+    for each in series:
+        if each.steers and not each.counts:
+            groups.setdefault(each.group, []).append(each)
+    families = {group: _difference(members) for group, members in groups.items()}
+    of_families = dict(zip(families, _holm([_chance(each) for each in families.values()]), strict=True))
+    metrics = [_difference([each]) for each in series]
+    tested = [number for number, each in enumerate(series) if not each.counts]
+    named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
+    of_metrics = dict(zip(tested, named, strict=True))
+    return (
+        {group: _change(each, margin, of_families[group], 1) for group, each in families.items()},
+        [
+            _counted(each, found) if each.counts else _change(found, margin, of_metrics[number], _sign(each))
+            for number, (each, found) in enumerate(zip(series, metrics, strict=True))
+        ],
+    )
+
+
+class _Difference(NamedTuple):
+    """How much better it is after, as a logarithm; its standard error, infinite if not known; degrees of freedom."""
+
+    log: float
+    error: float
+    df: int
+    sessions: tuple[int, int]
+
+    @property
+    def between(self) -> bool:
+        return sum(self.sessions) > 2
+
+
+def _difference(members: Sequence[Series]) -> _Difference:
+    """Of the mean of these metrics. Each is centred first, so that a session without one of them still counts."""
+    if not all(each.before and each.after for each in members):
+        raise ValueError('a metric is compared where both sides have it')
+    sides: tuple[dict[str, list[float]], dict[str, list[float]]] = ({}, {})
+    for each in members:
+        logs = [
+            {name: _sign(each) * math.log(fmean(own)) for name, own in it.items()} for it in (each.before, each.after)
+        ]
+        centre = fmean(fmean(own.values()) for own in logs)
+        for side, own in zip(sides, logs, strict=True):
+            for name, value in own.items():
+                side.setdefault(name, []).append(value - centre)
+    before, after = ([fmean(values) for values in side.values()] for side in sides)
+    log, sessions = fmean(after) - fmean(before), (len(before), len(after))
+    df = sum(sessions) - 2
+    if not df:
+        error, df = _of_repetitions(members)
+        return _Difference(log, error, df, sessions)
+    spread = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side) / df
+    return _Difference(log, math.sqrt(spread * (1 / len(before) + 1 / len(after))), df, sessions)
+
+
+def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
+    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite).
+
+    One degree fewer than Student has for each launch series, as verdicts have (judge/statistics.py).
+    """
+    parts = []
+    for values in (own for each in members for side in (each.before, each.after) for own in side.values()):
+        if len(values) < 3:
+            return math.inf, 1
+        found = t_interval(values, CONFIDENCE)
+        error = found.half_width / t_quantile(CONFIDENCE, found.n - 1) / found.mean / len(members)
+        parts.append((error * error, found.n - 2))
+    total = math.fsum(variance for variance, _ in parts)
+    weight = math.fsum(variance**2 / df for variance, df in parts)
+    return math.sqrt(total), int(total**2 / weight + _ROUNDING) if weight else 1
+
+
+_ROUNDING = 1e-9
+
+
+def _sign(series: Series) -> int:
+    return 1 if series.better == HIGHER else -1
+
+
+def _chance(found: _Difference) -> float:
+    """The probability of a difference as large if there is none; 1 where nothing shows how far sessions differ."""
+    if not found.between or abs(found.log) <= _ROUNDING:
+        return 1.0
+    return 1 - t_within(abs(found.log) / found.error, found.df) if found.error else 0.0
+
+
+def _holm(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
+    """Which are named, so that one of those without a difference is with a probability of `level` at most."""
+    found = [False] * len(chances)
+    for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if chances[number] > level / (len(chances) - place):
+            break
+        found[number] = True
+    return found
+
+
+def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
+    """Which are named, so that `level` of them at most have no difference, on average."""
+    ordered = sorted(chances)
+    within = [chance for place, chance in enumerate(ordered, 1) if chance <= level * place / len(ordered)]
+    return [bool(within) and chance <= within[-1] for chance in chances]
+
+
+def _change(found: _Difference, margin: float, named: bool, sign: int) -> Change:
+    """As a ratio after / before, of which more is better with the sign 1, and less with -1."""
+    verdict, low, high = UNDECIDED, None, None
+    if math.isfinite(found.error):
+        half = t_quantile(CONFIDENCE, found.df) * found.error
+        if found.between and max(abs(found.log - half), abs(found.log + half)) <= margin + _ROUNDING:
+            verdict = SAME
+        elif named:
+            verdict = BETTER if found.log > 0 else WORSE
+        low, high = sorted(_ratio(sign * (found.log + side)) for side in (-half, half))
+    chance = _chance(found) if found.between else None
+    return Change(verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between)
+
+
+def _counted(series: Series, found: _Difference) -> Change:
+    """Of a count: whatever it differs by is a change, unless it varied on one side already."""
+    before, after = ({value for own in side.values() for value in own} for side in (series.before, series.after))
+    ratio = _ratio(_sign(series) * found.log)
+    verdict = UNDECIDED
+    if before == after:
+        verdict = SAME
+    elif len(before) == len(after) == 1:
+        verdict = BETTER if found.log > 0 else WORSE
+    return Change(verdict, ratio, None, None, None, found.sessions, found.between)
+
+
+def _ratio(log: float) -> float:
+    """Finite and above 0, however wide the interval of few sessions is."""
+    return math.exp(max(-_LARGEST, min(_LARGEST, log)))
+
+
+_LARGEST = 700.0  # of what math.exp takes

@@ -1,0 +1,279 @@
+"""The criteria of a contract: met, missed or undecided, by all allocations in which they were measured.
+
+Repetitions of one allocation share its nodes, its neighbours and its hour, so that their scatter says nothing of
+other allocations. From two allocations on these are what is independent: each gives one figure, and the interval is
+Student's over the figures. docs/contract.md has the rules in words.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from seatrial.judge.session import FAMILY
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, quantile_interval, verdict_interval
+from seatrial.judge.verdict import Verdict
+from seatrial.rules.stopping import t_interval, t_quantile
+from seatrial.workload.words import counted
+
+MET, MISSED, UNDECIDED = 'met', 'missed', 'undecided'
+VERDICTS = {MET: Verdict.PASS, MISSED: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+
+MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best'
+LAST = 'last'
+
+MOST_FURTHER = 100
+"""More allocations than these are no remedy: the figure lies at its bound."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a criterion asks for.
+
+    bound:     in the base unit, or a share of the figure of the criterion `of`
+    least:     whether the figure may not be below it; else not above
+    statistic: of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (its worst) or BEST of the first `best_of`
+    counts:    which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
+    observed: no check measures it
+    """
+
+    id: str
+    bound: float
+    least: bool = True
+    of: str = ''
+    statistic: str = MEAN
+    best_of: int = 0
+    allocations: int = 1
+    counts: str = 'all'
+    observed: bool = False
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One allocation in which a criterion was measured, or was to be.
+
+    values:   of the valid repetitions, in the base unit, in their order; engine: with its version
+    why_not:  why it does not count, or empty; failed: that is because the storage failed
+    correlation: of neighbouring repetitions, as in verdict_interval
+    caveat:   what has to be said beside a figure that counts, or empty
+    chain:    of the session's records, which `seatrial verify` prints too (SessionResult.chain)
+    """
+
+    session: str
+    began: datetime
+    nodes: tuple[str, ...]
+    values: tuple[float, ...]
+    engine: str = ''
+    why_not: str = ''
+    failed: bool = False
+    clock_error: float = 0.0
+    correlation: float = 0.0
+    caveat: str = ''
+    chain: str = ''
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a criterion. Figures are in the base unit, of a percentage shares; None where there is none.
+
+    counted:  the attempts that decide; figures: of each of them, in their order
+    low, high: of the interval, at CONFIDENCE
+    margin:   how far the figure is on the right side of the bound, as a fraction of the bound
+    bound:    of a percentage what it comes to in the base unit
+    further:  how many more allocations would decide at the noise seen; None where that is not known
+    why:      what is missing, or empty
+    """
+
+    verdict: str
+    counted: tuple[Attempt, ...] = ()
+    figures: tuple[float, ...] = ()
+    figure: float | None = None
+    low: float | None = None
+    high: float | None = None
+    margin: float | None = None
+    bound: float | None = None
+    further: int | None = None
+    why: str = ''
+
+
+def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[Attempt]]) -> dict[str, Outcome]:
+    """The outcome of every criterion by its number, from the attempts at each.
+
+    Met if the interval lies on the right side of the bound, missed if it lies on the wrong one. A criterion is missed
+    only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
+    """
+    by_id = {each.id: each for each in criteria}
+    count = sum(not each.observed for each in criteria)
+    return {each.id: _judge(each, by_id, attempts, count) for each in criteria}
+
+
+def _judge(
+    asked: Asked, by_id: Mapping[str, Asked], attempts: Mapping[str, Sequence[Attempt]], count: int
+) -> Outcome:
+    if asked.observed:
+        return Outcome(UNDECIDED, why='no check measures it: people observe it, and remark what they have seen')
+    own = attempts.get(asked.id, ())
+    counted_ = _counting(asked, own)
+    failed = _failure(asked, own)
+    if failed:
+        return Outcome(MISSED, counted_, _figures(asked, counted_), why=f'the storage failed: {failed.why_not}')
+    figures = _figures(asked, counted_)
+    if not figures:
+        return Outcome(UNDECIDED, why=_none_valid(own))
+    strict = max(CONFIDENCE, 1 - 2 * FAMILY / max(1, count))
+    usual, sure = _Estimate.of(asked, counted_, CONFIDENCE), _Estimate.of(asked, counted_, strict)
+    bound = usual_bound = sure_bound = _Estimate(asked.bound, asked.bound, asked.bound)
+    if asked.of:
+        base = by_id[asked.of]
+        others = _counting(base, attempts.get(base.id, ()))
+        if not _figures(base, others):
+            why = f'{base.id}, of which it is a percentage, has no valid allocation'
+            return Outcome(UNDECIDED, counted_, figures, usual.figure, usual.low, usual.high, why=why)
+        usual_bound = _Estimate.of(base, others, CONFIDENCE).times(asked.bound)
+        sure_bound = _Estimate.of(base, others, strict).times(asked.bound)
+        bound = usual_bound
+    sign = 1 if asked.least else -1
+    found = Outcome(
+        UNDECIDED,
+        counted_,
+        figures,
+        usual.figure,
+        usual.low,
+        usual.high,
+        sign * (usual.figure / bound.figure - 1),
+        bound.figure,
+    )
+    return _decided(asked, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
+
+
+def _decided(asked: Asked, found: Outcome, clears: bool, falls_short: bool, strict: float) -> Outcome:
+    n = len(found.counted)
+    worst_decides = asked.statistic == MINIMUM and asked.counts == 'all' and not asked.of
+    if falls_short and (n >= asked.allocations or worst_decides):
+        return replace(found, verdict=MISSED)
+    if n < asked.allocations:
+        missing = asked.allocations - n
+        why = (
+            f'{n} of {counted(asked.allocations, "allocation")} valid: {counted(missing, "more one", "more")} needed'
+        )
+        return replace(found, why=why, further=missing)
+    if clears:
+        return replace(found, verdict=MET)
+    if asked.of:
+        return replace(found, why='the two intervals leave it open; more allocations of both narrow them')
+    if n == 1:
+        why = 'the interval of its one allocation leaves it open; a second allocation shows the noise between them'
+        return replace(found, why=why, further=1)
+    assert found.margin is not None and found.bound is not None
+    confidence = CONFIDENCE if found.margin > 0 else strict
+    further = further_allocations(found.figures, found.bound, confidence)
+    if further is None:
+        return replace(found, why=f'its figure lies at the bound: {MOST_FURTHER} more allocations decide nothing')
+    why = f'at the noise seen {counted(further, "more allocation")} would decide'
+    return replace(found, why=f'its interval leaves it open; {why}', further=further)
+
+
+def further_allocations(figures: Sequence[float], bound: float, confidence: float = CONFIDENCE) -> int | None:
+    """How many more allocations of the same mean and scatter have an interval that leaves the bound out.
+
+    The least N - n with t(N - 1) s / sqrt(N) below the distance to the bound (Jain, The Art of Computer Systems
+    Performance Analysis, 1991, 13.9, with Student's t in place of the normal quantile). None above MOST_FURTHER.
+    Raises StatisticsError for a single figure.
+    """
+    away, stdev, n = abs(statistics.fmean(figures) - bound), statistics.stdev(figures), len(figures)
+    for total in range(n + 1, n + MOST_FURTHER + 1):
+        if t_quantile(confidence, total - 1) * stdev / math.sqrt(total) < away:
+            return total - n
+    return None
+
+
+@dataclass(frozen=True)
+class _Estimate:
+    figure: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, asked: Asked, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
+        """The figure of these allocations with its interval; a single launch that was the worst is what it was."""
+        figures = _figures(asked, attempts)
+        error = max(each.clock_error for each in attempts)
+        if asked.statistic == MINIMUM:
+            found = min(figures) if asked.least else max(figures)
+            return cls(found, found * (1 - error), found * (1 + error))
+        if len(figures) > 1:
+            interval = t_interval(figures, confidence)
+            return cls(interval.mean, interval.low * (1 - error), interval.high * (1 + error))
+        one, found = attempts[0], figures[0]
+        low, high = found, found
+        if asked.statistic == MEAN:
+            interval = verdict_interval(one.values, confidence, one.correlation)
+            low, high = interval.low, interval.high
+        elif asked.statistic == MEDIAN:
+            low, high = quantile_interval(one.values, 0.5, confidence)
+        return cls(found, low * (1 - error), high * (1 + error))
+
+    def times(self, share: float) -> '_Estimate':
+        return _Estimate(share * self.figure, share * self.low, share * self.high)
+
+
+def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
+    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0.
+
+    Of a percentage both have an interval, and the nearest ends are compared: chance is wrong less often than each.
+    """
+    better, worse = (figure.low, figure.high) if sign > 0 else (figure.high, figure.low)
+    against, beyond = (bound.high, bound.low) if sign > 0 else (bound.low, bound.high)
+    if sign * better >= sign * against:
+        return 1
+    return -1 if sign * worse < sign * beyond else 0
+
+
+def _counting(asked: Asked, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+    """Those that decide, oldest first."""
+    valid = sorted((each for each in attempts if _counts(asked, each)), key=lambda each: each.session)
+    if asked.counts == LAST:
+        return tuple(valid[-asked.allocations :])
+    if asked.counts == BEST:
+        ranked = sorted(valid, key=lambda each: _figure(asked, each), reverse=asked.least)
+        return tuple(sorted(ranked[: asked.allocations], key=lambda each: each.session))
+    return tuple(valid)
+
+
+def _counts(asked: Asked, attempt: Attempt) -> bool:
+    return not attempt.why_not and len(attempt.values) >= max(MIN_SAMPLES, asked.best_of)
+
+
+def _failure(asked: Asked, attempts: Sequence[Attempt]) -> Attempt | None:
+    """The allocation in which the storage failed, unless the contract counts later or better ones in its place."""
+    failed = [each for each in attempts if each.failed]
+    if not failed:
+        return None
+    valid = [each.session for each in attempts if _counts(asked, each)]
+    if asked.counts == 'all':
+        return failed[-1]
+    later = [session for session in valid if asked.counts == BEST or session > max(each.session for each in failed)]
+    return None if len(later) >= asked.allocations else failed[-1]
+
+
+def _figures(asked: Asked, attempts: Sequence[Attempt]) -> tuple[float, ...]:
+    return tuple(_figure(asked, each) for each in attempts)
+
+
+def _figure(asked: Asked, attempt: Attempt) -> float:
+    """The statistic of the contract over the repetitions of one allocation."""
+    worst, best = (min, max) if asked.least else (max, min)
+    if asked.statistic == MINIMUM:
+        return worst(attempt.values)
+    if asked.statistic == BEST:
+        return best(attempt.values[: asked.best_of])
+    return statistics.median(attempt.values) if asked.statistic == MEDIAN else statistics.fmean(attempt.values)
+
+
+def _none_valid(attempts: Sequence[Attempt]) -> str:
+    if not attempts:
+        return 'it was not measured'
+    last = max(attempts, key=lambda each: each.session)
+    few = f'{len(last.values)} valid repetitions are too few'
+    return f'none of {counted(len(attempts), "allocation")} is valid; of the last one: {last.why_not or few}'

@@ -1,0 +1,63 @@
+"""Where a series of nights has changed its level: which night, by how much, and whether that is more than noise.
+
+Of all places the one with the largest Student's t between what lies before and after it; then the same in both parts,
+until none is left (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). Its chance is that of the
+t, times the number of places in the whole series (Bonferroni), for the place was picked after the fact. That holds
+for nights that are independent: a level that drifts, as on a file system that fills up, is told as one or several
+steps. docs/statistics.md has how often it is right.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from seatrial.rules.stopping import t_within
+
+MIN_NIGHTS = 3
+"""On each side of a change: fewer are a bad night or two."""
+
+
+class Place(NamedTuple):
+    """A change of level. first: number of the first value on the new one; chance: of one where there is none."""
+
+    first: int
+    chance: float
+
+
+def changes(values: Sequence[float], level: float) -> list[Place]:
+    """The changes of a series of logarithms, in its order, of which chance makes one with `level` at most."""
+    found: list[Place] = []
+    places, parts = len(values) - 2 * MIN_NIGHTS + 1, [(0, len(values))]
+    while parts:
+        start, end = parts.pop()
+        place = _largest(values[start:end], places)
+        if place is not None and place.chance <= level:
+            first = start + place.first
+            found.append(Place(first, place.chance))
+            parts += [(start, first), (first, end)]
+    return sorted(found)
+
+
+def _largest(values: Sequence[float], among: int) -> Place | None:
+    """The most likely change of these, however likely, of so many places in all; None of too few."""
+    n = len(values)
+    places = range(MIN_NIGHTS, n - MIN_NIGHTS + 1)
+    if not places:
+        return None
+    middle = math.fsum(values) / n
+    sums = list(accumulate(value - middle for value in values))
+    whole = math.fsum((value - middle) ** 2 for value in values)
+    # The sum of squares that a step explains; what it leaves is the spread.
+    explained = {place: sums[place - 1] ** 2 * n / (place * (n - place)) for place in places}
+    first = max(explained, key=explained.__getitem__)
+    left = whole - explained[first]
+    if explained[first] <= _ROUNDING**2 * n:
+        return Place(first, 1.0)
+    if left <= _ROUNDING**2 * n:
+        return Place(first, 0.0)
+    t = math.sqrt(explained[first] * (n - 2) / left)
+    return Place(first, min(1.0, among * (1 - t_within(t, n - 2))))
+
+
+_ROUNDING = 1e-9

@@ -1,0 +1,316 @@
+"""contract.yaml: what a contract of acceptance asks for, in its own words and units. docs/contract.md describes it.
+
+Whether a check measures what a criterion asks for is looked up in seatrial.check.contract; all else is checked here.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
+
+from seatrial.model.shown import choice, show
+from seatrial.model.units import EXAMPLES, UNITS, in_base
+from seatrial.site import strict_yaml
+from seatrial.site.error import SHOWN_PROBLEMS, SiteError, problem
+from seatrial.site.load import said
+from seatrial.site.model import (
+    AnySize,
+    Count,
+    EngineName,
+    Entry,
+    FileCount,
+    Filled,
+    Interface,
+    Listed,
+    Name,
+    NodeCount,
+    PartitionName,
+    Seconds,
+    Size,
+    TaskCount,
+    Text,
+    Truth,
+    Version,
+    one_of,
+)
+from seatrial.site.references import LARGEST, Date
+from seatrial.workload.tree import SUBTREES
+
+CONTRACT_FILE = 'contract.yaml'
+
+ACCESSES: dict[str, dict[str, str]] = {
+    'file per process': {'files': 'multiple', 'extent': 'whole', 'order': 'contiguous'},
+    'single shared file': {'files': 'single', 'extent': 'segment', 'order': 'contiguous'},
+    'single shared file, strided': {'files': 'single', 'extent': 'segment', 'order': 'strided'},
+    'whole shared file': {'files': 'single', 'extent': 'whole', 'order': 'contiguous'},
+}
+"""How tasks share files, in a contract's words: the parameters of a point that mean it."""
+
+COUNTS = {
+    'all': 'every valid allocation',
+    'last': 'the last valid allocations, as many as the criterion asks for',
+    'best': 'the best valid allocations, as many as the criterion asks for',
+}
+"""Which attempts decide a criterion."""
+
+MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best of'
+
+_ID = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,39}\Z', re.ASCII)
+_BOUND = re.compile(r'([0-9][0-9,.]*)\s*([^\s0-9]\S*)?(?:\s+of\s+(\S+))?\Z', re.ASCII)
+_NUMBER = re.compile(r'(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?\Z', re.ASCII)
+_BEST = re.compile(rf'{BEST} ([1-9][0-9]?)\Z', re.ASCII)
+
+
+class Bound(NamedTuple):
+    """What is asked for. written: as it stands in the contract; unit: the one that it was written in.
+
+    value: in the base unit of the unit; of a percentage the share; of: the criterion that it is a percentage of
+    """
+
+    written: str
+    value: float
+    unit: str
+    of: str = ''
+
+
+def _bound(value: Any) -> Bound:
+    text = str(value) if type(value) is int else value
+    match = _BOUND.match(text.strip()) if isinstance(text, str) and len(text) <= 80 else None
+    if match is None or not _NUMBER.match(match[1]):
+        remedy = 'write a number and a unit: 500 GB/s, 300,000 creates/s, 120 s, or 70 % of 4.2.1'
+        raise ValueError(f'{show(value)} is no quantity; {remedy}')
+    number, unit, of = match[1].replace(',', ''), match[2] or '', match[3] or ''
+    if unit not in UNITS:
+        raise ValueError(f'{show(unit)} is not a unit of a metric; {choice(unit, EXAMPLES)}')
+    if of and unit != '%':
+        raise ValueError(f'{show(value)} is a part of another criterion in {unit or "no unit"}; write 70 % of {of}')
+    found = in_base(float(number), unit).value
+    if not 0 < found <= LARGEST:
+        raise ValueError(f'{show(value)} is nothing, or more than any file system has; correct number or unit')
+    return Bound(text.strip(), found, unit, of)
+
+
+def _id(value: Any) -> str:
+    text = str(value) if type(value) is int else value
+    if not isinstance(text, str) or not _ID.match(text):
+        raise ValueError(f'{show(value)} is not the number of a criterion; write it as in 4.2.1')
+    return text
+
+
+def _statistic(value: Any) -> str:
+    if isinstance(value, str) and (value in (MEAN, MEDIAN, MINIMUM) or _BEST.match(value)):
+        return value
+    raise ValueError(f'{show(value)} is no statistic; {choice(value, (MEAN, MEDIAN, MINIMUM, f"{BEST} 5"))}')
+
+
+def _said(value: Any) -> Any:
+    if value is None:
+        raise ValueError('nothing stands here; write a value, or take the key out')
+    return value
+
+
+Id = Annotated[str, BeforeValidator(_id)]
+Quantity = Annotated[Bound | None, PlainValidator(_bound)]
+Said = BeforeValidator(_said)
+
+
+class Workload(Entry):
+    """What tasks do, as far as a contract says it. Sizes in bytes.
+
+    check, point: the class name of the check that does it and the name of its point, where several do
+    """
+
+    access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
+    transfer_size: Annotated[Size | None, Said] = None
+    bytes_per_task: Annotated[Size | None, Said] = None
+    interface: Annotated[Interface | None, Said] = None
+    direct: Annotated[Truth | None, Said] = None
+    queue_depth: Annotated[Count | None, Said] = None
+    directory: Annotated[str | None, BeforeValidator(one_of('a directory of files', SUBTREES))] = None
+    file_size: Annotated[AnySize | None, Said] = None
+    files_per_task: Annotated[FileCount | None, Said] = None
+    check: Annotated[Name | None, Said] = None
+    point: Annotated[Text | None, Said] = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The parameters that a point must have, by their names there."""
+        own = {field: getattr(self, key) for key, field in FIELDS.items()}
+        return {name: value for name, value in own.items() if value is not None} | ACCESSES.get(self.access or '', {})
+
+
+FIELDS = {
+    'transfer_size': 'transfer_size',
+    'interface': 'interface',
+    'direct': 'direct',
+    'queue_depth': 'queue_depth',
+    'directory': 'subtrees',
+    'file_size': 'bytes_per_file',
+}
+"""Keys of a workload that are parameters of a point, with their names there."""
+
+
+class Conditions(Entry):
+    """Under what an allocation counts.
+
+    seconds: the least that a timed region lasts; None: as the profile acceptance wants it
+    budget:  seconds after which an allocation starts no new launch, as in trial.yaml; None: that of the profile
+    caches:  'allowed' where the parties want what applications see: rule P16 is left aside, and the protocol says so
+    """
+
+    seconds: Annotated[Seconds | None, Said] = None
+    budget: Annotated[Seconds | None, Said] = None
+    caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
+
+
+class Criterion(Entry):
+    """One sentence of the contract. What a percentage of another criterion leaves out is as it is there.
+
+    state:     of the system, in which it is measured: 'degraded'; empty: in good order
+    allocations: how many have to be valid before it is decided
+    observed: no check measures it: people do, and the protocol has their remarks
+    """
+
+    id: Id = Field(examples=['4.2.1'])
+    text: Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
+    metric: Annotated[Text | None, Said] = None
+    workload: Annotated[Workload | None, Said] = None
+    nodes: Annotated[NodeCount | None, Said] = None
+    tasks_per_node: Annotated[TaskCount | None, Said] = None
+    partition: Annotated[PartitionName | None, Said] = None
+    file_system: Annotated[Name | None, Said] = None
+    layout: Annotated[Name | None, Said] = None
+    engine: Annotated[EngineName | None, Said] = None
+    at_least: Quantity = None
+    at_most: Quantity = None
+    statistic: Annotated[str | None, BeforeValidator(_statistic)] = None
+    allocations: Annotated[Count | None, Said] = None
+    conditions: Annotated[Conditions | None, Said] = None
+    state: Annotated[Name | None, Said] = None
+    milestone: Annotated[Name | None, Said] = None
+    observed: Truth = False
+
+    @property
+    def bound(self) -> Bound:
+        """What it asks for; checked_contract has made sure that it is one of both."""
+        bound = self.at_least or self.at_most
+        assert bound is not None
+        return bound
+
+
+class Contract(Entry):
+    """contract.yaml as a whole. parties: who signs, by role; counts: which attempts decide."""
+
+    version: Version = Field(examples=['1'])
+    title: Text = Field(examples=['Acceptance of the scratch file system'])
+    date: Date = Field(examples=['2026-06-30'])
+    parties: Annotated[dict[Name, Text], Filled] = Field(examples=['{customer: A Computing Centre, supplier: B Ltd}'])
+    counts: Annotated[str, BeforeValidator(one_of('a rule', tuple(COUNTS)))] = 'all'
+    milestones: Annotated[dict[Name, Text], Filled] = Field(default_factory=dict)
+    criteria: Annotated[tuple[Criterion, ...], Listed] = Field(
+        examples=["[{id: 4.2.1, text: '...', metric: write bandwidth, nodes: 200, at_least: 500 GB/s}]"]
+    )
+
+
+def load_contract(folder: Path) -> Contract | None:
+    """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError."""
+    file = folder / CONTRACT_FILE
+    if not os.path.lexists(file):
+        return None
+    try:
+        contract = Contract.model_validate(strict_yaml.read(file))
+    except ValidationError as error:
+        found = error.errors(include_url=False)[: SHOWN_PROBLEMS + 1]
+        raise SiteError([said(detail, CONTRACT_FILE, Contract) for detail in found]) from None
+    problems = list(_contradictions(contract))
+    if problems:
+        raise SiteError(problems)
+    by_id = {each.id: each for each in contract.criteria}
+    return contract.model_copy(update={'criteria': tuple(_in_full(each, by_id) for each in contract.criteria)})
+
+
+def place(number: int, *keys: str | int) -> list[str | int]:
+    """The keys of a value of the criterion with this number, from 0."""
+    return ['criteria', number, *keys]
+
+
+def _contradictions(contract: Contract) -> Iterator[str]:
+    """What is wrong between values that are each well formed."""
+    seen: dict[str, int] = {}
+    by_id = {each.id: each for each in contract.criteria}
+    for number, each in enumerate(contract.criteria):
+        if each.id in seen:
+            sentence = f'{show(each.id)} is the number of criteria[{seen[each.id]}] too; give it one of its own'
+            yield problem(CONTRACT_FILE, place(number, 'id'), sentence)
+        seen.setdefault(each.id, number)
+        if each.milestone is not None and each.milestone not in contract.milestones:
+            sentence = (
+                f'{show(each.milestone)} is not among milestones; {choice(each.milestone, contract.milestones)}'
+            )
+            yield problem(CONTRACT_FILE, place(number, 'milestone'), sentence)
+        for keys, sentence in _alone(each):
+            yield problem(CONTRACT_FILE, place(number, *keys), sentence)
+        for keys, sentence in _of_another(each, by_id):
+            yield problem(CONTRACT_FILE, place(number, *keys), sentence)
+
+
+def _alone(each: Criterion) -> Iterator[tuple[list[str], str]]:
+    """What is wrong with a criterion by itself."""
+    if (each.at_least is None) == (each.at_most is None):
+        how = 'neither at_least nor at_most is' if each.at_least is None else 'at_least and at_most are both'
+        yield [], f'{how} written; write one of them, and a range as two criteria'
+        return
+    if each.bound.of or each.observed:
+        return
+    for key, example in (('metric', 'write bandwidth'), ('nodes', '200')):
+        if getattr(each, key) is None:
+            yield [key], f'is missing; write {key}: {example}'
+
+
+def _of_another(each: Criterion, by_id: Mapping[str, Criterion]) -> Iterator[tuple[list[str], str]]:
+    """What is wrong with a percentage of another criterion."""
+    bound = each.at_least or each.at_most
+    if bound is None or not bound.of:
+        return
+    key = 'at_least' if each.at_least else 'at_most'
+    way, ahead = [each.id], bound.of
+    while ahead:
+        if ahead not in by_id:
+            yield [key], f'{show(ahead)} is the number of no criterion; {choice(ahead, by_id)}'
+            return
+        if ahead in way:
+            yield [key], f'is a percentage of itself ({" of ".join([*way, ahead])}); write a quantity in one of them'
+            return
+        if by_id[ahead].observed:
+            yield [key], f'{show(ahead)} is observed and not measured; take a percentage of one that is measured'
+            return
+        way.append(ahead)
+        further = by_id[ahead].at_least or by_id[ahead].at_most
+        ahead = further.of if further else ''
+
+
+INHERITED = (
+    'metric',
+    'workload',
+    'nodes',
+    'tasks_per_node',
+    'partition',
+    'file_system',
+    'layout',
+    'engine',
+    'statistic',
+    'allocations',
+    'conditions',
+)
+"""Keys that a percentage of another criterion has from there where it leaves them out."""
+
+
+def _in_full(each: Criterion, by_id: Mapping[str, Criterion]) -> Criterion:
+    if each.bound.of:
+        base = _in_full(by_id[each.bound.of], by_id)
+        left_out = [key for key in INHERITED if getattr(each, key) is None]
+        each = each.model_copy(update={key: getattr(base, key) for key in left_out})
+    return each

@@ -1,0 +1,74 @@
+"""Checkpoints: all tasks write the state of a training at once, which waits for it, and read it back to go on."""
+
+from math import inf
+from typing import Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import LOWER, Metric, MetricType
+from seatrial.model.point import Point
+from seatrial.model.units import approximate_size, duration, in_bytes
+from seatrial.workload.access import Access, data_access
+
+_TIMES = {'write': 'checkpoint_time', 'read': 'restore_time'}
+_LOST = 'training_lost'
+
+
+def checkpoint(
+    state: Union[int, str],
+    interval_s: float,
+    bytes_per_task: Union[int, str],
+    files: str = 'multiple',
+    transfer_size: Union[int, str] = '1MiB',
+) -> Point:
+    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+
+    state:          of all tasks of the training together, for which the times are given
+    interval_s:     of training between two checkpoints
+    bytes_per_task: the source's own value; profiles and sites choose another
+    """
+    extent = 'whole' if files == 'multiple' else 'segment'
+    return data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task)._replace(
+        kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s
+    )
+
+
+class Checkpoint(Access):
+    """Data access, whose bandwidth is also given as the time that a state takes.
+
+    The whole state is written at the bandwidth that was measured with less of it. One checkpoint follows each
+    interval, and the training waits for its end: it loses time / (interval + time).
+    """
+
+    name = 'checkpoint'
+    words = 'checkpoints'
+    title = 'Checkpoints'
+    parameters = (*Access.parameters, 'working_set', 'interval_s')
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.working_set < 1:
+            return f'working_set: a state of {point.working_set} B is none; write its size'
+        if not 0 < point.interval_s < inf:
+            return f'interval_s: {point.interval_s:g} s never begin or never end; write a time above 0'
+        return super().fault(point)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A bandwidth, and the time that the state takes; of a write also the share of training that is lost."""
+        times = (MetricType(_TIMES[phase], 's', LOWER, steers=False),)
+        lost = (MetricType(_LOST, '', LOWER, steers=False),) if phase == 'write' else ()
+        return super().metrics(point, phase) + times + lost
+
+    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
+        own = next((each for each in metrics if each.name == phase and phase in point.phases), None)
+        if own is None or not own.value:
+            return ()
+        time_s = point.working_set / own.value
+        times = (Metric(_TIMES[phase], time_s, 's', LOWER, own.seconds),)
+        share = time_s / (point.interval_s + time_s)
+        return (*times, Metric(_LOST, share, '', LOWER, own.seconds)) if phase == 'write' else times
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        state = f'{approximate_size(point.working_set)} every {duration(point.interval_s)}'
+        return f'{super().sentence(points)}, as a checkpoint of {state}'
+
+    def title_of(self, point: Point) -> str:
+        return f'checkpoint, {super().title_of(point)}'

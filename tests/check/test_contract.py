@@ -1,0 +1,219 @@
+"""From the criteria of a contract to what one allocation measures, with the checks that come with Seatrial."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from seatrial.check.contract import contract_session, criteria_of_contract
+from seatrial.check.criteria import criteria_of
+from seatrial.check.declared import load as load_checks
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import contract_of, save, saved_references
+from seatrial.model.units import MIB
+from seatrial.site.contract import load_contract
+from seatrial.site.error import SiteError
+from seatrial.site.load import load as load_site
+from seatrial.site.references import INDEX
+from seatrial.workload.registry import planned_metrics
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / 'site-config' / 'example-lustre'
+CHECKS = load_checks(ROOT / 'checks')
+SITE = load_site(EXAMPLE)
+HEAD = {'version': 1, 'title': 'Acceptance', 'date': '2026-06-30', 'parties': {'customer': 'Pelagia'}}
+WRITE = {
+    'id': '1',
+    'text': 'At least 500 GB/s write, file per process, 1 MiB, 200 nodes.',
+    'metric': 'write bandwidth',
+    'workload': {'access': 'file per process', 'transfer_size': '1MiB'},
+    'partition': 'pelagia:compute',
+    'file_system': 'scratch',
+    'layout': 'wide',
+    'nodes': 200,
+    'at_least': '500 GB/s',
+}
+FIVE = [
+    WRITE,
+    {
+        **WRITE,
+        'id': '2',
+        'metric': 'file create rate',
+        'workload': {'directory': 'private', 'file_size': 0},
+        'nodes': 16,
+        'at_least': '300,000 creates/s',
+    },
+    {**WRITE, 'id': '3', 'nodes': 1, 'at_least': '10 GB/s'},
+    {'id': '4', 'text': 'Degraded at least 70 % of healthy.', 'state': 'degraded', 'at_least': '70 % of 1'},
+    {'id': '5', 'text': 'An outage below 120 s.', 'metric': 'outage', 'at_most': '120 s', 'observed': True},
+]
+
+
+@pytest.fixture
+def resolve(tmp_path):
+    def resolve(*criteria, site=SITE):
+        (tmp_path / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': list(criteria)}))
+        return criteria_of_contract(site, CHECKS, load_contract(tmp_path))
+
+    return resolve
+
+
+@pytest.fixture
+def refused(resolve):
+    def refused(*criteria, site=SITE):
+        with pytest.raises(SiteError) as error:
+            resolve(*criteria, site=site)
+        (said,) = error.value.problems
+        return said
+
+    return refused
+
+
+def changed(**keys):
+    return {key: value for key, value in {**WRITE, **keys}.items() if value is not None}
+
+
+def session_for(criterion, criteria):
+    return contract_session('s', SITE, criterion.procedure, '2026-06-30', criteria)
+
+
+def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve):
+    found = resolve(*FIVE)
+    assert [(each.procedure.case.name, each.metric_name, each.procedure.state) for each in found[:4]] == [
+        ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', ''),
+        ('EmptyFiles/pelagia:compute/scratch/wide/16n', 'file_create@private', ''),
+        ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/1n', 'write@1MiB', ''),
+        ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', 'degraded'),
+    ]
+    assert found[4].procedure is None
+    assert [each.asked.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
+
+
+def test_the_contract_of_the_example_is_valid():
+    assert len(criteria_of_contract(SITE, CHECKS, load_contract(EXAMPLE))) == 5
+
+
+def test_an_allocation_measures_the_point_of_the_criterion_and_no_other(resolve):
+    for criterion in resolve(*FIVE)[:4]:
+        session = session_for(criterion, [criterion])
+        check = CHECKS[criterion.procedure.case.check]
+        (case,) = cases_of(session, check)
+        plan = plan_of(session, check, case)
+        (point,) = plan.points
+        assert criterion.metric_name in planned_metrics(plan)
+        assert (point.nodes, point.tasks) == (case.nodes, 16 * case.nodes)
+        assert plan.sizing.working_set == (plan.kind == 'access')
+        assert point.transfer_size in (0, MIB)
+
+
+def test_criteria_of_one_workload_share_their_allocations(resolve):
+    write, read, other = resolve(
+        WRITE,
+        changed(id='2', metric='read bandwidth'),
+        changed(id='3', workload={'access': 'file per process', 'transfer_size': '4MiB'}),
+    )
+    assert write.procedure == read.procedure != other.procedure
+    session = session_for(write, [write, read, other])
+    assert [each.metric for each in session.references] == ['write@1MiB', 'read@1MiB']
+
+
+def test_the_session_of_an_allocation_is_judged_by_the_bound_of_the_contract(resolve):
+    (criterion,) = resolve(changed(statistic='median'))
+    session = session_for(criterion, [criterion])
+    judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
+    (reference,) = judged.references
+    assert (reference.value * (1 + reference.low), reference.high, reference.unit) == (500e9, None, 'GB/s')
+    assert (reference.statistic, reference.date) == ('median', '2026-06-30')
+
+
+def test_what_one_allocation_cannot_be_compared_with_asks_nothing_of_it(resolve):
+    _, _, _, degraded, _ = resolve(*FIVE)
+    session = session_for(degraded, [degraded])
+    judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], degraded.procedure.case)
+    assert (judged.references, judged.of_contract) == ((), True)
+
+
+def test_a_session_keeps_for_whom_it_was_begun_and_what_reframe_compares_with(resolve, tmp_path):
+    (criterion,) = resolve(WRITE)
+    session = replace(session_for(criterion, [criterion]), folder=tmp_path)
+    save(session)
+    assert contract_of(tmp_path) == criterion.procedure.as_json() == json.loads(json.dumps(session.contract))
+    assert saved_references(tmp_path) == session.references
+    own = yaml.safe_load((tmp_path / 'references.yaml').read_text())['MultipleFilesTransferSizes']
+    assert own['$index'] == list(INDEX)
+    assert own['acceptance']['pelagia:compute']['scratch']['wide'][200] == {'write@1MiB': [500.0, 0.0, None, 'GB/s']}
+
+
+def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
+    (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
+    session = session_for(criterion, [criterion])
+    plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
+    sizing = plan.sizing
+    assert plan.stopping.budget_s == 7200.0
+    assert (sizing.min_s, sizing.working_set) == (5.0, False)
+    assert sizing.target_s > 5.0
+    assert session.references == ()
+    assert 'caches may take part' in session.profile.label
+
+
+@pytest.mark.parametrize(
+    ('keys', 'place', 'said'),
+    [
+        ({'metric': 'outage'}, 'metric', "no check measures 'outage' here; write one of write bandwidth"),
+        ({'metric': 'write bandwith'}, 'metric', "did you mean 'write bandwidth'?"),
+        ({'at_least': '5 s'}, 'at_least', 'write GB/s'),
+        ({'at_least': '5'}, 'at_least', 'write GB/s'),
+        ({'at_least': None, 'at_most': '5 GB/s'}, 'at_most', 'write at_least'),
+        ({'layout': 'wild'}, 'layout', "did you mean 'wide'?"),
+        ({'file_system': 'scrath'}, 'file_system', "did you mean 'scratch'?"),
+        ({'file_system': None}, 'file_system', 'write file_system: scratch'),
+        ({'partition': None}, 'partition', 'write partition: pelagia:compute'),
+        ({'tasks_per_node': 99}, 'tasks_per_node', 'write at most 16'),
+        ({'workload': {'access': 'file per process'}}, 'workload.transfer_size', 'write one of 1MiB, 2MiB'),
+        ({'workload': {'transfer_size': '1MiB'}}, 'workload.access', 'single shared file, strided'),
+        ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'there is 1'),
+        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'see seatrial list'),
+        ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'take it out'),
+        ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', "did you mean 'EmptyFiles'?"),
+        ({'workload': {**WRITE['workload'], 'bytes_per_task': '1TiB'}}, 'workload', 'limits.bytes'),
+        ({'workload': {**WRITE['workload'], 'check': 'EmptyFiles'}}, 'workload.check', 'MultipleFilesTransferSizes'),
+        ({'workload': {**WRITE['workload'], 'point': '3MiB'}}, 'workload.point', '1MiB'),
+        ({'conditions': {'seconds': '5 s'}}, 'conditions.seconds', 'write at least 60 s'),
+        ({'file_system': 'home', 'layout': None, 'nodes': 1}, 'conditions.caches', 'fast_tier_bytes'),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, said):
+    found = refused(changed(**keys))
+    assert found.startswith(f'contract.yaml: criteria[0].{place}: ')
+    assert said in found
+
+
+def test_a_percentage_of_another_dimension_is_refused(refused):
+    rate = {**FIVE[1], 'id': '2', 'at_least': '50 % of 1'}
+    assert refused(WRITE, rate).startswith('contract.yaml: criteria[1].at_least: ')
+
+
+def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
+    keys = {'metric': 'stat_first', 'nodes': 1, 'at_least': '100 kop/s', 'workload': {'check': 'LargeDirectory'}}
+    said = refused(changed(**keys))
+    assert said.startswith('contract.yaml: criteria[0].workload.point: ')
+    assert '10000, 100000, 1000000' in said
+    (criterion,) = resolve(changed(**{**keys, 'workload': {'check': 'LargeDirectory', 'point': '1000000'}}))
+    assert criterion.metric_name == 'stat_first@1000000'
+
+
+def test_guarantees_are_counted(resolve):
+    keys = {'metric': 'holding', 'workload': {'check': 'PosixSemantics'}, 'nodes': 2, 'at_least': 33}
+    (criterion,) = resolve(changed(**keys))
+    assert (criterion.metric_name, criterion.asked.bound) == ('holding@two-tasks', 33)
+
+
+def test_of_a_latency_at_most_is_asked(resolve):
+    workload = {'transfer_size': '4KiB', 'queue_depth': 16}
+    keys = {'metric': 'p99 of random reads', 'at_least': None, 'at_most': '5 ms', 'statistic': 'minimum'}
+    (criterion,) = resolve(changed(workload=workload, **keys))
+    assert (criterion.metric_name, criterion.asked.least) == ('randread_p99@qd16', False)
+    (reference,) = session_for(criterion, [criterion]).references
+    assert (reference.low, reference.high, reference.statistic) == (None, 0.0, 'maximum')

@@ -1,0 +1,270 @@
+"""`seatrial accept`: what it judges, what it puts down, and what it refuses. No session is run here."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from seatrial.check.session import save
+from seatrial.cli import accept
+from seatrial.judge.verdict import Verdict
+
+CONTRACT = """
+version: 1
+title: Acceptance of scratch
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+milestones: {M1: first, M2: second}
+criteria:
+  - id: '1.1'
+    text: At least 100 MiB/s write.
+    metric: write bandwidth
+    workload: &files {access: file per process, transfer_size: 64KiB, bytes_per_task: 1MiB}
+    nodes: 1
+    at_least: 100 MiB/s
+    conditions: {caches: allowed, seconds: 1 s}
+    milestone: M1
+  - id: '1.2'
+    text: At least 1 GB/s write with larger transfers, in two allocations.
+    metric: write bandwidth
+    workload: {access: file per process, transfer_size: 128KiB, bytes_per_task: 1MiB}
+    nodes: 1
+    at_least: 1 GB/s
+    conditions: {caches: allowed, seconds: 1 s}
+    allocations: 2
+    milestone: M2
+  - {id: '1.3', text: Degraded., state: degraded, at_least: 70 % of 1.1, milestone: M2}
+  - {id: '1.4', text: An outage below two minutes., at_most: 120 s, observed: true, milestone: M2}
+"""
+FIRST, SECOND, THIRD = (f'2026112{number}T020638-9f3a1c' for number in (0, 1, 2))
+
+
+@pytest.fixture
+def contract(site):
+    file = site.folder / 'contract.yaml'
+    file.write_text(CONTRACT)
+    return file
+
+
+@pytest.fixture
+def measured(monkeypatch, leave_records):
+    """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
+    begun = []
+    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False)
+
+    def carried_out(session, cases, checks):
+        ((declared, case),) = cases
+        begun.append((case.check, session.points, session.contract['state']))
+        session.folder.mkdir(parents=True)
+        save(session)
+        if verdict.ends is not Verdict.INCOMPLETE:
+            leave_records(session, declared, 200.0)
+        return SimpleNamespace(verdict=verdict.ends), verdict.stop
+
+    monkeypatch.setattr(accept, 'carried_out', carried_out)
+    verdict.begun = begun
+    return verdict
+
+
+@pytest.fixture
+def page(site):
+    return lambda: (site.folder / 'state' / 'acceptance' / 'protocol.html').read_text()
+
+
+def row(said, id):
+    """What the table says of a criterion."""
+    (line,) = [line for line in said.out.splitlines() if re.match(rf'. [A-Z]+( \(waived\))? +{re.escape(id)} ', line)]
+    return line
+
+
+def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
+    said = on_site('accept', '--judge')
+    assert said.status == 64
+    assert 'contract.yaml' in said.err
+    assert 'docs/contract.md' in said.err
+
+
+def test_what_was_not_measured_is_undecided(on_site, contract, page):
+    said = on_site('accept', '--judge')
+    assert said.status == 12
+    assert '4 undecided' in said.out
+    assert 'At least 100 MiB/s write.' in page()
+
+
+def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_site, contract, allocation):
+    allocation(FIRST, '1.1', 200.0)
+    allocation(SECOND, '1.2', 200.0)
+    allocation(THIRD, '1.2', 202.0)
+    said = on_site('accept', '--judge')
+    assert (said.status, row(said, '1.1')[:6], row(said, '1.2')[:6]) == (10, '+ PASS', 'x FAIL')
+    assert '+100.0 %' in row(said, '1.1')
+    assert '2 of 2' in row(said, '1.2')
+    assert '1 met, 1 missed, 2 undecided' in said.out
+
+
+def test_the_exit_code_is_that_of_the_criteria_that_were_asked_for(on_site, contract, allocation):
+    allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--milestone=M1').status == 0
+    assert on_site('accept', '--judge', '--criterion=1.2').status == 12
+
+
+def test_too_few_allocations_decide_nothing(on_site, contract, allocation):
+    allocation(FIRST, '1.2', 2000.0)
+    said = on_site('accept', '--judge', '--criterion=1.2')
+    assert said.status == 12
+    assert '1 of 2' in row(said, '1.2')
+
+
+def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
+    allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.3').status == 12
+    allocation(SECOND, '1.3', 300.0)
+    said = on_site('accept', '--judge', '--criterion=1.3')
+    assert (said.status, row(said, '1.3')[:6]) == (0, '+ PASS')
+    assert '1 of 1' in row(on_site('accept', '--judge'), '1.1')
+
+
+def test_a_session_for_another_procedure_is_no_attempt(on_site, contract, allocation):
+    allocation(FIRST, '1.1', 200.0)
+    contract.write_text(CONTRACT.replace('transfer_size: 64KiB', 'transfer_size: 256KiB'))
+    assert '0 of 1' in row(on_site('accept', '--judge'), '1.1')
+
+
+def test_another_bound_judges_the_same_allocations(on_site, contract, allocation):
+    allocation(FIRST, '1.1', 200.0)
+    contract.write_text(CONTRACT.replace('at_least: 100 MiB/s', 'at_least: 300 MiB/s'))
+    assert row(on_site('accept', '--judge'), '1.1')[:6] == 'x FAIL'
+
+
+def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, page):
+    folder = allocation(FIRST, '1.1', 200.0)
+    (file,) = folder.glob('cases/*/samples.jsonl')
+    assert '"host":"node1"' in file.read_text()
+    file.write_text(file.read_text().replace('"host":"node1"', '"host":"node2"', 1))
+    said = on_site('accept', '--judge')
+    assert '0 of 1' in row(said, '1.1')
+    assert 'R4' in page()
+
+
+def test_the_protocol_has_what_caches_may_do_beside_the_figure(on_site, contract, allocation, page):
+    allocation(FIRST, '1.1', 200.0)
+    on_site('accept', '--judge')
+    assert 'may take part, as the contract allows' in page()
+    assert 'the shortest timed region lasted' in page()
+
+
+def test_a_waiver_is_kept_with_its_name_and_turns_no_fail_green(on_site, contract, allocation, site, page):
+    allocation(FIRST, '1.1', 10.0)
+    said = on_site('accept', '--waive=1.1', '--reason=Repaired in August.', '--by=J. Kern', '--criterion=1.1')
+    assert said.status == 10
+    assert '(waived)' in row(said, '1.1')
+    (line,) = (site.folder / 'state' / 'acceptance' / 'remarks.jsonl').read_text().splitlines()
+    kept = json.loads(line)
+    assert (kept['criterion'], kept['waives'], kept['text'], kept['by']) == (
+        '1.1',
+        True,
+        'Repaired in August.',
+        'J. Kern',
+    )
+    assert 'by J. Kern' in page()
+
+
+def test_the_protocol_names_the_records_as_verify_does(on_site, command, site, contract, allocation, page):
+    allocation(FIRST, '1.1', 200.0)
+    on_site('accept', '--judge')
+    (chain,) = re.findall(
+        r'chain of the records ends with ([0-9a-f]{64})', command('verify', f'--site={site.folder}').out
+    )
+    assert chain in page()
+
+
+def test_remarks_are_appended(on_site, contract, page):
+    for text in ('Seen: 75 s.', 'Seen again: 80 s.'):
+        assert on_site('accept', '--remark=1.4', f'--reason={text}', '--by=J. Kern').status == 12
+    assert page().index('Seen: 75 s.') < page().index('Seen again: 80 s.')
+    assert '(waived)' not in on_site('accept', '--judge').out
+
+
+def test_no_text_of_people_is_markup(on_site, contract, page):
+    on_site('accept', '--remark=1.4', '--reason=<script>alert(1)</script>', '--by=<b>J</b>')
+    assert '<script>' not in page()
+    assert '&lt;script&gt;' in page()
+
+
+def test_a_report_of_an_allocation_asks_for_no_criterion_of_the_site(on_site, contract, allocation):
+    folder = allocation(FIRST, '1.1', 200.0)
+    assert on_site('report', FIRST).status == 0
+    page = (folder / 'report' / 'index.html').read_text()
+    assert 'the shortest timed region lasted' in page
+    assert 'give it a contract' not in page
+    assert 'timed regions of 1 s, caches may take part' in page
+
+
+def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):
+    said = on_site('accept')
+    assert measured.begun == [('Writes', ('64KiB',), ''), ('Writes', ('128KiB',), ''), ('Writes', ('128KiB',), '')]
+    assert '1 of 1' in row(said, '1.1')
+    assert '2 of 2' in row(said, '1.2')
+    assert '1.3: not now; once the system is degraded: seatrial accept --state degraded' in said.out
+    measured.begun.clear()
+    on_site('accept')
+    assert measured.begun == []
+
+
+def test_in_another_state_its_criteria_alone_are_measured(on_site, contract, measured):
+    said = on_site('accept', '--state=degraded')
+    assert measured.begun == [('Writes', ('64KiB',), 'degraded')]
+    assert '1.1: not now; without --state' in said.out
+
+
+def test_again_adds_an_allocation_of_each_that_is_chosen(on_site, contract, measured):
+    on_site('accept', '--milestone=M1')
+    said = on_site('accept', '--milestone=M1', '--again')
+    assert len(measured.begun) == 2
+    assert '2 (1 needed)' in row(said, '1.1')
+
+
+def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, measured, site):
+    text = CONTRACT.replace('transfer_size: 128KiB', 'transfer_size: 64KiB').replace(
+        'metric: write', 'metric: read', 1
+    )
+    contract.write_text(text)
+    on_site('accept')
+    assert measured.begun == [('Writes', ('64KiB',), '')] * 2
+
+
+@pytest.mark.parametrize('fault', [{'ends': Verdict.INCOMPLETE}, {'stop': True}])
+def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_now(on_site, contract, measured, fault):
+    vars(measured).update(fault)
+    assert on_site('accept').status == 12
+    assert len(measured.begun) == 1
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (['--criterion=1.9'], "did you mean '1.4'?"),
+        (['--milestone=M9'], 'M1'),
+        (['--waive=1.9', '--reason=x', '--by=y'], 'no criterion'),
+        (['--waive=1.1', '--reason=x'], '--by'),
+        (['--reason=x'], '--waive ID'),
+        (['--waive=1.1', '--remark=1.1', '--reason=x', '--by=y'], 'one of them'),
+        (['--state=broken'], 'degraded'),
+        (['--milestone=M1', '--criterion=1.2'], 'no criterion is left'),
+    ],
+)
+def test_what_is_not_in_the_contract_is_refused_before_anything_runs(on_site, contract, site, arguments, said):
+    found = on_site('accept', *arguments)
+    assert found.status == 64
+    assert said in found.err
+    assert site.sessions() == []
+
+
+def test_a_damaged_file_of_remarks_is_named(on_site, contract, site):
+    folder = site.folder / 'state' / 'acceptance'
+    folder.mkdir(parents=True)
+    (folder / 'remarks.jsonl').write_text('{"criterion": "1.1"\n')
+    said = on_site('accept', '--judge')
+    assert said.status == 64
+    assert 'remarks.jsonl: line 1' in said.err

@@ -1,0 +1,190 @@
+"""`seatrial baseline`: references from what several nights have shown."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+import yaml
+
+from nights import figures, session
+from seatrial.history.store import write
+from seatrial.model.units import MIB
+
+BEGAN = datetime(2026, 10, 1, 2, 0, tzinfo=timezone.utc)
+CASE = {'check': 'Writes', 'partition': 'local:default', 'nodes': 1}
+NIGHTS = '2026-10-01..2026-10-05'
+LEAF = ('Writes', 'nightly', 'local:default', 'scratch', 'default', 1, 'write@64KiB')
+
+
+def name(day):
+    return session(BEGAN + timedelta(days=day))
+
+
+def at(data, keys):
+    for key in keys:
+        data = data[key]
+    return data
+
+
+@pytest.fixture
+def past(site):
+    """Put a night into the history of the site, a little faster each day."""
+
+    def make(day, metrics=('write@64KiB',), times=1.0, **columns):
+        values = [times * (100 + day % 5) * MIB * (1 + 0.001 * number) for number in range(6)]
+        rows = figures(BEGAN + timedelta(days=day), dict.fromkeys(metrics, values), **{**CASE, **columns})
+        write(site.folder / 'state' / 'history', name(day), rows)
+
+    return make
+
+
+@pytest.fixture
+def baseline(command, site):
+    return lambda *arguments: command('baseline', f'--site={site.folder}', f'--checks={site.checks}', *arguments)
+
+
+@pytest.fixture
+def references(site):
+    return site.folder / 'references.yaml'
+
+
+def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, references):
+    for day in range(5):
+        past(day)
+    said = baseline(NIGHTS)
+    assert '+            write@64KiB: [102.25, -0.048, 0.048, MiB/s]' in said.out
+    assert said.out.endswith(f'--yes writes this baseline of 5 sessions into {references}\n')
+    assert not references.exists()
+    assert baseline(NIGHTS, '--yes').status == 0
+    written = yaml.safe_load(references.read_text())
+    assert at(written, LEAF) == [102.25, -0.048, 0.048, 'MiB/s']
+    origin = written['$seatrial']['Writes']['nightly']
+    assert (origin['origin'], str(origin['date']), origin['engine']) == ('baseline', '2026-10-05', 'fio')
+    assert '# baseline: 5 sessions, spread within 0.2 %, between 1.5 %' in references.read_text()
+    assert 'has nothing to change' in baseline(NIGHTS, '--yes').out
+
+
+def test_the_site_is_judged_by_it(baseline, past, references, command, site):
+    for day in range(5):
+        past(day)
+    baseline(NIGHTS, '--yes')
+    assert command('list', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly').status == 0
+
+
+def test_comments_and_what_else_stands_there_are_kept(baseline, past, references):
+    references.write_text(
+        '# ours\n$seatrial:\n  Reads:\n    nightly: {origin: contract, date: 2026-06-30}\n'
+        '  Writes:\n    nightly: {origin: baseline, date: 2026-01-01}  # the old one\n'
+        'Reads:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
+        '  nightly: {local:default: {scratch: {default: {1: {read@64KiB: [1.0, -0.1, null, MiB/s]}}}}}\n'
+        'Writes:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
+        '  nightly:\n    local:default: {scratch: {default: {1: {\n'
+        '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month\n'
+        '      write@512KiB: [91.0, -0.1, 0.1, MiB/s]}}}}\n'
+    )
+    for day in range(5):
+        past(day)
+    before = references.read_text().splitlines()
+    baseline(NIGHTS, '--yes')
+    after = references.read_text().splitlines()
+    changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    assert changed == [
+        (
+            '    nightly: {origin: baseline, date: 2026-01-01}  # the old one',
+            '    nightly: {origin: baseline, date: 2026-10-05, engine: fio}  # the old one',
+        ),
+        (
+            '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month',
+            '      write@64KiB: [102.25, -0.048, 0.048, MiB/s],   # slow month',
+        ),
+    ]
+
+
+def test_a_contract_stays_what_it_is(baseline, past, references):
+    text = (
+        '$seatrial: {Writes: {nightly: {origin: contract, date: 2026-06-30}}}\n'
+        'Writes:\n  $index: [profile, $partition, file_system, layout, num_nodes]\n'
+        '  nightly: {local:default: {scratch: {default: {1: {write@64KiB: [1.0, -0.1, null, MiB/s]}}}}}\n'
+    )
+    references.write_text(text)
+    for day in range(5):
+        past(day)
+    said = baseline(NIGHTS, '--yes')
+    assert 'a contract, which stays as it is' in said.out
+    assert references.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ('changed', 'said'),
+    [
+        ({'verdict': 'INVALID'}, f'session {name(4)} is INVALID'),
+        ({'verdict': 'INCOMPLETE'}, f'session {name(4)} is INCOMPLETE'),
+        ({'rules': 'P2 F1'}, f'in session {name(4)} the storage failed'),
+        ({'kernel': '6.2'}, f'kernel: not recorded against 6.2 (from {name(4)} on)'),
+        ({'state': '{"mount options": "sync"}'}, 'scratch: settings: not recorded against recorded'),
+        ({'profile': 'smoke'}, 'one profile that judges'),
+    ],
+)
+def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, changed, said):
+    for day in range(4):
+        past(day)
+    past(4, **changed)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, found.out) == (64, '')
+    assert said in found.err
+    assert not references.exists()
+
+
+def test_two_nights_are_too_few(baseline, past):
+    past(0), past(1)
+    assert '2 sessions; how far nights differ takes 3 at least' in baseline(name(0), name(1)).err
+
+
+def test_a_metric_that_one_of_the_nights_lacks_or_that_varies_too_much_gets_none(baseline, past):
+    for day in range(4):
+        past(day, ('write@64KiB', 'write@128KiB') if day else ('write@64KiB',))
+    said = baseline('2026-10-01..2026-10-04')
+    assert 'write@128KiB: valid in 3 of 4 sessions' in said.out
+    for day in range(4):
+        past(day, times=1 + 9 * (day == 2))
+    assert 'write@64KiB: it varies so much that nothing could fail' in baseline('2026-10-01..2026-10-04').out
+
+
+def test_what_came_from_a_cache_gets_none(baseline, past):
+    for day in range(5):
+        past(day, cache='cached')
+    assert 'it came from a cache, which decides no reference' in baseline(NIGHTS).out
+
+
+def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, references):
+    for day in range(5):
+        past(day, ('write@3KiB',))
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
+
+
+def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, past, references):
+    index = '$index: [profile, $partition, file_system, layout, num_nodes]'
+    place = '{local:default: {scratch: {default: {1: {%s}}}}}'
+    text = (
+        '$seatrial: {Writes: {nightly: &o {origin: baseline, date: 2026-06-30}}, Reads: {nightly: *o}}\n'
+        f'Writes: {{{index}, nightly: {place % "write@64KiB: &r [1.0, -0.1, 0.1, MiB/s]"}}}\n'
+        f'Reads: {{{index}, nightly: {place % "read@64KiB: *r"}}}\n'
+    )
+    for day in range(5):
+        past(day)
+    references.write_text(text)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, references.read_text()) == (64, text)
+    assert 'an alias (*) would change two places at once' in found.err
+
+
+@pytest.mark.parametrize(
+    'text', ['Writes: [1]\n', 'Writes: {nightly: 1}\n', 'a: [\n', 'Writes: &a {x: 1}\nReads: *a\n']
+)
+def test_a_file_of_another_form_is_refused_and_stays(baseline, past, references, text):
+    for day in range(5):
+        past(day)
+    references.write_text(text)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, references.read_text()) == (64, text)
+    assert 'references.yaml' in found.err

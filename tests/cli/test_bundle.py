@@ -1,0 +1,163 @@
+"""`seatrial bundle`: one file that says by itself what was changed in it."""
+
+import random
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+
+from seatrial.cli.bundle import SIGNATURE, SUMS, unpacked
+
+CONTRACT = """
+version: 1
+title: Acceptance of scratch
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+criteria:
+  - id: '1'
+    text: At least 100 MiB/s write.
+    metric: write bandwidth
+    workload: {access: file per process, transfer_size: 64KiB, bytes_per_task: 1MiB}
+    nodes: 1
+    at_least: 100 MiB/s
+    conditions: {caches: allowed, seconds: 1 s}
+"""
+SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
+
+
+@pytest.fixture
+def made(command, on_site, site, allocation, past):
+    """Make a bundle of a site with one session for its contract, and one of another kind."""
+    (site.folder / 'contract.yaml').write_text(CONTRACT)
+    allocation(SESSION, '1', 200.0)
+    past(OTHER)
+    on_site('accept', '--judge')
+
+    def bundle(*arguments):
+        file = site.folder / 'bundle.zip'
+        said = command('bundle', f'--site={site.folder}', f'--output={file}', *arguments)
+        assert said.status == 0, said.err
+        return file
+
+    return bundle
+
+
+@pytest.fixture
+def key(tmp_path):
+    """A key, and the file of allowed signers that names it."""
+    if shutil.which('ssh-keygen') is None:
+        pytest.skip('ssh-keygen is not installed')
+    file = tmp_path / 'key'
+    subprocess.run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', file], check=True)
+    signers = tmp_path / 'signers'
+    signers.write_text(f'kern@pelagia.example {(tmp_path / "key.pub").read_text()}')
+    return file, signers
+
+
+def contents(file):
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def written(file, files):
+    with zipfile.ZipFile(file, 'w') as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def test_it_has_the_protocol_the_site_and_the_sessions_of_the_contract_alone(made):
+    names = set(contents(made()))
+    assert {SUMS, 'site/contract.yaml', 'site/trial.yaml', 'acceptance/protocol.html'} < names
+    assert {name.split('/')[1] for name in names if name.startswith('sessions/')} == {SESSION}
+
+
+def test_its_sums_are_those_of_sha256sum(made, tmp_path):
+    folder = tmp_path / 'unpacked'
+    with zipfile.ZipFile(made()) as archive:
+        archive.extractall(folder)
+    assert subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=folder, check=False).returncode == 0
+
+
+def test_one_that_nobody_has_changed_has_no_fault(made, command):
+    said = command('verify', made())
+    # The records of this session are made up: there is no raw output to prove them.
+    assert said.status == 13
+    assert f'session {SESSION}: the chain of the records ends with' in said.out
+    assert 'changed' not in said.out
+
+
+def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
+    file, rng = made(), random.Random(17)
+    whole = contents(file)
+    names = [name for name, content in whole.items() if content]
+    for number in range(200):
+        name = rng.choice(names)
+        content = bytearray(whole[name])
+        content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
+        written(file, {**whole, name: bytes(content)})
+        found = unpacked(file, tmp_path / f'{number}', None)
+        assert found, name
+        assert name == SUMS or any(name in said for said in found)
+
+
+def test_a_missing_and_an_extra_file_are_named(made, command):
+    file = made()
+    whole = contents(file)
+    gone = next(name for name in whole if name.endswith('samples.jsonl'))
+    written(file, {**{name: content for name, content in whole.items() if name != gone}, 'more.txt': b'x'})
+    said = command('verify', file)
+    assert said.status == 11
+    assert f'{gone} is missing' in said.out
+    assert f'more.txt is not in {SUMS}' in said.out
+
+
+def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
+    file = made()
+    name = '../outside.txt'
+    digest = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881'  # of 'x'
+    written(file, {SUMS: f'{digest}  {name}\n', name: b'x'})
+    unpacked(file, tmp_path / 'deep', None)
+    assert not (tmp_path / 'outside.txt').exists()
+
+
+def test_what_is_no_bundle_is_said(command, tmp_path):
+    (tmp_path / 'a.zip').write_bytes(b'no archive')
+    assert command('verify', tmp_path / 'a.zip').status == 11
+    written(tmp_path / 'b.zip', {'a': b'b'})
+    said = command('verify', tmp_path / 'b.zip')
+    assert (said.status, SUMS in said.out) == (11, True)
+    assert command('verify', tmp_path / 'c.zip').status == 64
+
+
+def test_a_signature_is_that_of_an_allowed_signer(made, command, key):
+    private, signers = key
+    file = made('--sign', private)
+    assert SIGNATURE in contents(file)
+    said = command('verify', file, '--signers', signers)
+    assert said.status == 13, said.out
+    signers.write_text(signers.read_text().replace('AAAAC3', 'AAAAC3', 1)[:-20] + 'A' * 10 + '\n')
+    assert command('verify', file, '--signers', signers).status == 11
+
+
+def test_sums_that_were_made_anew_have_no_signature(made, command, key):
+    private, signers = key
+    file = made('--sign', private)
+    whole = contents(file)
+    written(file, {**whole, SUMS: whole[SUMS].replace(b'\n', b' \n', 1)})
+    assert 'no signature' in command('verify', file, '--signers', signers).out
+    written(file, {name: content for name, content in whole.items() if name != SIGNATURE})
+    said = command('verify', file, '--signers', signers)
+    assert (said.status, 'it is not signed' in said.out) == (11, True)
+
+
+def test_a_bundle_is_never_overwritten(made, command, site):
+    file = made()
+    assert command('bundle', f'--site={site.folder}', f'--output={file}').status == 64
+
+
+def test_without_a_session_for_a_contract_there_is_none(command, site, past):
+    past(OTHER)
+    said = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
+    assert said.status == 64
+    assert 'seatrial accept' in said.err

@@ -1,0 +1,138 @@
+"""`seatrial compare`: sessions before and after."""
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from nights import figures, session
+from seatrial.history.store import write
+
+BEGAN = datetime(2026, 10, 1, 2, 0, tzinfo=timezone.utc)
+NIGHT = [100e6, 100.1e6, 99.9e6, 100.2e6, 99.8e6, 100e6]
+
+
+def name(day):
+    return session(BEGAN + timedelta(days=day))
+
+
+@pytest.fixture
+def past(site):
+    """Put a night into the history of the site."""
+
+    def make(day, times=1.0, **columns):
+        rows = figures(
+            BEGAN + timedelta(days=day),
+            {'write@1MiB': [times * (1 + 0.002 * day) * each for each in NIGHT]},
+            **columns,
+        )
+        write(site.folder / 'state' / 'history', name(day), rows)
+
+    return make
+
+
+@pytest.fixture
+def compare(command, site):
+    return lambda *arguments: command('compare', f'--site={site.folder}', *arguments)
+
+
+@pytest.fixture
+def upgraded(past):
+    """Three nights before and three after, which are slower and on another mount."""
+    before, after = (
+        {'mounted': f'{source} on /scratch type {kind}'} for source, kind in (('tmpfs', 'tmpfs'), ('/dev/a', 'ext4'))
+    )
+    for day in range(3):
+        past(day, state=json.dumps(before), label='before')
+        past(day + 3, times=0.5, state=json.dumps(after), label='after')
+
+
+def test_what_differs_is_said_before_any_figure(compare, upgraded):
+    said = compare('before', 'after')
+    lines = [' '.join(line.split()) for line in said.out.splitlines()]
+    assert lines[:4] == [
+        f'before before: 3 sessions, {name(0)} to {name(2)}',
+        f'after after: 3 sessions, {name(3)} to {name(5)}',
+        'Not measured with the same:',
+        'scratch: mounted: tmpfs on /scratch type tmpfs against /dev/a on /scratch type ext4',
+    ]
+    assert lines[5].startswith('x worse scratch: data write 0.503')
+    assert lines[-1] == '1 metric: 1 worse'
+    assert said.status == 0
+
+
+def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):
+    assert compare('before', 'after', '--fail-on', 'worse').status == 10
+    assert compare('after', 'before', '--fail-on', 'worse').status == 0
+
+
+@pytest.mark.parametrize(
+    ('wanted', 'days'),
+    [
+        ('latest', [5]),
+        ('2026-10-02', [1]),
+        ('2026-10-02..2026-10-04', [1, 2, 3]),
+        ('before', [0, 1, 2]),
+        (f'{name(1)},{name(2)}', [1, 2]),
+        (f'{name(0)}, after', [0, 3, 4, 5]),
+        ('20261003', [2]),
+    ],
+)
+def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wanted, days):
+    past(-5)
+    found = json.loads(compare(name(-5), wanted, '--json').out)
+    assert found['after']['sessions'] == [name(day) for day in days]
+
+
+@pytest.mark.parametrize(
+    ('sides', 'said'),
+    [
+        (('before', 'never'), "no session in the history has the label 'never'"),
+        (('before', '2025-01-01'), "no session in the history is of '2025-01-01'"),
+        (('before', '2026'), "'2026' is the beginning of 6 sessions"),
+        (('before', f'{name(2)},{name(3)}'), f'session {name(2)} is on both sides'),
+        (('before', 'after', '--profile=smoke'), 'no session of that --profile'),
+        (('before', 'after', '--effect=0'), '--effect'),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(compare, upgraded, sides, said):
+    found = compare(*sides)
+    assert (found.status, found.out) == (64, '')
+    assert said in found.err
+
+
+def test_sessions_of_several_profiles_are_refused_until_one_is_chosen(compare, upgraded, past):
+    past(6, profile='smoke')
+    days = '2026-10-04..2026-10-07'
+    assert 'choose one with --profile' in compare('before', days).err
+    assert json.loads(compare('before', days, '--profile=nightly', '--json').out)['counts']['worse'] == 1
+
+
+def test_a_smaller_effect_can_be_asked_for(compare, past):
+    for day in range(4):
+        past(day)
+        past(day + 10, times=0.96)
+    sides = '2026-10-01..2026-10-04', '2026-10-11..2026-10-14'
+    assert json.loads(compare(*sides, '--json').out)['counts']['same'] == 1
+    assert json.loads(compare(*sides, '--effect=1', '--json').out)['counts']['worse'] == 1
+
+
+def test_a_damaged_file_is_said_beside_the_json(compare, upgraded, site):
+    (site.folder / 'state' / 'history' / '20261004T030000-bad000.parquet').write_text('damaged')
+    found = compare('before', '2026-10-04..2026-10-06', '--json')
+    assert 'it is cut short or damaged' in found.err
+    assert json.loads(found.out)['after']['sessions'] == [name(3), name(4), name(5)]
+
+
+def test_the_page_is_written_where_it_is_asked_for(compare, upgraded, tmp_path):
+    said = compare('before', 'after', '--html', tmp_path / 'change.html')
+    assert f'page: {tmp_path}/change.html' in said.out
+    assert '/dev/a on /scratch type ext4' in (tmp_path / 'change.html').read_text()
+    assert 'name another file' in compare('before', 'after', '--html', tmp_path / 'no' / 'x.html').err
+
+
+@pytest.mark.parametrize('label', ['latest', '2026', 'a b', 'x,y'])
+def test_a_label_that_could_be_something_else_is_refused(command, site, label):
+    found = command('run', f'--site={site.folder}', f'--checks={site.checks}', f'--label={label}')
+    assert (found.status, 'is no label' in found.err) == (64, True)
+    assert site.sessions() == []

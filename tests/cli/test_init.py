@@ -1,0 +1,143 @@
+"""`seatrial init`: what a machine has becomes a first site, and nothing that is there already is touched."""
+
+import os
+import sys
+
+import pytest
+
+from seatrial.filesystem.nfs import Nfs
+from seatrial.model.record import TargetRow
+from seatrial.model.units import MIB
+from seatrial.site.load import load, partitions_in
+
+CONFIG = 'ClusterName             = pelagia\nAccountingStorageType   = accounting_storage/slurmdbd\n'
+SINFO = 'compute|60|128|257000|1-00:00:00\ndebug*|2|64|7000|30:00\n'
+ROOT = '22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n'
+MOUNT = '{number} 22 0:{number} / {point} rw,relatime - nfs4 filer:/export{number} rw,vers=4.2\n'
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """A machine with these mounts of NFS below the folder of the test, and these answers of Slurm's programs."""
+
+    def made(mounts=(), **answers):
+        folder, lines = tmp_path / 'bin', [ROOT]
+        folder.mkdir()
+        for number, name in enumerate(mounts, 40):
+            (tmp_path / name).mkdir(mode=0o700)
+            lines.append(MOUNT.format(number=number, point=tmp_path / name))
+        (tmp_path / 'mountinfo').write_text(''.join(lines))
+        monkeypatch.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
+        for program in ('sinfo', 'scontrol'):
+            body = f'print({answers[program]!r})' if program in answers else "sys.exit('no slurm.conf; really not')"
+            (folder / program).write_text(f'#!{sys.executable} -IS\nimport sys\n{body}\n')
+            (folder / program).chmod(0o755)
+        monkeypatch.setenv('PATH', str(folder), prepend=os.pathsep)
+        for name in ('SCRATCH', 'WORK', 'LMOD_CMD', 'MODULES_CMD'):
+            monkeypatch.delenv(name, raising=False)
+        return tmp_path / 'site'
+
+    return made
+
+
+def test_a_bare_machine_has_its_own_disk_and_one_partition(command, machine):
+    folder = machine()
+    said = command('init', folder)
+    assert (said.status, sorted(each.name for each in folder.iterdir())) == (0, ['settings.py', 'trial.yaml'])
+    site = load(folder)
+    assert list(site.trial_file.partitions) == ['local:default']
+    assert site.file_system('scratch').path == f'{folder}/state/trials'
+
+
+def test_why_there_is_no_slurm_is_said_in_one_line(command, machine):
+    folder = machine()
+    command('init', folder)
+    assert 'No partitions of Slurm: scontrol ended with 1: no slurm.conf.' in (folder / 'trial.yaml').read_text()
+
+
+@pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
+def test_a_file_that_is_there_is_left_and_refused(command, machine, name):
+    folder = machine()
+    folder.mkdir()
+    (folder / name).write_text('mine')
+    said = command('init', folder)
+    assert (said.status, said.err) == (
+        64,
+        f'seatrial: {folder / name}: it is there already; name a folder without it\n',
+    )
+    assert {each.name: each.read_text() for each in folder.iterdir()} == {name: 'mine'}
+
+
+def test_the_partitions_of_slurm_are_those_of_the_site(command, machine):
+    folder = machine(sinfo=SINFO, scontrol=CONFIG)
+    said = command('init', folder)
+    assert said.status == 0, said
+    partitions = load(folder).trial_file.partitions
+    assert {name: each.memory for name, each in partitions.items()} == {
+        'pelagia:debug': 7000 * MIB,
+        'pelagia:compute': 257_000 * MIB,
+    }
+    assert partitions_in(folder / 'settings.py')['pelagia:compute']['scheduler'] == 'slurm'
+
+
+def test_a_slurm_without_accounting_is_asked_by_squeue(command, machine):
+    folder = machine(sinfo=SINFO, scontrol='ClusterName = lab\n')
+    command('init', folder)
+    assert partitions_in(folder / 'settings.py')['lab:debug']['scheduler'] == 'squeue'
+
+
+def test_a_mount_with_a_directory_of_the_user_is_a_file_system_under_test(command, machine, tmp_path, monkeypatch):
+    folder = machine(['big'])
+    (tmp_path / 'big' / 'seatrial').mkdir(mode=0o700)
+    rows = [TargetRow('OST', number, 'x', True) for number in (0, 1, 2)] + [TargetRow('MDT', 4, 'x', True)]
+    monkeypatch.setattr(Nfs, 'targets', lambda *_: tuple(rows))
+    monkeypatch.setattr(Nfs, 'pins', ('OST', 'MDT'))
+    command('init', folder)
+    entry = load(folder).file_system('big')
+    assert (entry.type, entry.path, entry.mount, entry.osts, entry.mdts) == (
+        'nfs',
+        f'{tmp_path}/big/seatrial',
+        f'{tmp_path}/big',
+        3,
+        (4,),
+    )
+    assert list((tmp_path / 'big').rglob('*')) == [tmp_path / 'big' / 'seatrial']
+
+
+def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, tmp_path):
+    folder = machine(['big'])
+    (tmp_path / 'big').chmod(0o777)
+    said = command('init', folder)
+    line = (
+        f'nfs at {tmp_path}/big: no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
+    )
+    assert f'  not used: {line}\n' in said.out
+    assert f'  # {line}\n' in (folder / 'trial.yaml').read_text()
+
+
+def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, monkeypatch):
+    folder = machine(['big'])
+    monkeypatch.setattr('seatrial.cli.init.unresponsive', lambda path: f'{path}: the file system does not answer')
+    monkeypatch.setattr('seatrial.cli.init.own_directory', lambda mount: pytest.fail('it was asked'))
+    assert 'the file system does not answer' in command('init', folder).out
+
+
+def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(command, machine, tmp_path):
+    folder = machine()
+    (tmp_path / 'bin' / 'mdtest').write_text('#!/bin/sh\n')
+    (tmp_path / 'bin' / 'mdtest').chmod(0o755)
+    command('init', folder)
+    assert 'mdtest' in [each.name for each in load(folder).trial_file.engines]
+    assert 'mdtest is not on the PATH' not in (folder / 'trial.yaml').read_text()
+
+
+def test_modules_that_carry_engines_are_named(command, machine, tmp_path, monkeypatch):
+    folder = machine()
+    lmod = tmp_path / 'bin' / 'lmod'
+    lmod.write_text('#!/bin/sh\nprintf "/opt/modules:\\nior/4.0.0\\ngcc/13\\nCore/openmpi/5.0.3\\n" >&2\n')
+    lmod.chmod(0o755)
+    monkeypatch.setenv('LMOD_CMD', str(lmod))
+    command('init', folder)
+    text = (folder / 'settings.py').read_text()
+    assert ("# 'ior/4.0.0'," in text, "# 'Core/openmpi/5.0.3'," in text, 'gcc' in text) == (True, True, False)
+    assert "'modules_system': 'lmod'" in text

@@ -1,0 +1,227 @@
+"""`seatrial plan`: what the cases will take; what does not fit is refused by `list`, `run` and `schedule` too."""
+
+import json
+import re
+import sys
+
+import pytest
+
+from seatrial.check.declared import load as load_checks
+from seatrial.check.session import began
+from seatrial.cli.evidence import judged_anew
+from seatrial.cli.history import remember
+from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.nfs import Nfs
+from seatrial.filesystem.posix import Posix
+from seatrial.model.units import GIB, MIB
+from seatrial.site.load import load
+
+LAST_LAUNCH = 1795230465
+"""Unix time: the sixth repetition of a session of `past`."""
+
+REFUSING = ('plan', 'list', 'run', 'schedule')
+
+
+@pytest.fixture
+def planned(on_site):
+    """What `plan --json` says of each case, by the check's name; under '' of all together."""
+
+    def said(*arguments, status=0):
+        done = on_site('plan', '--json', *arguments)
+        assert done.status == status, done.err
+        found = json.loads(done.out)
+        return {each['case'].partition('/')[0]: each for each in found['cases']} | {'': found}
+
+    return said
+
+
+def span(least, expected, most):
+    return {'least': least, 'expected': expected, 'most': most}
+
+
+def test_bytes_are_those_of_warm_up_repetitions_and_at_most_the_proof(planned):
+    # Two tasks with 1 MiB each: a warm-up, 1 to 4 repetitions of 3 points, and a proof of contents.
+    moved = span(8 * MIB, None, (2 + 24 + 3) * MIB)
+    assert (planned()['Writes']['bytes_written'], planned()['Writes']['bytes_read']) == (moved, moved)
+
+
+def test_a_file_that_is_only_read_is_written_first(planned):
+    # One file of 1 MiB for the warm-up and one for both points; both tasks read all of it.
+    found = planned()['Reads']
+    assert (found['bytes_written']['least'], found['bytes_read']['least']) == (2 * MIB, 6 * MIB)
+
+
+def test_the_room_is_that_of_the_files_and_the_directories(planned):
+    found = planned()['Writes']
+    assert (found['room_bytes'], found['room_inodes']) == (span(3 * MIB, None, 3 * MIB), span(10, None, 10))
+
+
+def test_where_a_warm_up_decides_the_most_is_what_the_limits_allow(planned, site):
+    site.change(', bytes_per_task: 1MiB', '')
+    room = planned()['Writes']['room_bytes']
+    assert (room['least'], GIB - 32 * MIB < room['most'] <= GIB) == (257 * MIB, True)
+
+
+def test_the_files_that_a_check_of_metadata_may_grow_to_are_in_the_plan(planned, site):
+    site.add_metadata()
+    found = planned('Files', '--profile=nightly')['Files']['room_inodes']
+    # 1000 files of each of two tasks, with as many directories beside them, and at most what the limits allow.
+    assert (found['least'], 9990 < found['most'] <= 10_000) == (4009, True)
+
+
+def test_the_time_of_all_cases_is_added_up_and_held_against_the_nodes(planned):
+    found = planned()
+    wall = found['']['total']['wall_s']
+    assert wall['most'] == sum(found[name]['wall_s']['most'] for name in ('Writes', 'Reads'))
+    assert found['']['total']['node_hours']['most'] == pytest.approx(wall['most'] / 3600)
+
+
+def test_what_earlier_sessions_took_is_what_is_expected(planned, site, past):
+    loaded = load(site.folder)
+    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+    found = planned('--profile=nightly')['Writes']
+    assert (found['repetitions']['expected'], found['room_bytes']['expected']) == (6, 3 * MIB)
+    # The warm-up, then six repetitions of four points, with 2 MiB each.
+    assert found['bytes_written']['expected'] == 50 * MIB
+
+
+def test_cases_that_follow_each_other_took_what_the_session_did_together(planned, site, past):
+    loaded, session = load(site.folder), '20261121T020638-9f3a1c'
+    remember(judged_anew(loaded, load_checks(site.checks), past(session)), loaded.state)
+    whole_s = planned('--profile=nightly')['']['total']['wall_s']['expected']
+    assert whole_s == pytest.approx(LAST_LAUNCH - began(session).timestamp(), abs=2.0)
+
+
+def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, past):
+    loaded = load(site.folder)
+    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB')
+    assert planned('--profile=nightly')['Writes']['wall_s']['expected'] is None
+
+
+def test_the_table_has_every_case_and_the_totals(on_site):
+    said = on_site('plan').out
+    assert re.search(r'Writes/local:default/scratch/default/1n +3 +1 \.\. 4 +8 MiB \.\. 29 MiB +8 MiB', said)
+    assert re.search(r'^writes in all: 10 MiB \.\. ', said, re.MULTILINE)
+
+
+@pytest.mark.parametrize('name', REFUSING)
+@pytest.mark.parametrize(
+    ('old', 'new', 'sentence'),
+    [
+        (
+            'bytes: 1GiB',
+            'bytes: 2MiB',
+            r'file_systems.scratch.limits: Writes/\S+ needs 3 MiB \(3145728 B\) at one time '
+            r'\(2 tasks with 1 MiB each\), more than limits.bytes: 2 MiB; '
+            'write bytes: 3MiB there, or bytes_per_task: 512KiB in its trial$',
+        ),
+        (
+            'inodes: 1000',
+            'inodes: 9',
+            r'Reads/\S+ needs 11 inodes at one time .*, more than limits.inodes: 9 inodes; write inodes: 11 there',
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_arithmetic_and_the_remedy(on_site, site, name, old, new, sentence):
+    site.change(old, new)
+    said = on_site(name, '--profile=nightly')
+    assert (said.status, site.sessions()) == (64, [])
+    assert re.search(f'^seatrial: trial.yaml: .*{sentence}', said.err, re.MULTILINE), said.err
+
+
+@pytest.mark.parametrize(
+    ('old', 'new'), [('bytes: 2MiB', 'bytes: 3MiB'), ('bytes_per_task: 1MiB', 'bytes_per_task: 512KiB')]
+)
+def test_each_of_the_remedies_makes_it_fit(on_site, site, old, new):
+    site.change('bytes: 1GiB', 'bytes: 2MiB')
+    assert on_site('plan').status == 64
+    site.change(old, new)
+    assert on_site('plan').status == 0
+
+
+@pytest.mark.parametrize(
+    ('asked', 'offered', 'sentence'),
+    [
+        ('capacity', Capacity(2 * MIB, None), r'more than free space: 2 MiB; free 1MiB on \S+, or bytes_per_task: '),
+        ('capacity', Capacity(None, 4), r'more than free inodes: 4 inodes; free 7 inodes on '),
+        ('quota', Capacity(2 * MIB, None), r'more than the quota of user and group: 2 MiB; free 1MiB on '),
+    ],
+)
+def test_what_is_free_and_the_quota_are_bounds_too(on_site, site, monkeypatch, asked, offered, sentence):
+    monkeypatch.setattr(Posix, asked, lambda *_: offered)
+    said = on_site('plan')
+    assert said.status == 64
+    assert re.search(f'file_systems.scratch: .*{sentence}', said.err), said.err
+
+
+def test_a_file_system_that_is_not_seen_from_here_is_left_to_the_node(planned, site):
+    site.change('path: state/trials', 'path: /nowhere/seatrial')
+    assert planned()['']['problems'] == []
+
+
+def test_what_lies_on_another_type_here_is_not_taken_for_the_file_system(planned, site, tmp_path, monkeypatch):
+    (tmp_path / 'mnt').mkdir()
+    site.change('type: posix, path: state/trials', f'type: nfs, path: {tmp_path}/mnt')
+    monkeypatch.setattr(Posix, 'capacity', lambda *_: pytest.fail('it was asked'))
+    monkeypatch.setattr(Nfs, 'capacity', lambda *_: Capacity(0, 0))
+    assert planned()['']['problems'] == []
+
+
+def test_problems_stand_in_the_json_too(planned, site):
+    site.change('bytes: 1GiB', 'bytes: 2MiB')
+    (found,) = planned(status=64)['']['problems']
+    assert 'more than limits.bytes' in found
+
+
+@pytest.fixture
+def sinfo(site, tmp_path, monkeypatch):
+    """The jobs of the site are Slurm's, whose sinfo(1) prints this."""
+
+    def prints(line):
+        folder = tmp_path / 'slurm'
+        folder.mkdir()
+        (folder / 'sinfo').write_text(f'#!{sys.executable} -IS\nimport sys\nprint({line!r})\nsys.exit({not line})\n')
+        (folder / 'sinfo').chmod(0o755)
+        monkeypatch.setenv('PATH', str(folder), prepend=':')
+        options = ['--partition=compute', '--exclusive', '--no-requeue']
+        site.change("'scheduler': 'local'", f"'scheduler': 'slurm', 'access': {options}", 'settings.py')
+
+    return prints
+
+
+def test_a_job_that_outlasts_its_partition_is_refused(on_site, site, sinfo):
+    sinfo('compute|4|2|7000|20:00')
+    said = on_site('plan', '--profile=nightly')
+    assert (said.status, said.err.count('\n')) == (64, 1)
+    sentence = r'the job of Writes/\S+ may take 22 min .* ends it after 20 min; write budget: 8min in its trial, or '
+    assert re.search(rf'partitions\.local:default: {sentence}', said.err), said.err
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 8min')
+    assert on_site('plan', '--profile=nightly').status == 0
+
+
+def test_a_partition_without_a_limit_limits_nothing(on_site, sinfo):
+    sinfo('compute|4|2|7000|infinite')
+    assert on_site('plan', '--profile=nightly').status == 0
+
+
+def test_where_slurm_does_not_answer_its_limits_are_said_to_be_unknown(on_site, sinfo):
+    sinfo('')
+    said = on_site('plan')
+    note = "note: the time limits of Slurm's partitions are not known: sinfo ended with 1"
+    assert (said.status, note in said.out) == (0, True)
+
+
+def test_the_memory_of_the_nodes_decides_what_an_acceptance_needs(planned, site):
+    site.change(', bytes_per_task: 1MiB', '')
+    site.change('tasks_per_node: 2', 'tasks_per_node: 2, memory: 64GiB')
+    found = planned('--profile=acceptance', status=64)
+    assert 128 * GIB <= found['Writes']['room_bytes']['least'] < 129 * GIB
+    assert 'needs 128 GiB' in found['']['problems'][0]
+
+
+def test_memory_that_nobody_declares_refuses_nothing_and_is_asked_for(planned, site, sinfo):
+    sinfo('compute|4|2|7000|infinite')
+    site.change(', bytes_per_task: 1MiB', '')
+    found = planned('--profile=acceptance')['']
+    assert 'the memory of its nodes is not declared' in found['notes'][0]

@@ -1,0 +1,131 @@
+"""A contract through `seatrial accept`: with the real fio on this machine, and in three jobs of a real Slurm."""
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECK = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Write(Check):
+    \"\"\"Every task writes a file of its own.\"\"\"
+
+    workload = data_access('multiple', operations=('write',))
+    sweep = Sweep('transfer_size', (1048576,))
+    max_relative_error = 0.9
+"""
+TRIAL = """
+version: 1
+state: state
+engines: [fio]
+file_systems:
+  scratch: {type: posix, path: state/trials, limits: {bytes: 4GiB, inodes: 1000}, records_on_target: true}
+partitions:
+  local:default: {launcher: local, tasks_per_node: 1}
+trials:
+  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], profiles: [smoke]}
+"""
+CONTRACT = """
+version: 1
+title: Acceptance of scratch
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+criteria:
+"""
+WRITE = """
+  - id: '%s'
+    text: At least %s write, file per process.
+    metric: write bandwidth
+    workload: {access: file per process, transfer_size: %s}
+    nodes: 1
+    at_least: %s
+    conditions: {seconds: 1 s, caches: allowed, budget: 5min}
+"""
+OUTAGE = """
+  - {id: '4', text: An outage below two minutes., at_most: 120 s, observed: true}
+"""
+
+
+def criterion(id, bound, transfer_size='1MiB'):
+    return WRITE % (id, bound, transfer_size, bound)
+
+
+def verdicts(output):
+    """What the table says of each criterion."""
+    return {id: word for word, id in re.findall(r'^\S ([A-Z]+(?: \(waived\))?) +(\d) +at ', output, re.MULTILINE)}
+
+
+@pytest.fixture
+def accept(tmp_path, repository):
+    """Run `seatrial accept` on a site of this machine."""
+    (tmp_path / 'checks' / 'access').mkdir(parents=True)
+    (tmp_path / 'checks' / 'access' / 'write.py').write_text(CHECK)
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
+    (tmp_path / 'trial.yaml').write_text(TRIAL)
+
+    def run(*arguments):
+        argv = [Path(sys.executable).with_name('seatrial'), 'accept', f'--site={tmp_path}']
+        argv += [f'--checks={tmp_path / "checks"}', *arguments]
+        return subprocess.run(argv, capture_output=True, text=True, timeout=600)
+
+    return run
+
+
+@pytest.mark.needs('fio')
+def test_one_is_met_one_missed_one_undecided_and_one_waived(accept, tmp_path):
+    contract = tmp_path / 'contract.yaml'
+    contract.write_text(CONTRACT + criterion('1', '1 MB/s') + criterion('2', '100 TB/s'))
+    first = accept()
+    assert first.returncode == 10, first.stdout + first.stderr
+    assert verdicts(first.stdout) == {'1': 'PASS', '2': 'FAIL'}
+    (results,) = tmp_path.glob('state/sessions/*/results.json')
+    (case,) = json.loads(results.read_text())['cases']
+    (metric,) = case['metrics']
+    at_its_mean = criterion('3', f'{round(metric["summary"]["mean"])} B/s')
+    contract.write_text(contract.read_text() + at_its_mean + OUTAGE)
+
+    waived = accept('--waive=4', '--reason=No failover before October.', '--by=J. Kern')
+    assert waived.returncode == 10, waived.stdout + waived.stderr
+    wanted = {'1': 'PASS', '2': 'FAIL', '3': 'INCONCLUSIVE', '4': 'INCONCLUSIVE (waived)'}
+    assert verdicts(waived.stdout) == wanted
+    assert 'a second allocation shows the noise' in waived.stdout
+    # All three are judged by one allocation, of which there is one session.
+    assert len(list(tmp_path.glob('state/sessions/*'))) == 1
+    page = (tmp_path / 'state' / 'acceptance' / 'protocol.html').read_text()
+    assert 'No failover before October.' in page
+    assert results.parent.name in page
+
+
+@pytest.mark.long
+@pytest.mark.needs('sbatch', 'slurmctld', 'munge')
+def test_three_allocations_are_three_jobs_on_nodes_that_change(plain_slurm, stub_fio):
+    site = plain_slurm.site(stub_fio(('.', {'seconds': 1.1})), tasks=1)
+    text = criterion('1', '100 kB/s', '512KiB, bytes_per_task: 1MiB') + '    allocations: 3\n'
+    (site.folder / 'contract.yaml').write_text(CONTRACT + text)
+    plain_slurm.heal()
+    done = site.seatrial('accept', f'--checks={site.folder / "checks"}')
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert verdicts(done.stdout) == {'1': 'PASS'}
+    sessions = sorted(site.state.glob('sessions/*'))
+    nodes = []
+    for session in sessions:
+        (case,) = json.loads((session / 'results.json').read_text())['cases']
+        nodes.append(case['host'])
+    assert len(nodes) == 3
+    # Of two nodes the one of the allocation before is left out.
+    assert all(one != other for one, other in itertools.pairwise(nodes))
+    page = (site.state / 'acceptance' / 'protocol.html').read_text()
+    assert all(session.name in page for session in sessions)
+    assert all(node in page for node in nodes)

@@ -1,0 +1,181 @@
+"""`seatrial plan` beside what real sessions then move and hold, and `seatrial init` as the way to a first one."""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from seatrial.check.forecast import bytes_before, measured_bytes
+from seatrial.cli.init import init
+from seatrial.job.sequence.recorder import records_in
+from seatrial.model.plan import read_plan
+from seatrial.model.record import PLAN
+from seatrial.rules.before import DIRECTORY_BYTES, DIRECTORY_INODES, peak
+from seatrial.site.load import load
+from seatrial.workload.registry import kind_of
+
+PROGRAM = str(Path(sys.executable).with_name('seatrial'))
+CHECKS = Path(__file__).resolve().parents[2] / 'checks'
+DATA, METADATA = 'MultipleFilesTasks', 'SmallFiles'
+TRIAL = """
+version: 1
+state: state
+engines: [fio, posixops]
+file_systems:
+  scratch: {{type: posix, path: state/trials, limits: {{bytes: 4GiB, inodes: 2000}}, records_on_target: true}}
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: [{checks}], partitions: [local:default], file_systems: [scratch], nodes: [1], budget: 4s}}
+"""
+
+pytestmark = pytest.mark.needs('fio')
+
+
+def seatrial(verb, site, *words, environment=None):
+    argv = [PROGRAM, verb, f'--site={site}', f'--checks={CHECKS}', *words]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=300, env=environment)
+
+
+class Watched(NamedTuple):
+    """A case: what the plan said, what was measured, and the most that lay on the file system at one time."""
+
+    said: dict
+    plan: object
+    records: object
+    most_bytes: int
+    most_inodes: int
+
+    def volume(self, *stages):
+        """Bytes that launches of these stages have written and read, by what they measured."""
+        moved = Counter()
+        for sample in self.records.samples:
+            kind = kind_of(sample.point.kind)
+            if sample.stage in stages and sample.sizing in (0, self.records.sized.number):
+                moved['written'] += sample.measurement.bytes_moved * kind.writes(sample.phase)
+                moved['read'] += sample.measurement.bytes_moved * kind.reads(sample.phase)
+        return moved['written'], moved['read']
+
+
+class Watch(threading.Thread):
+    """Looks again and again at how much lies below a folder, case by case, until it is stopped."""
+
+    def __init__(self, folder):
+        super().__init__()
+        self.folder, self.done, self.most = folder, threading.Event(), {}
+
+    def run(self):
+        while not self.done.wait(0.01):
+            for run_directory in self.folder.glob('seatrial-*'):
+                sizes = [each.lstat().st_size if each.is_file() else 0 for each in self._below(run_directory)]
+                before = self.most.get(run_directory.name, (0, 0))
+                self.most[run_directory.name] = max(before[0], sum(sizes)), max(before[1], len(sizes) + 1)
+
+    def _below(self, folder):
+        while True:
+            try:
+                return [each for each in folder.rglob('*') if each.exists()]
+            except OSError:  # it was removed meanwhile
+                continue
+
+
+@pytest.fixture(scope='module')
+def watched(tmp_path_factory, repository):
+    """The cases of a smoke session by their checks."""
+    site = tmp_path_factory.mktemp('site')
+    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+    (site / 'trial.yaml').write_text(TRIAL.format(checks=f'{DATA}, {METADATA}'))
+    found = {each['case'].partition('/')[0]: each for each in planned(site)['cases']}
+    watch = Watch(site / 'state' / 'trials')
+    watch.start()
+    try:
+        done = seatrial('run', site)
+    finally:
+        watch.done.set()
+        watch.join()
+    assert done.returncode == 0, done.stdout + done.stderr
+    cases = {}
+    for folder in site.glob('state/sessions/*/cases/*'):
+        plan, records = read_plan(str(folder / PLAN)), records_in(str(folder))
+        most = watch.most[Path(records.start.run_directory).name]
+        cases[plan.case.check] = Watched(found[plan.case.check], plan, records, *most)
+    cases['after'] = planned(site)
+    return cases
+
+
+def planned(site):
+    done = seatrial('plan', site, '--json')
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_bytes_are_predicted_exactly_for_the_share_and_the_repetitions_that_were_made(watched):
+    case = watched[DATA]
+    per_task, counted = case.records.sized.per_task, Counter()
+    for sample in case.records.samples:
+        if sample.stage == 'measured' and sample.sizing == case.records.sized.number:
+            counted[sample.point.label] += sample.phase == case.plan.phases[0]
+    assert tuple(measured_bytes(case.plan, per_task, counted)) == case.volume('measured')
+    warm_ups = {
+        sample.repetition: sample.point.bytes_per_task for sample in case.records.samples if sample.stage == 'warmup'
+    }
+    before = [bytes_before(case.plan, share, per_task) for share in warm_ups.values()]
+    assert tuple(map(sum, zip(*before, strict=True))) == case.volume('warmup', 'prepare')
+
+
+def test_all_that_was_moved_lies_between_the_least_and_the_most(watched):
+    case = watched[DATA]
+    moved = case.volume('warmup', 'prepare', 'measured', 'proof')
+    for amount, way in zip(moved, ('bytes_written', 'bytes_read'), strict=True):
+        assert case.said[way]['least'] <= amount <= case.said[way]['most']
+
+
+@pytest.mark.parametrize('check', [DATA, METADATA])
+def test_space_and_inodes_at_one_time_are_predicted_within_5_percent(watched, check):
+    case = watched[check]
+    wanted = peak(case.plan, case.records.sized.per_task)
+    assert 0.95 * (wanted['bytes'] - DIRECTORY_BYTES) <= case.most_bytes <= wanted['bytes']
+    assert 0.95 * (wanted['inodes'] - DIRECTORY_INODES) <= case.most_inodes <= wanted['inodes']
+
+
+def test_after_a_session_there_is_something_to_be_expected_of_every_case(watched):
+    for case in watched['after']['cases']:
+        wall = case['wall_s']
+        assert wall['least'] <= wall['expected'] <= wall['most']
+    assert watched['after']['total']['bytes_written']['expected'] > 0
+
+
+def test_from_nothing_to_a_smoke_test(tmp_path, monkeypatch):
+    """On a machine with no mounts but its disk: what else this one has is not to be measured here."""
+    (tmp_path / 'mountinfo').write_text('22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n')
+    with monkeypatch.context() as patched:
+        patched.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
+        init.main([str(tmp_path / 'mine')], standalone_mode=False)
+    doctor = seatrial('doctor', tmp_path / 'mine')
+    assert doctor.returncode == 0, doctor.stdout
+    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', '--profile=smoke')
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.needs('slurmctld', 'munged')
+def test_from_nothing_to_a_smoke_test_through_slurm(plain_slurm, tmp_path, monkeypatch):
+    (tmp_path / 'mountinfo').write_text('22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n')
+    plain_slurm.heal()
+    with monkeypatch.context() as patched:
+        patched.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
+        patched.setenv('SLURM_CONF', plain_slurm.environment['SLURM_CONF'])
+        init.main([str(tmp_path / 'mine')], standalone_mode=False)
+    partitions = load(tmp_path / 'mine').trial_file.partitions
+    assert {name.partition(':')[2] for name in partitions} == {'compute', 'io'}
+    own = plain_slurm.environment
+    doctor = seatrial('doctor', tmp_path / 'mine', environment=own)
+    assert doctor.returncode == 0, doctor.stdout
+    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', environment=own)
+    assert done.returncode == 0, done.stdout + done.stderr

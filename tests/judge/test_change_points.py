@@ -1,0 +1,179 @@
+"""Change points: where a curve over transfer sizes steps, and how often that is right in simulated sweeps."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.judge.change_points import changes_between, steps
+from seatrial.model.metric import LOWER
+
+KIB = 1024
+SIZES = (32, 48, 64, 80, 96, 112, 128, 144, 160, 192, 256)
+VALUES = {f'{size}KiB': size * KIB for size in SIZES}
+SHAPE = (-1.0, 0.5, -0.5, 0.5, -0.5, 1.0)
+SERIES = 300
+
+
+def curve(shape, spread=0.01):
+    """Six samples round shape(size in KiB) at each size."""
+    return {f'{size}KiB': [shape(size) * (1 + spread * each) for each in SHAPE] for size in SIZES}
+
+
+def stepping(times, at=128, before=lambda size: 100.0):
+    return lambda size: before(size) * (times if size >= at else 1.0)
+
+
+def simulated(shape, noise=0.05, seed=2009):
+    """Sweeps of six normal samples a point."""
+    rng = np.random.default_rng(seed)
+    means = np.array([shape(size) for size in SIZES])[:, None]
+    return [
+        dict(zip(VALUES, (means * (1 + noise * rng.standard_normal((len(SIZES), 6)))).tolist(), strict=True))
+        for _ in range(SERIES)
+    ]
+
+
+def found_at(points):
+    """The point above the change point, or None where there is none."""
+    likeliest = steps(points, VALUES).likeliest
+    return likeliest.above if likeliest.found else None
+
+
+def verdict(points, times=1.2, values=VALUES, **more):
+    return changes_between(points, values, 112 * KIB, 160 * KIB, times, **more).verdict
+
+
+NO_STEP = {
+    'flat': lambda size: 100.0,
+    'a power law': lambda size: size**0.5,
+    'saturating': lambda size: 100 * size / (size + 64),
+    'a broken slope': lambda size: min(size, 100.0),
+}
+
+
+@pytest.mark.parametrize('shape', NO_STEP.values(), ids=NO_STEP)
+def test_no_change_point_is_found_where_there_is_none_in_95_of_100_sweeps(shape):
+    assert [found_at(points) for points in simulated(shape)].count(None) >= 0.95 * SERIES
+
+
+def test_among_more_places_one_is_found_no_more_often_where_there_is_none():
+    rng, values = np.random.default_rng(2009), {str(size): float(size) for size in range(32, 62)}
+    every = [
+        steps({label: (1 + 0.05 * rng.standard_normal(6)).tolist() for label in values}, values)
+        for _ in range(SERIES)
+    ]
+    assert sum(found.likeliest.found for found in every) <= 0.05 * SERIES
+
+
+@pytest.mark.parametrize('before', ['flat', 'a power law', 'saturating'])
+@pytest.mark.parametrize('times', [1.25, 1 / 1.25])
+def test_a_change_point_at_128_kib_is_found_at_its_place_in_95_of_100_sweeps(before, times):
+    found = [found_at(points) for points in simulated(stepping(times, before=NO_STEP[before]))]
+    assert found.count('128KiB') >= 0.95 * SERIES
+
+
+def test_a_change_point_beside_a_broken_slope_is_found_at_its_place_or_not_at_all():
+    found = [found_at(points) for points in simulated(stepping(1.5, before=NO_STEP['a broken slope']))]
+    assert found.count('128KiB') + found.count(None) >= 0.95 * SERIES
+
+
+def test_the_interval_of_the_place_and_that_of_the_step_are_right_in_95_of_100_sweeps():
+    every = [steps(points, VALUES) for points in simulated(stepping(1.1))]
+    true = [next(each for each in found.every if each.above == '128KiB') for found in every]
+    assert sum(step in found.places for step, found in zip(true, every, strict=True)) >= 0.95 * SERIES
+    assert sum(step.low <= 1.1 <= step.high for step in true) >= 0.95 * SERIES
+
+
+def test_the_place_of_a_small_step_is_less_certain_than_that_of_a_large_one():
+    small, large = (
+        np.mean([len(steps(points, VALUES).places) for points in simulated(stepping(times))]) for times in (1.1, 1.5)
+    )
+    assert small > large == 1
+
+
+@pytest.mark.parametrize(
+    ('shape', 'expected'),
+    [
+        (stepping(1.5), 'holds'),
+        (stepping(1.5, at=144), 'holds'),
+        (stepping(1.5, at=80), 'fails'),
+        (stepping(1.1), 'fails'),
+        (stepping(1 / 1.5), 'fails'),
+        (lambda size: 100.0, 'fails'),
+        (lambda size: 150.0 if size == 128 else 100.0, 'undecided'),
+    ],
+    ids=['there', 'still there', 'elsewhere', 'too small', 'down', 'flat', 'one point is off'],
+)
+def test_it_is_expected_at_a_place_and_of_a_size(shape, expected):
+    assert verdict(curve(shape)) == expected
+
+
+def test_a_step_that_may_be_as_large_as_wanted_or_smaller_is_undecided():
+    assert verdict(curve(stepping(1.22), spread=0.05)) == 'undecided'
+
+
+def test_a_step_whose_place_may_be_elsewhere_is_undecided():
+    """A point half-way up stands between the two places."""
+    halfway = curve(lambda size: 100.0 if size < 112 else 125.0 if size == 112 else 156.0, spread=0.001)
+    found = steps(halfway, VALUES)
+    assert found.likeliest.found and [each.above for each in found.places] == ['112KiB', '128KiB']
+    assert verdict(halfway, times=1.01) == 'undecided'
+
+
+def test_points_that_lie_on_lines_by_chance_show_no_more_than_their_repetitions_do():
+    assert verdict(curve(stepping(1.3), spread=0.01)) == 'holds'
+    assert verdict(curve(stepping(1.3), spread=0.4)) == 'undecided'
+    assert len(steps(curve(stepping(1.05), spread=0.1), VALUES).places) > 1
+
+
+def test_a_point_with_five_samples_decides_nothing():
+    points = curve(stepping(1.5))
+    points['32KiB'].pop()
+    assert verdict(points) == 'undecided'
+
+
+@pytest.mark.parametrize(
+    ('labels', 'why'), [(list(VALUES)[3:9], '6 transfer sizes of the 7'), (list(VALUES)[5:], '6')]
+)
+def test_six_points_are_too_few(labels, why):
+    points = {label: samples for label, samples in curve(stepping(1.5)).items() if label in labels}
+    relation = changes_between(points, VALUES, 112 * KIB, 160 * KIB, 1.2, 'transfer sizes')
+    assert relation.verdict == 'undecided' and relation.sentence.startswith(why)
+
+
+def test_a_step_with_fewer_than_three_points_on_a_side_cannot_be_looked_for():
+    points = curve(stepping(1.5, at=256))
+    relation = changes_between(points, VALUES, 192 * KIB, 256 * KIB, 1.2, 'transfer sizes')
+    assert relation.verdict == 'undecided'
+    assert relation.sentence.startswith('fewer than 3 transfer sizes on a side of')
+
+
+@pytest.mark.parametrize(
+    ('shape', 'sentence'),
+    [
+        (stepping(1.5), 'change point between 112KiB and 128KiB (95 % interval 112KiB-128KiB): 1.5 times as good'),
+        (lambda size: 100.0, 'no change point; the likeliest is between '),
+    ],
+)
+def test_it_is_one_sentence_with_place_and_size(shape, sentence):
+    relation = changes_between(curve(shape), VALUES, 112 * KIB, 160 * KIB, 1.2)
+    assert relation.sentence.startswith(sentence)
+    assert relation.sentence.endswith(f', wanted at least 1.2 between 112KiB and 160KiB: {relation.verdict}')
+    assert relation.low < relation.estimate < relation.high and relation.confidence == 0.95
+
+
+@given(st.sampled_from([*NO_STEP.values(), *map(stepping, (1.05, 1.3, 2.0))]), st.floats(1e-3, 1e9), st.randoms())
+def test_neither_units_nor_order_nor_the_direction_of_a_metric_matter(shape, unit, order):
+    points, values = curve(shape), {label: size * unit for label, size in VALUES.items()}
+    expected = steps(points, VALUES)
+    shuffled = list(points)
+    order.shuffle(shuffled)
+    latencies = {
+        label: [unit / shape(VALUES[label] / KIB) * (1 + 0.01 * each) for each in SHAPE] for label in shuffled
+    }
+    found = steps(latencies, values, LOWER)
+    assert found.likeliest.found == expected.likeliest.found
+    for one, other in zip(found.every, expected.every, strict=True):
+        assert (one.below, one.above) == (other.below, other.above)
+        assert (one.ratio, one.low, one.high) == pytest.approx((other.ratio, other.low, other.high))

@@ -1,0 +1,201 @@
+"""Sessions before and after: what is better, worse, the same or undecided."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from seatrial.judge.compare import BETTER, SAME, WORSE, Series, compared
+from seatrial.judge.relations import UNDECIDED
+from seatrial.model.metric import LOWER
+
+
+def sessions(name, means, spread=0.001, repetitions=6):
+    """A session of each mean; its repetitions lie evenly around it."""
+    steps = [spread * (number - (repetitions - 1) / 2) for number in range(repetitions)]
+    return {f'{name}{number}': [mean * (1 + step) for step in steps] for number, mean in enumerate(means)}
+
+
+def series(before, after, group='scratch: data write', **others):
+    return Series(group, sessions('a', before), sessions('b', after), **others)
+
+
+def one(before, after, effect=0.05, **others):
+    return compared([series(before, after, **others)], effect)[1][0]
+
+
+NIGHTS = [100.0, 101.0, 99.0, 100.5, 99.5]
+
+
+def test_nights_that_differ_by_a_percent_are_the_same():
+    assert one(NIGHTS, NIGHTS[::-1]).verdict == SAME
+
+
+def test_a_drop_of_a_tenth_is_worse_and_of_a_latency_better():
+    after = [0.9 * each for each in NIGHTS]
+    assert one(NIGHTS, after).verdict == WORSE
+    assert one(NIGHTS, after, better=LOWER).verdict == BETTER
+
+
+def test_the_interval_is_students_for_two_groups_of_sessions():
+    after = [0.9 * each for each in NIGHTS[:3]]
+    found = one(NIGHTS, after)
+    logs = [[math.log(each) for each in side] for side in (NIGHTS, after)]
+    wanted = stats.ttest_ind(logs[1], logs[0]).confidence_interval(0.95)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((wanted.low, wanted.high))
+    assert found.chance == pytest.approx(stats.ttest_ind(logs[1], logs[0]).pvalue)
+    assert found.between and found.sessions == (5, 3)
+
+
+def test_what_differs_surely_but_too_little_to_matter_is_the_same():
+    after = [0.98 * each for each in NIGHTS]
+    assert one(NIGHTS, after, effect=0.05).verdict == SAME
+    assert one(NIGHTS, after, effect=0.01).verdict == WORSE
+
+
+def test_nights_that_differ_more_than_the_change_leave_it_undecided():
+    assert one([80.0, 100.0, 120.0], [70.0, 90.0, 110.0]).verdict == UNDECIDED
+
+
+def test_one_session_after_is_compared_with_the_spread_of_those_before():
+    before = [100.0, 103.0, 97.0, 101.0, 99.0]
+    assert one(before, [94.0]).verdict == UNDECIDED
+    assert one(before, [70.0]).verdict == WORSE
+
+
+def test_one_session_a_side_has_an_interval_of_its_repetitions_and_decides_nothing():
+    for after in (100.2, 50.0):
+        found = one([100.0], [after])
+        assert (found.verdict, found.between, found.chance) == (UNDECIDED, False, None)
+        assert found.low < after / 100 < found.high
+
+
+def test_two_repetitions_of_one_session_a_side_have_no_interval():
+    found = compared([Series('g', {'a': [100.0, 101.0]}, {'b': [50.0, 51.0]})])[1][0]
+    assert (found.verdict, found.low, found.high, found.chance) == (UNDECIDED, None, None, None)
+
+
+def test_a_count_is_another_one_however_little_it_differs():
+    def counted(before, after):
+        return compared([Series('g', {'a': [before] * 2}, {'b': [after] * 2}, counts=True)])
+
+    families, (found,) = counted(40.0, 39.0)
+    assert (families, found.verdict) == ({}, WORSE)
+    assert counted(40.0, 40.0)[1][0].verdict == SAME
+    varied = Series('g', {'a': [40.0, 39.0]}, {'b': [39.0]}, counts=True)
+    assert compared([varied])[1][0].verdict == UNDECIDED
+
+
+def test_a_family_finds_what_none_of_its_metrics_shows():
+    rng = random.Random(4)
+
+    def noisy(mean):
+        return [mean * math.exp(rng.gauss(0, 0.03)) for _ in range(4)]
+
+    families, metrics = compared([series(noisy(100), noisy(95)) for _ in range(20)])
+    assert families['scratch: data write'].verdict == WORSE
+    assert sum(each.verdict == WORSE for each in metrics) < 10
+
+
+def test_what_moves_a_whole_family_in_one_night_widens_its_interval():
+    nights = [96.0, 104.0, 100.0]
+    alike = compared([series(nights, nights) for _ in range(20)])[0]['scratch: data write']
+    alone = compared([series(nights, nights)])[1][0]
+    assert (alike.low, alike.high) == pytest.approx((alone.low, alone.high))
+
+
+def test_a_family_is_how_good_it_is_whatever_the_direction_of_its_metrics():
+    faster = [1.2 * each for each in NIGHTS]
+    found, _ = compared([series(NIGHTS, faster), series(faster, NIGHTS, better=LOWER)])
+    assert found['scratch: data write'].ratio == pytest.approx(1.2)
+    assert found['scratch: data write'].verdict == BETTER
+
+
+def test_a_tail_latency_does_not_speak_for_its_family():
+    tail = series(NIGHTS, [2 * each for each in NIGHTS], better=LOWER, steers=False)
+    found, _ = compared([series(NIGHTS, NIGHTS), tail])
+    assert found['scratch: data write'].ratio == pytest.approx(1.0)
+
+
+def test_a_session_without_one_of_the_metrics_does_not_shift_its_family():
+    large, small = series(NIGHTS, NIGHTS), series([1.0, 1.01, 0.99], [1.0, 0.99])
+    found, _ = compared([large, small])
+    assert found['scratch: data write'].ratio == pytest.approx(1.0, abs=0.005)
+
+
+def test_of_many_metrics_one_that_looks_changed_by_chance_is_not_named():
+    before, after = [100.0, 101.0, 99.0], [96.5, 97.5, 95.5]
+    alone = one(before, after, effect=0.01)
+    among = compared([series(before, after, steers=False), *[series(NIGHTS, NIGHTS) for _ in range(60)]], 0.01)[1][0]
+    assert alone.verdict == WORSE
+    assert (among.verdict, among.chance) == (UNDECIDED, alone.chance)
+
+
+def test_of_many_families_one_that_looks_changed_by_chance_is_not_named():
+    before, after = [100.0, 101.0, 99.0], [96.5, 97.5, 95.5]
+    looks = series(before, after, group='a')
+    assert compared([looks], 0.01)[0]['a'].verdict == WORSE
+    found = compared([looks, *[series(NIGHTS, NIGHTS, group=str(number)) for number in range(9)]], 0.01)[0]['a']
+    assert (found.verdict, found.chance < 0.025) == (UNDECIDED, True)
+
+
+@pytest.mark.parametrize('effect', [0.0, -0.05])
+def test_an_effect_is_above_0(effect):
+    with pytest.raises(ValueError, match='above 0'):
+        one(NIGHTS, NIGHTS, effect)
+
+
+def test_a_metric_that_only_one_side_has_is_refused():
+    with pytest.raises(ValueError, match='both sides'):
+        compared([Series('g', {'a': [1.0]}, {})])
+
+
+FIGURES = st.lists(st.floats(50.0, 200.0), min_size=1, max_size=6)
+OPPOSITE = {BETTER: WORSE, WORSE: BETTER, SAME: SAME, UNDECIDED: UNDECIDED}
+
+
+@given(FIGURES, FIGURES)
+def test_exchanging_the_sides_turns_every_word_round(before, after):
+    found, turned = one(before, after), one(after, before)
+    assert turned.verdict == OPPOSITE[found.verdict]
+    assert turned.ratio == pytest.approx(1 / found.ratio)
+    assert (turned.low, turned.high) == pytest.approx((1 / found.high, 1 / found.low))
+
+
+@given(FIGURES, FIGURES, st.floats(1e-9, 1e9))
+def test_the_unit_does_not_matter(before, after, times):
+    found, scaled = one(before, after), one([times * each for each in before], [times * each for each in after])
+    assert scaled.ratio == pytest.approx(found.ratio)
+    assert (scaled.low, scaled.high) == pytest.approx((found.low, found.high))
+
+
+@given(FIGURES, st.floats(0.2, 5.0))
+def test_the_ratio_lies_in_its_interval(before, times):
+    found = one(before, [times * each for each in before])
+    assert found.low <= found.ratio * (1 + 1e-9) and found.ratio <= found.high * (1 + 1e-9)
+
+
+def test_equal_sides_rarely_have_a_difference_and_intervals_cover():
+    """A small part of benchmarks/compare.py."""
+    rng, named, covered, many = random.Random(5), 0, 0, 200
+
+    def side(name, nights):
+        night = [rng.gauss(0, 0.03) for _ in range(nights)]
+        return [
+            {
+                f'{name}{number}': [100 * math.exp(shift + rng.gauss(0, 0.02)) for _ in range(6)]
+                for number, shift in enumerate(night)
+            }
+            for _ in range(8)
+        ]
+
+    for _ in range(many):
+        pairs = zip(side('a', 3), side('b', 3), strict=True)
+        families, metrics = compared([Series('g', *pair) for pair in pairs])
+        named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+        covered += families['g'].low < 1 < families['g'].high
+    assert named <= 0.05 * many + 2 * math.sqrt(0.05 * many)
+    assert 0.91 * many <= covered <= 0.99 * many

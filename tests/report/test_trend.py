@@ -1,0 +1,65 @@
+"""A year of nights: exactly the changes that were planted, with what changed beside them."""
+
+import json
+import random
+from datetime import datetime, timedelta, timezone
+
+import polars as pl
+import pytest
+
+from nights import figures
+from seatrial.judge.compare import BETTER, WORSE
+from seatrial.report.trend import trend
+
+BEGAN = datetime(2026, 1, 1, 2, 0, tzinfo=timezone.utc)
+
+
+def night(rng, day):
+    """Writes are slower from night 200 on, reads faster with an upgrade of night 290; odd nights in May INVALID."""
+    level = 1 + rng.gauss(0, 0.03)
+    times = {'write': 0.85 if day >= 200 else 1.0, 'read': 1.1 if day >= 290 else 1.0}
+    own = {
+        f'{name}@{point}': [100e6 * level * times[name] * (1 + rng.gauss(0, 0.02)) for _ in range(2)]
+        for name in times
+        for point in range(3)
+    }
+    state = {'mounted': 'x on /s type lustre', 'vm dirty_ratio': '20' if day < 290 else '10'}
+    invalid = {'verdict': 'INVALID'} if 120 <= day < 141 and day % 2 else {}
+    return figures(BEGAN + timedelta(days=day), own, state=json.dumps(state), used_percent=day // 10, **invalid)
+
+
+@pytest.fixture(scope='module')
+def year():
+    rng = random.Random(3)
+    return pl.concat(night(rng, day) for day in range(365) if not 250 <= day < 264)
+
+
+def test_a_year_has_the_changes_that_were_planted_and_no_others(year):
+    found = trend(year, 0.05, 0.05)
+    assert [(turn.family, turn.change.verdict) for turn in found.turns] == [
+        ('data read', BETTER),
+        ('data write', WORSE),
+    ]
+    days = [(turn.began - BEGAN).days for turn in found.turns]
+    assert days == pytest.approx([290, 200], abs=2)
+    assert [turn.change.ratio for turn in found.turns] == pytest.approx([1.1, 0.85], abs=0.03)
+    assert all(turn.change.low < turn.change.ratio < turn.change.high for turn in found.turns)
+
+
+def test_what_changed_beside_it_is_the_suspect(year):
+    reads, writes = trend(year, 0.05, 0.05).turns
+    assert [each.partition(' (')[0] for each in reads.suspects] == ['scratch: vm dirty_ratio: 20 against 10']
+    assert writes.suspects == []
+    assert [each.startswith('scratch: ') and '% full against' in each for each in writes.found.circumstances] == [
+        True
+    ]
+
+
+def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(year):
+    _, writes = trend(year, 0.05, 0.05).turns
+    own = [row for row in writes.found.metrics if row.family == 'data write']
+    assert [row.change.verdict for row in own] == [WORSE] * 3
+
+
+def test_a_change_within_the_smallest_effect_is_none(year):
+    assert [turn.family for turn in trend(year, 0.05, 0.12).turns] == ['data write']

@@ -1,0 +1,141 @@
+"""contract.yaml: what an administrator writes, and what is refused with file, key and remedy."""
+
+import pytest
+
+from seatrial.site.contract import CONTRACT_FILE, load_contract
+from seatrial.site.error import SiteError
+
+HEAD = """
+version: 1
+title: Acceptance
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+milestones: {M1: one client}
+criteria:
+"""
+WRITE = """
+  - id: 4.2.1
+    text: At least 500 GB/s write.
+    metric: write bandwidth
+    workload: {access: file per process, transfer_size: 1MiB}
+    nodes: 200
+    at_least: 500 GB/s
+    allocations: 3
+"""
+DEGRADED = """
+  - {id: 4.2.2, text: Degraded., state: degraded, at_least: 70 % of 4.2.1}
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(*criteria, head=HEAD):
+        (tmp_path / CONTRACT_FILE).write_text(head + ''.join(criteria))
+        return load_contract(tmp_path)
+
+    return load
+
+
+@pytest.fixture
+def problems(load):
+    def problems(*criteria, head=HEAD):
+        with pytest.raises(SiteError) as error:
+            load(*criteria, head=head)
+        return error.value.problems
+
+    return problems
+
+
+def test_a_site_without_the_file_has_no_contract(tmp_path):
+    assert load_contract(tmp_path) is None
+
+
+def test_a_quantity_is_kept_as_it_was_written_beside_what_it_is(load):
+    (criterion,) = load(WRITE).criteria
+    assert criterion.bound == ('500 GB/s', 500e9, 'GB/s', '')
+
+
+@pytest.mark.parametrize(
+    ('written', 'value', 'unit'),
+    [
+        ('300,000 creates/s', 300e3, 'creates/s'),
+        ('1.5 GiB/s', 1.5 * 2**30, 'GiB/s'),
+        ('2 min', 120.0, 'min'),
+        ('120s', 120.0, 's'),
+        ('95 %', 0.95, '%'),
+        ('12', 12.0, ''),
+    ],
+)
+def test_quantities_are_read_as_people_write_them(load, written, value, unit):
+    (criterion,) = load(WRITE.replace('500 GB/s\n', f'{written}\n')).criteria
+    assert criterion.bound[1:3] == (pytest.approx(value), unit)
+
+
+@pytest.mark.parametrize('written', ['fast', '500 Gb', '0.5,5 GB/s', '5,00 GB/s', '0 GB/s', '-1 GB/s', '1e9', 'null'])
+def test_what_is_no_quantity_is_refused(problems, written):
+    (said,) = problems(WRITE.replace('500 GB/s\n', f'{written}\n'))
+    assert said.startswith('contract.yaml: criteria[0]')
+
+
+def test_a_percentage_has_what_it_leaves_out_from_the_criterion_that_it_is_of(load):
+    first, other = load(WRITE, DEGRADED).criteria
+    assert (other.metric, other.nodes, other.workload, other.allocations) == (
+        first.metric,
+        first.nodes,
+        first.workload,
+        3,
+    )
+    assert (other.state, other.milestone, other.bound.of) == ('degraded', None, '4.2.1')
+
+
+def test_numbers_of_criteria_are_text(load):
+    found = load(WRITE.replace('4.2.1', '4.10'), WRITE.replace('4.2.1', '4.1')).criteria
+    assert [each.id for each in found] == ['4.10', '4.1']
+
+
+@pytest.mark.parametrize(
+    ('change', 'place', 'said'),
+    [
+        (('id: 4.2.1', 'id: [4]'), 'criteria[0].id', 'not the number of a criterion'),
+        (('nodes: 200', 'nodes: 0'), 'criteria[0].nodes', 'not a node count'),
+        (('    nodes: 200\n', ''), 'criteria[0].nodes', 'write nodes: 200'),
+        (('    metric: write bandwidth\n', ''), 'criteria[0].metric', 'write metric: write bandwidth'),
+        (('transfer_size: 1MiB', 'transfer_size:'), 'criteria[0].workload.transfer_size', 'nothing stands here'),
+        (('file per process', 'file per proces'), 'criteria[0].workload.access', "did you mean 'file per process'?"),
+        (('allocations: 3', 'statistic: p99'), 'criteria[0].statistic', 'write one of mean, median'),
+        (('allocations: 3', 'milestone: M9'), 'criteria[0].milestone', 'write M1'),
+        (('allocations: 3', 'at_most: 5 GB/s'), 'criteria[0]', 'are both written'),
+        (('at_least: 500 GB/s', 'engine: fio'), 'criteria[0]', 'neither at_least nor at_most'),
+        (('500 GB/s\n', '70 % of 4.2.9\n'), 'criteria[0].at_least', 'number of no criterion'),
+        (('500 GB/s\n', '70 % of 4.2.1\n'), 'criteria[0].at_least', 'percentage of itself'),
+        (('500 GB/s\n', '70 GB/s of 4.2.1\n'), 'criteria[0].at_least', 'write 70 % of 4.2.1'),
+        (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'no such key'),
+    ],
+)
+def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, said):
+    assert change[0] in WRITE
+    (found,) = problems(WRITE.replace(*change))
+    assert found.startswith(f'contract.yaml: {place}: ')
+    assert said in found
+
+
+def test_a_number_that_stands_twice_is_refused(problems):
+    (said,) = problems(WRITE, WRITE)
+    assert said.startswith('contract.yaml: criteria[1].id: ')
+    assert 'criteria[0]' in said
+
+
+def test_a_circle_of_percentages_is_refused(problems):
+    said = problems(WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'), DEGRADED)
+    assert len(said) == 2
+    assert '4.2.1 of 4.2.2 of 4.2.1' in said[0]
+
+
+def test_a_percentage_of_what_nobody_measures_is_refused(problems):
+    (said,) = problems(WRITE.replace('nodes: 200', 'observed: true'), DEGRADED)
+    assert said.startswith('contract.yaml: criteria[1].at_least: ')
+
+
+def test_the_parties_are_named(problems):
+    (said,) = problems(WRITE, head=HEAD.replace('parties: {customer: Pelagia, supplier: Tidewater}\n', ''))
+    assert said.startswith('contract.yaml: parties: is missing')

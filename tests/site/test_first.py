@@ -1,0 +1,117 @@
+"""The first form of a site: what was found stands in it, and it is one that Seatrial and ReFrame read."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seatrial.check.settings import settings_fault
+from seatrial.model.units import GIB, MIB
+from seatrial.site.first import Found, FoundFileSystem, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.load import load, partitions_in
+
+LUSTRE = FoundFileSystem(
+    'scratch', 'lustre', '/lustre/ada/seatrial', '/lustre', 800 * GIB, 10**8, {'mdts': 2, 'osts': 8}
+)
+COMPUTE = FoundPartition('compute', 64, 128, 257_000 * MIB, 'compute', 86_400.0)
+DEBUG = FoundPartition('debug', 2, 2, 7_000 * MIB, 'debug')
+CLUSTER = Found(
+    name='pelagia',
+    host='login1',
+    system='pelagia',
+    partitions=(COMPUTE, DEBUG),
+    file_systems=(LUSTRE,),
+    engines=('fio', 'dd', 'posixops'),
+    missing={'ior': 'from spack-env/ (ior@4.0.0)'},
+    modules_system='lmod',
+    modules=('ior/4.0.0', 'openmpi/5.0'),
+)
+
+
+@pytest.fixture
+def written(tmp_path):
+    """The site with these files."""
+
+    def write(found):
+        (tmp_path / 'settings.py').write_text(settings_of(found))
+        (tmp_path / 'trial.yaml').write_text(trial_of(found))
+        return load(tmp_path)
+
+    return write
+
+
+def alone(**changes):
+    """A machine without Slurm."""
+    own = FoundPartition('default', 1, 2, 8 * GIB)
+    disk = replace(FoundFileSystem('scratch', 'posix', 'state/trials', '', 50 * GIB, 10**7), **changes)
+    return replace(CLUSTER, system='local', partitions=(own,), file_systems=(disk,), modules=(), modules_system='')
+
+
+def test_a_cluster_is_a_site_with_its_partitions_and_their_memory(written):
+    site = written(CLUSTER)
+    assert list(site.trial_file.partitions) == ['pelagia:compute', 'pelagia:debug']
+    assert [each.memory for each in site.trial_file.partitions.values()] == [257_000 * MIB, 7_000 * MIB]
+    assert settings_fault(site, 'pelagia') == ''
+
+
+def test_jobs_ask_slurm_for_whole_nodes_of_the_partition(written, tmp_path):
+    written(CLUSTER)
+    found = partitions_in(tmp_path / 'settings.py')['pelagia:debug']
+    assert (found['scheduler'], found['access']) == ('slurm', ['--partition=debug', '--exclusive', '--no-requeue'])
+
+
+def test_targets_and_mount_of_a_file_system_are_declared(written):
+    entry = written(CLUSTER).file_system('scratch')
+    assert (entry.type, entry.mount, entry.osts, entry.mdts) == ('lustre', '/lustre', 8, 2)
+
+
+def test_a_tenth_of_what_is_free_may_be_taken(written):
+    limits = written(CLUSTER).file_system('scratch').limits
+    assert (limits.bytes, limits.inodes) == (80 * GIB, 200_000)
+
+
+def test_one_and_two_nodes_measure_first(written):
+    (trial,) = written(CLUSTER).trial_file.trials
+    assert (trial.nodes, trial.profiles, trial.bytes_per_task) == ((1, 2), ('smoke', 'nightly'), None)
+
+
+@pytest.mark.parametrize(
+    ('free', 'bytes_per_task', 'profiles'),
+    [(50 * GIB, None, ('smoke', 'nightly')), (10 * GIB, None, ('smoke',)), (GIB, 48 * MIB, ('smoke',))],
+)
+def test_sizes_follow_what_is_free(written, free, bytes_per_task, profiles):
+    (trial,) = written(alone(free=free)).trial_file.trials
+    assert (trial.bytes_per_task, trial.profiles) == (bytes_per_task, profiles)
+
+
+def test_few_free_inodes_leave_nightly_out(written):
+    assert written(alone(free_inodes=10_000)).trial_file.trials[0].profiles == ('smoke',)
+
+
+def test_what_was_not_found_is_a_line_behind_a_mark_that_says_what_to_put():
+    text = trial_of(replace(CLUSTER, unused=['nfs at /home: it does not answer'], no_slurm='no sinfo'))
+    lines = [line.strip() for line in text.splitlines()]
+    assert '# nfs at /home: it does not answer' in lines
+    assert any(line.startswith('#   ior is not on the PATH here: from spack-env/') for line in lines)
+    assert any(line.startswith('# No partitions of Slurm: no sinfo.') for line in lines)
+
+
+def test_modules_are_named_and_none_is_loaded_unasked(written, tmp_path):
+    written(CLUSTER)
+    text = (tmp_path / 'settings.py').read_text()
+    assert "# 'ior/4.0.0'," in text and "# 'openmpi/5.0'," in text
+
+
+@given(st.text(st.sampled_from('aZ0 äΩ𐀀_-#:,&*!|>%@`\'"\\{}[]?=~'), min_size=1, max_size=20))
+def test_any_path_is_written_as_it_is(tmp_path_factory, name):
+    path, folder = f'/lustre/{name}', tmp_path_factory.mktemp('site')
+    (folder / 'settings.py').write_text(settings_of(CLUSTER))
+    (folder / 'trial.yaml').write_text(trial_of(replace(CLUSTER, file_systems=(replace(LUSTRE, path=path),))))
+    assert load(folder).file_system('scratch').path == path
+
+
+@given(st.text(max_size=60))
+def test_any_text_becomes_a_name(text):
+    name = as_name(text)
+    assert 0 < len(name) <= 32 and name[0].isalpha() and name.replace('-', '').replace('_', '').isalnum()

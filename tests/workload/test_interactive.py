@@ -1,0 +1,56 @@
+"""Interactive use: steps on whole trees that are there in one launch alone."""
+
+import pytest
+
+from seatrial.model.units import KIB
+from seatrial.workload.base import Effort, Entries
+from seatrial.workload.interactive import STEPS, entries_of, interactive_use
+from seatrial.workload.registry import fault_of, kind_of, metrics_at
+
+KIND = kind_of('interactive')
+POINT = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
+
+
+def test_one_launch_measures_every_step():
+    assert [each.name for each in metrics_at(POINT)] == list(STEPS)
+    assert fault_of(POINT) is None
+
+
+def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_task():
+    assert entries_of(POINT) == {
+        'untar': 4 * (1550 + 31),
+        'import': 4 * 1550,
+        'find': 4 * (1550 + 31),
+        'du': 4 * (1550 + 31),
+        'rm': 4 * (1550 + 31),
+    }
+
+
+def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
+    assert KIND.footprint([POINT]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
+    assert KIND.entries(POINT, 'interactive') == Entries(0, 0, 0)
+    assert KIND.short_ok
+    assert KIND.resized(POINT, 300) == KIND.adapted(POINT, Effort(files=300)) == POINT
+
+
+@pytest.mark.parametrize(
+    ('changes', 'fault'),
+    [
+        ({'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task; write private"),
+        (
+            {'files_per_directory': 0},
+            'files_per_directory: interactive use needs at least one file in each',
+        ),
+        ({'depth': -1}, 'depth: -1 is too few; it is 0 or more'),
+        ({'fsync': True}, 'fsync: interactive use has no such parameter'),
+    ],
+)
+def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
+    assert fault_of(POINT._replace(**changes)).startswith(fault)
+
+
+def test_it_says_what_it_does():
+    assert KIND.sentence([POINT]) == (
+        'Each of 4 tasks unpacks an archive of 1550 files of 8 KiB in a tree of 31 directories of its own, imports '
+        'modules, and searches, sums up and removes a tree'
+    )
