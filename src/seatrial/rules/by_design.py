@@ -60,6 +60,14 @@ seen_elsewhere(
     "Perlmutter's acceptance (Lockwood): bandwidth at the share of nodes that the contract names",
 )
 seen_elsewhere(
+    'P13',
+    'A trend is judged by change points, and before and after by intervals over sessions',
+    BY_DESIGN,
+    'never',
+    'no fixed threshold is asked for: `seatrial trend`, and `seatrial compare` with several sessions a side',
+    "MongoDB's change points (Daly et al., ICPE 2020); Apache Otava; TOKIO (SC18)",
+)
+seen_elsewhere(
     'P14',
     'A figure is judged with an interval that it has earned',
     BY_DESIGN,
