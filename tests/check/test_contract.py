@@ -131,6 +131,7 @@ def test_the_session_of_an_allocation_is_judged_by_the_bound_of_the_contract(res
 def test_what_one_allocation_cannot_be_compared_with_asks_nothing_of_it(resolve):
     _, _, _, degraded, _ = resolve(*FIVE)
     session = session_for(degraded, [degraded])
+    assert session.label == 'degraded'  # by which the history tells it from those in good order
     judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], degraded.procedure.case)
     assert (judged.references, judged.of_contract) == ((), True)
 

@@ -383,6 +383,7 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         (procedure.trial.checks[0],),
         procedure.case.partition.partition(':')[0],
         points=(procedure.point,) if procedure.point else (),
+        label=procedure.state,
     )
 
 
