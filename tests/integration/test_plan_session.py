@@ -1,6 +1,8 @@
 """`seatrial plan` beside what real sessions then move and hold, and `seatrial init` as the way to a first one."""
 
+import contextlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -73,16 +75,16 @@ class Watch(threading.Thread):
     def run(self):
         while not self.done.wait(0.01):
             for run_directory in self.folder.glob('seatrial-*'):
-                sizes = [each.lstat().st_size if each.is_file() else 0 for each in self._below(run_directory)]
+                sizes = list(self._sizes(run_directory))
                 before = self.most.get(run_directory.name, (0, 0))
                 self.most[run_directory.name] = max(before[0], sum(sizes)), max(before[1], len(sizes) + 1)
 
-    def _below(self, folder):
-        while True:
-            try:
-                return [each for each in folder.rglob('*') if each.exists()]
-            except OSError:  # it was removed meanwhile
-                continue
+    def _sizes(self, folder):
+        for directory, names, files in os.walk(folder):
+            yield from (0 for _ in names)
+            for name in files:
+                with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
+                    yield os.lstat(os.path.join(directory, name)).st_size
 
 
 @pytest.fixture(scope='module')
