@@ -12,10 +12,11 @@ from pathlib import Path, PurePosixPath
 import click
 
 from seatrial.check.session import contract_of
-from seatrial.cli.campaign import FOLDER
+from seatrial.cli.campaign import FOLDER, SESSIONS, protocol_again
 from seatrial.cli.evidence import sessions_of
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console
+from seatrial.model.shown import show
 from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.load import answering
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
@@ -28,7 +29,6 @@ SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 NAMESPACE = 'seatrial'
 """Of the signature: one that was made for something else is none here."""
 
-SESSIONS = 'sessions'
 KEYGEN_S = 60.0
 CHUNK = 1 << 20
 
@@ -53,6 +53,9 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     files = sorted(_files(site))
     if not any(name.startswith(f'{SESSIONS}/') for name, _ in files):
         raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
+    stale = protocol_again(site.folder, Path(site.state))[1]
+    if stale:
+        raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
     try:
@@ -94,9 +97,14 @@ def _faults(archive: zipfile.ZipFile, folder: Path, signers: Path | None) -> Ite
         content = _read(archive, name)
         if name in names and (content is None or hashlib.sha256(content).hexdigest() != digest):
             yield f'{name} was changed: it has another sum'
-        elif content is not None and '..' not in (parts := PurePosixPath(name)).parts and not parts.is_absolute():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
+        elif '..' in (inside := PurePosixPath(name)).parts or inside.is_absolute():
+            yield f'{name} would lie outside of the bundle, and is not unpacked'
+        elif content is not None:
+            try:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+            except (OSError, ValueError) as error:
+                yield f'{show(name)} cannot be unpacked: {getattr(error, "strerror", None) or error}'
     if signers is not None:
         yield from _signature_faults(sums or b'', _read(archive, SIGNATURE), signers, folder)
 
