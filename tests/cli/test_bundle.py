@@ -5,6 +5,7 @@ import random
 import shutil
 import subprocess
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -106,7 +107,9 @@ def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
         content = bytearray(whole[name])
         content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
         written(file, {**whole, name: bytes(content)})
-        found = unpacked(file, tmp_path / f'{number}', None)
+        folder = tmp_path / f'{number}'
+        folder.mkdir()
+        found = unpacked(file, folder, None)
         assert found, name
         assert name == SUMS or any(name in said for said in found)
 
@@ -127,6 +130,7 @@ def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
     name = '../outside.txt'
     digest = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881'  # of 'x'
     written(file, {SUMS: f'{digest}  {name}\n', name: b'x'})
+    (tmp_path / 'deep').mkdir()
     (said,) = unpacked(file, tmp_path / 'deep', None)
     assert name in said
     assert not (tmp_path / 'outside.txt').exists()
@@ -135,7 +139,17 @@ def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
 def test_a_name_that_cannot_be_a_file_is_said(made, tmp_path):
     file = made()
     resummed(file, {'acceptance/protocol.html/x': b'x', 'a' * 300: b'x'})
+    (tmp_path / 'deep').mkdir()
     assert sum('cannot be unpacked' in said for said in unpacked(file, tmp_path / 'deep', None)) == 2
+
+
+def test_one_that_would_fill_the_disk_is_not_unpacked(made, tmp_path, monkeypatch):
+    file, folder = made(), tmp_path / 'deep'
+    folder.mkdir()
+    monkeypatch.setattr(shutil, 'disk_usage', lambda _: SimpleNamespace(free=1000))
+    (said,) = unpacked(file, folder, None)
+    assert 'unpacked it takes' in said
+    assert list(folder.iterdir()) == []
 
 
 PROTOCOL, CONTRACT_YAML = 'acceptance/protocol.html', 'site/contract.yaml'
