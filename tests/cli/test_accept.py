@@ -148,6 +148,12 @@ def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, 
     assert 'R4' in page()
 
 
+def test_a_figure_without_its_raw_output_says_so_in_the_protocol(on_site, contract, allocation, page):
+    allocation(FIRST, '1.1', 200.0)
+    on_site('accept', '--judge')
+    assert 'not proved by its raw output: samples.jsonl' in page()
+
+
 @pytest.mark.parametrize('session', [SECOND, FIRST])
 def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation, page, session):
     folder = allocation(FIRST, '1.2', 2000.0)

@@ -123,11 +123,14 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
             plan, records = plan_in(file), records_in(str(file.parent))
             result = judge_case(plan, records, Criteria(of_contract=True))
             foreign = _foreign(plan, file.parent, procedure)
-            contradictions = [] if foreign else verified(plan, file.parent).contradictions
+            proof = verified(plan, file.parent)
             # The page is the same wherever the records lie.
-            forged = [each.replace(f'{file.parent}{os.sep}', '') for each in contradictions]
+            forged, unproved = (
+                [each.replace(f'{file.parent}{os.sep}', '') for each in said]
+                for said in (proof.contradictions, proof.unproved)
+            )
             for each in own:
-                found[each.written.id].append(_attempt(each, folder.name, records, result, foreign, forged))
+                found[each.written.id].append(_attempt(each, folder.name, records, result, foreign, forged, unproved))
     return found
 
 
@@ -144,13 +147,20 @@ def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str
 
 
 def _attempt(
-    criterion: Criterion, session: str, records: Records, result: CaseResult, foreign: str, forged: Sequence[str]
+    criterion: Criterion,
+    session: str,
+    records: Records,
+    result: CaseResult,
+    foreign: str,
+    forged: Sequence[str],
+    unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
     absent = foreign or ('' if one else 'it is not of this contract')
     why_not = _why_not(criterion, one, result, forged) if one and not absent else absent
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
+    not_proved = f'not proved by its raw output: {unproved[0]}' if unproved else ''
     return Attempt(
         session=session,
         began=began(session),
@@ -161,7 +171,7 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat=one.not_storage if one and caches else '',
+        caveat='; '.join(filter(None, (one.not_storage if one and caches else '', not_proved))),
         chain=judge_session(session, '', [result]).chain,
     )
 
