@@ -279,6 +279,7 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
         (['--milestone=M9'], 'M1'),
         (['--waive=1.9', '--reason=x', '--by=y'], 'no criterion'),
         (['--waive=1.1', '--reason=x'], '--by'),
+        (['--waive=1.1', '--reason=x', '--by= '], '--by'),
         (['--reason=x'], '--waive ID'),
         (['--waive=1.1', '--remark=1.1', '--reason=x', '--by=y'], 'one of them'),
         (['--state=broken'], 'degraded'),

@@ -109,7 +109,7 @@ def _said(
         raise click.UsageError('--waive and --remark: write one of them at a time')
     if id not in known:
         raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
-    if not reason or not by:
+    if not reason or not by or not reason.strip() or not by.strip():
         raise click.UsageError(f'why, and who says so? --reason "..." --by "..." for {id}')
     return id, waive is not None, reason, by
 
