@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -147,6 +148,36 @@ def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, 
     assert 'R4' in page()
 
 
+def test_a_figure_without_its_raw_output_says_so_in_the_protocol(on_site, contract, allocation, page):
+    allocation(FIRST, '1.1', 200.0)
+    on_site('accept', '--judge')
+    assert 'not proved by its raw output: samples.jsonl' in page()
+
+
+@pytest.mark.parametrize('session', [SECOND, FIRST])
+def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation, page, session):
+    folder = allocation(FIRST, '1.2', 2000.0)
+    if session == FIRST:
+        (case,) = folder.glob('cases/*')
+        shutil.copytree(case, case.with_name('another'))
+    else:
+        shutil.copytree(folder, folder.with_name(session))
+    assert '1 of 2' in row(on_site('accept', '--judge'), '1.2')
+    assert f'its records are those of {FIRST}/cases' in page()
+
+
+@pytest.mark.parametrize(('id', 'key', 'value'), [('1.3', 'state', 'degraded'), ('1.1', 'seconds', 300.0)])
+def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, allocation, page, id, key, value):
+    """session.json is no part of the chain of the records, and says what an allocation was begun for."""
+    folder = allocation(FIRST, '1.1', 200.0)
+    said = json.loads((folder / 'session.json').read_text())
+    said['contract'][key] = value
+    (folder / 'session.json').write_text(json.dumps(said))
+    contract.write_text(CONTRACT.replace('seconds: 1 s', 'seconds: 300 s') if key == 'seconds' else CONTRACT)
+    assert on_site('accept', '--judge', f'--criterion={id}').status == 12
+    assert 'it was planned for other conditions than its session.json has' in page()
+
+
 def test_the_protocol_has_what_caches_may_do_beside_the_figure(on_site, contract, allocation, page):
     allocation(FIRST, '1.1', 200.0)
     on_site('accept', '--judge')
@@ -248,6 +279,7 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
         (['--milestone=M9'], 'M1'),
         (['--waive=1.9', '--reason=x', '--by=y'], 'no criterion'),
         (['--waive=1.1', '--reason=x'], '--by'),
+        (['--waive=1.1', '--reason=x', '--by= '], '--by'),
         (['--reason=x'], '--waive ID'),
         (['--waive=1.1', '--remark=1.1', '--reason=x', '--by=y'], 'one of them'),
         (['--state=broken'], 'degraded'),

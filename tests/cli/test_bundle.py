@@ -1,9 +1,11 @@
 """`seatrial bundle`: one file that says by itself what was changed in it."""
 
+import hashlib
 import random
 import shutil
 import subprocess
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,6 +74,14 @@ def test_it_has_the_protocol_the_site_and_the_sessions_of_the_contract_alone(mad
     assert {name.split('/')[1] for name in names if name.startswith('sessions/')} == {SESSION}
 
 
+def resummed(file, changes):
+    """The bundle with other contents, and with the sums that go with them; None takes a file out."""
+    whole = {**contents(file), **changes}
+    files = {name: content for name, content in whole.items() if content is not None and name != SUMS}
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in files.items())
+    written(file, {SUMS: sums.encode(), **files})
+
+
 def test_its_sums_are_those_of_sha256sum(made, tmp_path):
     folder = tmp_path / 'unpacked'
     with zipfile.ZipFile(made()) as archive:
@@ -85,6 +95,7 @@ def test_one_that_nobody_has_changed_has_no_fault(made, command):
     assert said.status == 13
     assert f'session {SESSION}: the chain of the records ends with' in said.out
     assert 'changed' not in said.out
+    assert '+ PASS  criterion 1: 200 MiB/s' in said.out
 
 
 def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
@@ -96,7 +107,9 @@ def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
         content = bytearray(whole[name])
         content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
         written(file, {**whole, name: bytes(content)})
-        found = unpacked(file, tmp_path / f'{number}', None)
+        folder = tmp_path / f'{number}'
+        folder.mkdir()
+        found = unpacked(file, folder, None)
         assert found, name
         assert name == SUMS or any(name in said for said in found)
 
@@ -117,8 +130,79 @@ def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
     name = '../outside.txt'
     digest = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881'  # of 'x'
     written(file, {SUMS: f'{digest}  {name}\n', name: b'x'})
-    unpacked(file, tmp_path / 'deep', None)
+    (tmp_path / 'deep').mkdir()
+    (said,) = unpacked(file, tmp_path / 'deep', None)
+    assert name in said
     assert not (tmp_path / 'outside.txt').exists()
+
+
+def test_a_name_that_cannot_be_a_file_is_said(made, tmp_path):
+    file = made()
+    resummed(file, {'acceptance/protocol.html/x': b'x', 'a' * 300: b'x'})
+    (tmp_path / 'deep').mkdir()
+    assert sum('cannot be unpacked' in said for said in unpacked(file, tmp_path / 'deep', None)) == 2
+
+
+def test_one_that_would_fill_the_disk_is_not_unpacked(made, tmp_path, monkeypatch):
+    file, folder = made(), tmp_path / 'deep'
+    folder.mkdir()
+    monkeypatch.setattr(shutil, 'disk_usage', lambda _: SimpleNamespace(free=1000))
+    (said,) = unpacked(file, folder, None)
+    assert 'unpacked it takes' in said
+    assert list(folder.iterdir()) == []
+
+
+PROTOCOL, CONTRACT_YAML = 'acceptance/protocol.html', 'site/contract.yaml'
+
+
+@pytest.mark.parametrize(
+    ('name', 'old', 'new'),
+    [
+        (PROTOCOL, b'200 MiB/s', b'900 MiB/s'),
+        (CONTRACT_YAML, b'at_least: 100 MiB/s', b'at_least: 10 MiB/s'),
+        (CONTRACT_YAML, b'nodes: 1', b'nodes: 2'),
+        (CONTRACT_YAML, b'seconds: 1 s', b'seconds: 2 s'),
+        ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"'),
+        ('acceptance/protocol.json', b'"criteria"', b'"others"'),
+        ('acceptance/remarks.jsonl', b'Seen.', b'Agreed.'),
+    ],
+)
+def test_a_protocol_that_its_records_do_not_come_to_is_found_under_sums_made_anew(
+    made, on_site, command, name, old, new
+):
+    on_site('accept', '--remark=1', '--reason=Seen.', '--by=J. Kern')
+    file = made()
+    before = contents(file)[name]
+    assert old in before
+    resummed(file, {name: before.replace(old, new)})
+    said = command('verify', file)
+    assert said.status == 11, said.out
+    assert 'acceptance/protocol' in said.out
+
+
+def test_without_its_protocol_or_its_sessions_a_bundle_proves_nothing(made, command):
+    file = made()
+    whole = contents(file)
+    resummed(file, {name: None for name in whole if name.startswith('sessions/')})
+    assert command('verify', file).status == 11
+    written(file, whole)
+    resummed(file, {PROTOCOL: None})
+    said = command('verify', file)
+    assert (said.status, f'there is no {PROTOCOL}' in said.out) == (11, True)
+
+
+def test_no_program_of_a_bundle_is_run(made, command, tmp_path):
+    file = made()
+    resummed(file, {'site/settings.py': f"open('{tmp_path}/ran', 'w')".encode()})
+    command('verify', file)
+    assert not (tmp_path / 'ran').exists()
+
+
+def test_a_protocol_from_before_the_last_session_is_not_packed(made, command, site, allocation):
+    allocation('20261122T020638-9f3a1c', '1', 200.0)
+    said = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
+    assert said.status == 64
+    assert 'seatrial accept --judge' in said.err
 
 
 def test_what_is_no_bundle_is_said(command, tmp_path):

@@ -107,6 +107,18 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(accept, tmp_path):
     assert 'No failover before October.' in page
     assert results.parent.name in page
 
+    program, bundle = Path(sys.executable).with_name('seatrial'), tmp_path / 'bundle.zip'
+    subprocess.run([program, 'bundle', f'--site={tmp_path}', f'--output={bundle}'], check=True)
+    shutil.rmtree(tmp_path / 'state')
+    proved = subprocess.run([program, 'verify', bundle], capture_output=True, text=True, timeout=600)
+    assert proved.returncode == 0, proved.stdout + proved.stderr
+    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
+        ('PASS', '1'),
+        ('FAIL', '2'),
+        ('INCONCLUSIVE', '3'),
+        ('INCONCLUSIVE', '4'),
+    ]
+
 
 @pytest.mark.long
 @pytest.mark.needs('sbatch', 'slurmctld', 'munge')

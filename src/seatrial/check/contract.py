@@ -101,6 +101,13 @@ class Criterion:
         """As records have it: 'write@1MiB'; empty for one that people observe."""
         return metric(self.metric.name, self.procedure.point) if self.metric and self.procedure else ''
 
+    @property
+    def kept(self) -> dict[str, Any] | None:
+        """How it is measured, for criterion_again."""
+        if self.metric is None or self.procedure is None:
+            return None
+        return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
+
 
 def criteria_of_contract(site: Site, checks: Mapping[str, Declared], contract: Contract) -> list[Criterion]:
     """Every criterion with its procedure. Raises SiteError for what no check measures here, with every problem."""
@@ -120,6 +127,58 @@ def criteria_of_contract(site: Site, checks: Mapping[str, Declared], contract: C
     if problems:
         raise SiteError(problems)
     return found
+
+
+def asked_of(contract: Contract, written: Written) -> Asked:
+    """What a criterion asks for, by the contract alone."""
+    if written.observed:
+        return Asked(written.id, written.bound.value, observed=True)
+    statistic, _, best_of = (written.statistic or MEAN).partition(f'{BEST} ')
+    return Asked(
+        written.id,
+        written.bound.value,
+        written.at_least is not None,
+        written.bound.of,
+        'best' if best_of else statistic,
+        int(best_of or 0),
+        written.allocations or 1,
+        contract.counts,
+    )
+
+
+def criterion_again(contract: Contract, written: Written, kept: Mapping[str, Any] | None) -> Criterion:
+    """A criterion with its procedure as Criterion.kept has it: no site is needed. Raises ValueError.
+
+    ValueError: it is no procedure, or not one by which the contract would have it measured.
+    """
+    if written.observed:
+        return Criterion(written, asked_of(contract, written))
+    try:
+        found = (kept or {})['procedure']
+        procedure = Procedure(**{**found, 'trial': Trial.model_validate(found['trial'])})
+        type_ = MetricType(*(kept or {})['metric'])
+        case, conditions = procedure.case, written.conditions or Conditions()
+    except (KeyError, TypeError, IndexError) as error:
+        raise ValueError(f'{written.id} has no procedure') from error
+    named: dict[str, Any] = {'partition': case.partition, 'file_system': case.file_system}
+    named['tasks_per_node'] = procedure.trial.tasks_per_node
+    named |= {key: getattr(procedure.trial, key) for key in _OF_TRIAL}
+    wanted = {key: getattr(written, key, None) or getattr(written.workload, key, None) for key in named}
+    pairs: list[tuple[Any, Any]] = [(each, named[key]) for key, each in wanted.items() if each is not None]
+    pairs += [
+        (METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
+        (UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
+        (written.nodes or 1, case.nodes),
+        (written.layout or DEFAULT_LAYOUT, case.layout),
+        (written.engine or '', procedure.engine),
+        (written.state or '', procedure.state),
+        (conditions.seconds or 0.0, procedure.seconds),
+        (conditions.caches == 'allowed', procedure.caches),
+    ]
+    for asked, done in pairs:
+        if asked != done:
+            raise ValueError(f'{written.id} asks for {show(asked)}, and the protocol is made with {show(done)}')
+    return Criterion(written, asked_of(contract, written), procedure, type_)
 
 
 def contract_session(
@@ -157,7 +216,7 @@ class _Candidate(NamedTuple):
 
 def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, written: Written) -> Criterion:
     if written.observed:
-        return Criterion(written, Asked(written.id, written.bound.value, observed=True))
+        return Criterion(written, asked_of(contract, written))
     assert written.metric is not None, 'load_contract asks for it'
     kind, name = METRICS.get(written.metric, ('', written.metric))
     trial = _trial(site, written)
@@ -185,20 +244,9 @@ def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, wr
     if least != (written.at_least is not None):
         key = 'at_least' if least else 'at_most'
         raise _Refused([_key(written)], f'of {written.metric} {"more" if least else "less"} is better; write {key}')
-    statistic, _, best_of = (written.statistic or MEAN).partition(f'{BEST} ')
-    asked = Asked(
-        written.id,
-        written.bound.value,
-        least,
-        written.bound.of,
-        'best' if best_of else statistic,
-        int(best_of or 0),
-        written.allocations or 1,
-        contract.counts,
-    )
     procedure = procedures[candidate.check]._replace(point=candidate.point.label)
     _check_conditions(site, checks[candidate.check], procedure)
-    return Criterion(written, asked, procedure, candidate.metric)
+    return Criterion(written, asked_of(contract, written), procedure, candidate.metric)
 
 
 def _check_conditions(site: Site, check: Declared, procedure: Procedure) -> None:

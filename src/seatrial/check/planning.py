@@ -7,7 +7,7 @@ from pathlib import Path
 import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
-from seatrial.check.session import Session
+from seatrial.check.session import Session, contract_digest
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
 from seatrial.judge.references import QUANTILES
@@ -204,6 +204,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         darshan=site.darshan(case.partition),
         floors=_floors(session, case),
         node_memory=site.partition(case.partition).memory or 0,
+        contract=contract_digest(session.contract),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

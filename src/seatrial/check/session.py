@@ -1,5 +1,6 @@
 """The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame."""
 
+import hashlib
 import json
 import os
 import secrets
@@ -102,6 +103,12 @@ def contract_of(folder: Path) -> dict[str, Any]:
     """The procedure of a contract that a session was begun for; empty where there was none."""
     found = _said(folder, 'contract')
     return found if isinstance(found, dict) else {}
+
+
+def contract_digest(procedure: Mapping[str, Any]) -> str:
+    """What ties a plan, and by it the records, to the procedure that session.json has; empty without one."""
+    text = json.dumps(procedure, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest() if procedure else ''
 
 
 def saved_references(folder: Path) -> tuple[Reference, ...]:

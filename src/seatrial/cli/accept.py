@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from pathlib import Path
 
 import click
@@ -16,24 +15,19 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
-from seatrial.cli.campaign import FOLDER, add_remark, attempts_at, remarks_in
+from seatrial.cli.campaign import Made, add_remark, attempts_at, protocol_at, write_protocol
 from seatrial.cli.options import checks_option, site_option, state_fault
 from seatrial.cli.run import carried_out
 from seatrial.cli.terminal import console, marked
-from seatrial.judge.criteria import Attempt, Outcome, judge_contract
+from seatrial.judge.criteria import judge_contract
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.shown import choice
-from seatrial.model.units import duration, format_size, unit_for
-from seatrial.model.whole import write_whole
-from seatrial.report.protocol import Protocol, Remark, Row, counts, protocol
+from seatrial.report.protocol import Row, counts
 from seatrial.scheduler.spread import nodes_to_leave_out
-from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
+from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
 from seatrial.site.model import Site
-from seatrial.workload.words import counted
-
-PAGE = 'protocol.html'
 
 
 @click.command()
@@ -115,7 +109,7 @@ def _said(
         raise click.UsageError('--waive and --remark: write one of them at a time')
     if id not in known:
         raise click.UsageError(f"'{id}' is no criterion of {CONTRACT_FILE}; {choice(id, known)}")
-    if not reason or not by:
+    if not reason or not by or not reason.strip() or not by.strip():
         raise click.UsageError(f'why, and who says so? --reason "..." --by "..." for {id}')
     return id, waive is not None, reason, by
 
@@ -138,7 +132,7 @@ def _measure(
     fault = state_fault(site)
     if fault:
         raise SiteError([fault])
-    outcomes = judge_contract([each.asked for each in criteria], attempts_at(site, criteria))
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(Path(site.state), criteria))
     missing: dict[Procedure, int] = {}
     for each in chosen:
         procedure, id = each.procedure, each.written.id
@@ -158,7 +152,7 @@ def _measure(
             own = [each.written.id for each in criteria if each.procedure == procedure]
             screen.print(f'{", ".join(own)}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
             session = contract_session(new_id(), site, procedure, contract.date, criteria)
-            used = [each.nodes for each in attempts_at(site, criteria)[own[0]]]
+            used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
             avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
             session, check = replace(session, avoid=avoid), declared[procedure.case.check]
             result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
@@ -168,30 +162,9 @@ def _measure(
 
 def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> int:
     """Print and write what all attempts come to; the exit code of those that were asked for. Raises OSError."""
-    attempts, remarks = attempts_at(site, criteria), remarks_in(site)
-    outcomes = judge_contract([each.asked for each in criteria], attempts)
-    rows = {
-        each.written.id: _row(site, each, outcomes[each.written.id], attempts[each.written.id], remarks)
-        for each in criteria
-    }
-    own = [rows[each.written.id] for each in chosen]
-    page = protocol(
-        Protocol(
-            title=contract.title,
-            date=contract.date,
-            parties=contract.parties,
-            rule=COUNTS[contract.counts],
-            site=site.name,
-            seatrial=seatrial.__version__,
-            made=datetime.now(timezone.utc),
-            verdict=worst(each.verdict for each in rows.values()),
-            rows=list(rows.values()),
-            milestones=contract.milestones,
-        )
-    )
-    file = Path(site.state) / FOLDER / PAGE
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(file, page)
+    page = protocol_at(Path(site.state), contract, criteria, Made(seatrial.__version__, site.name, site.units))
+    file = write_protocol(Path(site.state), page, criteria, site.units)
+    own = [each for each in page.rows if each.asked.id in {one.written.id for one in chosen}]
     screen = console()
     screen.print(_table(own))
     verdict = worst(each.verdict for each in own)
@@ -216,48 +189,3 @@ def _table(rows: Sequence[Row]) -> Table:
             row.outcome.why,
         )
     return table
-
-
-def _row(
-    site: Site, criterion: Criterion, outcome: Outcome, attempts: Sequence[Attempt], remarks: Sequence[Remark]
-) -> Row:
-    written, bound = criterion.written, criterion.written.bound
-    base = criterion.metric.unit if criterion.metric else ''
-    unit = unit_for(outcome.figure or 0.0, base, site.units) if bound.of else bound.unit
-    return Row(
-        text=written.text,
-        asked=criterion.asked,
-        outcome=outcome,
-        wanted=f'at {"least" if written.at_least else "most"} {bound.written}',
-        unit=unit,
-        base=base,
-        milestone=written.milestone or '',
-        setup=_setup(criterion),
-        attempts=attempts,
-        remarks=[each for each in remarks if each.criterion == written.id],
-    )
-
-
-def _setup(criterion: Criterion) -> list[tuple[str, str]]:
-    """How a criterion is measured, for people who have no check and no site before them."""
-    written, procedure = criterion.written, criterion.procedure
-    if procedure is None:
-        return []
-    case, trial = procedure.case, procedure.trial
-    workload = written.workload.model_dump(exclude_defaults=True) if written.workload else {}
-    sizes = ('transfer_size', 'bytes_per_task', 'file_size')
-    said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
-    nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
-    found = [
-        ('Metric', f'{written.metric}, {written.statistic or "mean"} of the repetitions'),
-        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
-        ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
-        ('By', f'{case.check}, {criterion.metric_name}'),
-    ]
-    if procedure.state:
-        found.append(('State', procedure.state))
-    if procedure.seconds:
-        found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
-    if procedure.caches:
-        found.append(('Caches', 'may take part, as the contract allows'))
-    return found

@@ -1,6 +1,7 @@
 """`seatrial bundle`: the evidence of an acceptance as one file, and whether such a file is as it was made."""
 
 import hashlib
+import lzma
 import shutil
 import subprocess
 import zipfile
@@ -12,10 +13,12 @@ from pathlib import Path, PurePosixPath
 import click
 
 from seatrial.check.session import contract_of
-from seatrial.cli.campaign import FOLDER
+from seatrial.cli.campaign import FOLDER, SESSIONS, protocol_again
 from seatrial.cli.evidence import sessions_of
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console
+from seatrial.model.shown import show
+from seatrial.model.units import approximate_size
 from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.load import answering
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
@@ -28,9 +31,11 @@ SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 NAMESPACE = 'seatrial'
 """Of the signature: one that was made for something else is none here."""
 
-SESSIONS = 'sessions'
 KEYGEN_S = 60.0
 CHUNK = 1 << 20
+
+LARGEST = 64 << 20
+"""Bytes of a manifest or a signature."""
 
 
 @click.command()
@@ -53,6 +58,9 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     files = sorted(_files(site))
     if not any(name.startswith(f'{SESSIONS}/') for name, _ in files):
         raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
+    stale = protocol_again(site.folder, Path(site.state))[1]
+    if stale:
+        raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
     try:
@@ -90,23 +98,50 @@ def _faults(archive: zipfile.ZipFile, folder: Path, signers: Path | None) -> Ite
         return
     yield from (f'{name} is missing' for name in listed if name not in names)
     yield from (f'{name} is not in {SUMS}' for name in names if name not in {*listed, SUMS, SIGNATURE})
+    needed, room = sum(each.file_size for each in archive.infolist()), shutil.disk_usage(folder).free
+    if needed > room:
+        sizes = f'{approximate_size(needed)}, and {folder} has {approximate_size(room)}'
+        yield f'unpacked it takes {sizes}; set TMPDIR to a folder with more, if you trust who made it'
+        return
     for name, digest in listed.items():
-        content = _read(archive, name)
-        if name in names and (content is None or hashlib.sha256(content).hexdigest() != digest):
-            yield f'{name} was changed: it has another sum'
-        elif content is not None and '..' not in (parts := PurePosixPath(name)).parts and not parts.is_absolute():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
+        if '..' in (inside := PurePosixPath(name)).parts or inside.is_absolute():
+            yield f'{name} would lie outside of the bundle, and is not unpacked'
+            continue
+        try:
+            if name in names and _unpack(archive, name, folder / name) != digest:
+                (folder / name).unlink()
+                yield f'{name} was changed: it has another sum'
+        except (OSError, ValueError) as error:
+            yield f'{show(name)} cannot be unpacked: {getattr(error, "strerror", None) or error}'
     if signers is not None:
         yield from _signature_faults(sums or b'', _read(archive, SIGNATURE), signers, folder)
 
 
+DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError)
+"""What reading from an archive raises, besides OSError."""
+
+
 def _read(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """What a file of the archive holds; None where it is not there, or is damaged."""
+    """What a file of the archive holds; None where it is not there, is damaged, or is larger than LARGEST."""
     try:
-        return archive.read(name)
-    except (KeyError, zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError):
+        return archive.read(name) if archive.getinfo(name).file_size <= LARGEST else None
+    except (KeyError, OSError, *DAMAGED):
         return None
+
+
+def _unpack(archive: zipfile.ZipFile, name: str, file: Path) -> str:
+    """Unpack in pieces, as raw output can be larger than memory; its SHA-256, empty where it is damaged."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    found = hashlib.sha256()
+    with file.open('xb') as stream:
+        try:
+            with archive.open(name) as packed:
+                while chunk := packed.read(CHUNK):
+                    found.update(chunk)
+                    stream.write(chunk)
+        except DAMAGED:
+            return ''
+    return found.hexdigest()
 
 
 def _listed(sums: bytes) -> dict[str, str]:

@@ -2,25 +2,30 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion
-from seatrial.check.session import began, contract_of
+from seatrial.check.contract import Criterion, criterion_again
+from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
-from seatrial.cli.evidence import plan_in, sessions_of
+from seatrial.cli.evidence import plan_in
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Attempt
+from seatrial.judge.criteria import Attempt, Outcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.statistics import MIN_SAMPLES
-from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict
+from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
+from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, Records
-from seatrial.report.protocol import Remark
+from seatrial.model.units import duration, format_size, unit_for
+from seatrial.model.whole import write_whole
+from seatrial.report.protocol import Protocol, Remark, Row, protocol
+from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
+from seatrial.site.error import SiteError
 from seatrial.site.model import Site
 from seatrial.workload.words import counted
 
@@ -28,35 +33,134 @@ FOLDER = 'acceptance'
 """In the state directory of the site."""
 
 REMARKS = 'remarks.jsonl'
+PAGE = 'protocol.html'
+
+KEPT = 'protocol.json'
+"""Beside the page what it takes to make it again."""
+
+SESSIONS = 'sessions'
 
 
-def attempts_at(site: Site, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
+class Made(NamedTuple):
+    """Of a protocol what neither contract nor records say. units: the system in which percentages are shown."""
+
+    seatrial: str
+    site: str
+    units: str
+    at: datetime | None = None
+
+
+def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], made: Made) -> Protocol:
+    """What all attempts in a state directory come to, judged anew. Raises UsageError."""
+    attempts, remarks = attempts_at(state, criteria), remarks_in(state)
+    outcomes = judge_contract([each.asked for each in criteria], attempts)
+    rows = [
+        _row(made.units, each, outcomes[each.written.id], attempts[each.written.id], remarks) for each in criteria
+    ]
+    return Protocol(
+        title=contract.title,
+        date=contract.date,
+        parties=contract.parties,
+        rule=COUNTS[contract.counts],
+        site=made.site,
+        seatrial=made.seatrial,
+        made=made.at or datetime.now(timezone.utc),
+        verdict=worst(each.verdict for each in rows),
+        rows=rows,
+        milestones=contract.milestones,
+    )
+
+
+def write_protocol(state: Path, page: Protocol, criteria: Sequence[Criterion], units: str) -> Path:
+    """Write the page, and what it takes to make it a second time from the records. Raises OSError."""
+    folder = state / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {
+        'seatrial': page.seatrial,
+        'site': page.site,
+        'units': units,
+        'made': page.made.isoformat(),
+        'criteria': {each.written.id: each.kept for each in criteria},
+    }
+    write_whole(folder / KEPT, json.dumps(kept, indent=1) + '\n')
+    write_whole(folder / PAGE, protocol(page))
+    return folder / PAGE
+
+
+def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, list[str]]:
+    """The protocol made a second time from the contract and the records, and where the one that lies there differs.
+
+    Of the site only contract.yaml is read: settings.py is a program, and may be somebody else's.
+    """
+    folder = state / FOLDER
+    try:
+        contract = load_contract(site_folder)
+        if contract is None:
+            return None, [f'there is no {CONTRACT_FILE}']
+        kept = json.loads((folder / KEPT).read_text(encoding='utf-8'))
+        criteria = [criterion_again(contract, each, kept['criteria'].get(each.id)) for each in contract.criteria]
+        made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
+        page = protocol_at(state, contract, criteria, made)
+        same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
+    except FileNotFoundError as error:
+        return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
+    except (SiteError, click.UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
+    return page, [] if same else [f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to']
+
+
+def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
     """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
 
     A session belongs to a criterion if it was begun for the same procedure: one that was begun before the contract
     was changed does so only where the change does not touch how it is measured.
     """
     found: dict[str, list[Attempt]] = {each.written.id: [] for each in criteria}
-    for name in sessions_of(site):
-        folder = site.session_folder(name)
+    for folder in sorted((state / SESSIONS).glob('*')):
         procedure = contract_of(folder)
         own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
         for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
             plan, records = plan_in(file), records_in(str(file.parent))
             result = judge_case(plan, records, Criteria(of_contract=True))
-            forged = verified(plan, file.parent).contradictions
+            foreign = _foreign(plan, file.parent, procedure)
+            proof = verified(plan, file.parent)
+            # The page is the same wherever the records lie.
+            forged, unproved = (
+                [each.replace(f'{file.parent}{os.sep}', '') for each in said]
+                for said in (proof.contradictions, proof.unproved)
+            )
             for each in own:
-                found[each.written.id].append(_attempt(each, name, records, result, forged))
+                found[each.written.id].append(_attempt(each, folder.name, records, result, foreign, forged, unproved))
     return found
 
 
+def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
+    """Why records are not those of an allocation for this procedure; empty where they are.
+
+    The plan is part of the chain of the records (R1), and session.json is not.
+    """
+    if Path(plan.records).parts[-3:] != folder.parts[-3:]:
+        return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
+    if plan.contract != contract_digest(procedure):
+        return 'it was planned for other conditions than its session.json has'
+    return ''
+
+
 def _attempt(
-    criterion: Criterion, session: str, records: Records, result: CaseResult, forged: Sequence[str]
+    criterion: Criterion,
+    session: str,
+    records: Records,
+    result: CaseResult,
+    foreign: str,
+    forged: Sequence[str],
+    unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
-    why_not = 'it is not of this contract' if one is None else _why_not(criterion, one, result, forged)
+    absent = foreign or ('' if one else 'it is not of this contract')
+    why_not = _why_not(criterion, one, result, forged) if one and not absent else absent
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
+    not_proved = f'not proved by its raw output: {unproved[0]}' if unproved else ''
     return Attempt(
         session=session,
         began=began(session),
@@ -64,10 +168,10 @@ def _attempt(
         values=one.values if one else (),
         engine=f'{result.engine} {result.version}'.strip(),
         why_not=why_not,
-        failed=result.verdict is Verdict.FAIL,
+        failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat=one.not_storage if one and caches else '',
+        caveat='; '.join(filter(None, (one.not_storage if one and caches else '', not_proved))),
         chain=judge_session(session, '', [result]).chain,
     )
 
@@ -87,9 +191,9 @@ def _why_not(criterion: Criterion, one: MetricResult, result: CaseResult, forged
     return ''
 
 
-def remarks_in(site: Site) -> list[Remark]:
+def remarks_in(state: Path) -> list[Remark]:
     """What people have said, in their order. Raises UsageError for a file that was damaged."""
-    file = Path(site.state) / FOLDER / REMARKS
+    file = state / FOLDER / REMARKS
     try:
         lines = file.read_text(encoding='utf-8').splitlines()
     except FileNotFoundError:
@@ -115,3 +219,48 @@ def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> 
         stream.write(line + '\n')
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def _row(
+    units: str, criterion: Criterion, outcome: Outcome, attempts: Sequence[Attempt], remarks: Sequence[Remark]
+) -> Row:
+    written, bound = criterion.written, criterion.written.bound
+    base = criterion.metric.unit if criterion.metric else ''
+    unit = unit_for(outcome.figure or 0.0, base, units) if bound.of else bound.unit
+    return Row(
+        text=written.text,
+        asked=criterion.asked,
+        outcome=outcome,
+        wanted=f'at {"least" if written.at_least else "most"} {bound.written}',
+        unit=unit,
+        base=base,
+        milestone=written.milestone or '',
+        setup=_setup(criterion),
+        attempts=attempts,
+        remarks=[each for each in remarks if each.criterion == written.id],
+    )
+
+
+def _setup(criterion: Criterion) -> list[tuple[str, str]]:
+    """How a criterion is measured, for people who have no check and no site before them."""
+    written, procedure = criterion.written, criterion.procedure
+    if procedure is None:
+        return []
+    case, trial = procedure.case, procedure.trial
+    workload = written.workload.model_dump(exclude_defaults=True) if written.workload else {}
+    sizes = ('transfer_size', 'bytes_per_task', 'file_size')
+    said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
+    nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
+    found = [
+        ('Metric', f'{written.metric}, {written.statistic or "mean"} of the repetitions'),
+        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
+        ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
+        ('By', f'{case.check}, {criterion.metric_name}'),
+    ]
+    if procedure.state:
+        found.append(('State', procedure.state))
+    if procedure.seconds:
+        found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
+    if procedure.caches:
+        found.append(('Caches', 'may take part, as the contract allows'))
+    return found

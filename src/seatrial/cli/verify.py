@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.verified import Verified, verified
-from seatrial.cli.bundle import SESSIONS, unpacked
+from seatrial.cli.bundle import unpacked
+from seatrial.cli.campaign import SESSIONS, protocol_again
 from seatrial.cli.evidence import named, plan_in, sessions_of
 from seatrial.cli.options import site_option
 from seatrial.cli.results import RESULTS
@@ -37,7 +38,8 @@ SHOWN = 10
 def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
-    Of a BUNDLE (*.zip of `seatrial bundle`) the sum of every file, and each of its sessions; no site is needed.
+    Of a BUNDLE (*.zip of `seatrial bundle`) the sum of every file, each of its sessions, and the verdict of each
+    criterion, judged again by contract.yaml and the records; no site is needed.
     Exit codes: 0 every figure is that of the output, to the last bit; 11 something contradicts it, or was changed
     after it was written; 13 nothing does, but not all of it is there to compare with.
     """
@@ -59,11 +61,17 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         raise click.UsageError(f'{file} is no file; seatrial bundle makes one')
     with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
         faults = unpacked(file, Path(scratch), signers)
+        page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))
+        faults += differences
         for said in cut(faults, SHOWN):
             screen.print(said, soft_wrap=True)
         sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))
         verdicts = [_verify_session(screen, each) for each in sessions]
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
+    for row in page.rows if page else ():
+        screen.print(
+            Text.assemble(marked(row.verdict), f'  criterion {row.asked.id}: {row.measured}'), soft_wrap=True
+        )
     said = f'  {file}: {counted(len(sessions), "session")}'
     screen.print(Text.assemble(_shown(verdict), said), soft_wrap=True)
     return verdict

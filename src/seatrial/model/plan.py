@@ -147,6 +147,7 @@ class TrialPlan(NamedTuple):
     darshan:  the library that the Darshan repetition is made with (P15); empty: none is made
     floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
               for its cause
+    contract: SHA-256 of the procedure of a contract that its session was begun for; empty: none
     """
 
     schema: int
@@ -171,6 +172,7 @@ class TrialPlan(NamedTuple):
     darshan: str = ''
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     node_memory: int = 0
+    contract: str = ''
 
     @property
     def kind(self) -> str:

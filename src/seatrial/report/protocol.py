@@ -106,12 +106,12 @@ class Row:
 
     def figure_of(self, attempt: Attempt) -> str:
         """What an allocation gave that decides; a dash for another."""
-        counted = dict(zip((each.session for each in self.outcome.counted), self.outcome.figures, strict=True))
-        return self.shown(counted.get(attempt.session))
+        counted = dict(zip(self.outcome.counted, self.outcome.figures, strict=True))
+        return self.shown(counted.get(attempt))
 
     def standing(self, attempt: Attempt) -> str:
         """Why an allocation does not decide; empty where it does."""
-        if attempt.session in {each.session for each in self.outcome.counted}:
+        if attempt in self.outcome.counted:
             return ''
         return attempt.why_not or 'valid, and another one counts by the rule of the contract'
 
