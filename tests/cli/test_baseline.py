@@ -1,5 +1,6 @@
 """`seatrial baseline`: references from what several nights have shown."""
 
+import math
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -160,6 +161,22 @@ def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, refe
         past(day, ('write@3KiB',))
     found = baseline(NIGHTS, '--yes')
     assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
+
+
+@pytest.mark.parametrize(
+    ('columns', 'said'),
+    [
+        ({'unit': 's', 'better': 'lower'}, 'in B/s and s; name sessions of one unit'),
+        ({'times': math.inf}, 'valid in 4 of 5 sessions'),
+        ({'times': math.nan}, 'valid in 4 of 5 sessions'),
+    ],
+)
+def test_a_metric_without_one_unit_or_a_number_in_each_session_gets_none(baseline, past, references, columns, said):
+    for day in range(4):
+        past(day)
+    past(4, **columns)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, said in found.out, references.exists()) == (0, True, False)
 
 
 def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, past, references):

@@ -173,11 +173,16 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
     for (*case, metric), own in groups:
         name = f'{Case(*case).name} {metric}'
         valid = own.filter(
-            pl.col('valid') & (pl.col('metric_verdict') != Verdict.INVALID.value) & (pl.col('value') > 0)
+            pl.col('valid')
+            & (pl.col('metric_verdict') != Verdict.INVALID.value)
+            & (pl.col('value') > 0)
+            & pl.col('value').is_finite()
         )
         samples = [each['value'].to_list() for _, each in valid.group_by('session', maintain_order=True)]
         if len(samples) < sessions:
             left_out.append(f'{name}: valid in {len(samples)} of {counted(sessions, "session")}')
+        elif valid['unit'].n_unique() > 1:
+            left_out.append(f'{name}: in {" and ".join(sorted(set(valid["unit"])))}; name sessions of one unit')
         elif CACHED in set(valid['cache']):
             left_out.append(f'{name}: it came from a cache, which decides no reference')
         elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:
