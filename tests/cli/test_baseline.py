@@ -195,6 +195,26 @@ def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, pa
     assert 'an alias (*) would change two places at once' in found.err
 
 
+def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tmp_path):
+    for day in range(5):
+        past(day)
+    real = tmp_path / 'shared.yaml'
+    real.write_text('{}')
+    real.chmod(0o664)
+    references.symlink_to(real)
+    assert baseline(NIGHTS, '--yes').status == 0
+    assert (references.is_symlink(), real.stat().st_mode & 0o777) == (True, 0o664)
+    assert 'baseline' in real.read_text()
+
+
+def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, monkeypatch):
+    for day in range(5):
+        past(day)
+    monkeypatch.setattr('seatrial.cli.baseline._judge', lambda *_: references.write_text('# mine'))
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, references.read_text()) == (64, '# mine')
+
+
 @pytest.mark.parametrize(
     'text', ['Writes: [1]\n', 'Writes: {nightly: 1}\n', 'a: [\n', 'Writes: &a {x: 1}\nReads: *a\n']
 )
