@@ -1,5 +1,6 @@
 """`seatrial baseline`: references from what several nights have shown."""
 
+import math
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -162,6 +163,22 @@ def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, refe
     assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
 
 
+@pytest.mark.parametrize(
+    ('columns', 'said'),
+    [
+        ({'unit': 's', 'better': 'lower'}, 'in B/s and s; name sessions of one unit'),
+        ({'times': math.inf}, 'valid in 4 of 5 sessions'),
+        ({'times': math.nan}, 'valid in 4 of 5 sessions'),
+    ],
+)
+def test_a_metric_without_one_unit_or_a_number_in_each_session_gets_none(baseline, past, references, columns, said):
+    for day in range(4):
+        past(day)
+    past(4, **columns)
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, said in found.out, references.exists()) == (0, True, False)
+
+
 def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, past, references):
     index = '$index: [profile, $partition, file_system, layout, num_nodes]'
     place = '{local:default: {scratch: {default: {1: {%s}}}}}'
@@ -176,6 +193,26 @@ def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, pa
     found = baseline(NIGHTS, '--yes')
     assert (found.status, references.read_text()) == (64, text)
     assert 'an alias (*) would change two places at once' in found.err
+
+
+def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tmp_path):
+    for day in range(5):
+        past(day)
+    real = tmp_path / 'shared.yaml'
+    real.write_text('{}')
+    real.chmod(0o664)
+    references.symlink_to(real)
+    assert baseline(NIGHTS, '--yes').status == 0
+    assert (references.is_symlink(), real.stat().st_mode & 0o777) == (True, 0o664)
+    assert 'baseline' in real.read_text()
+
+
+def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, monkeypatch):
+    for day in range(5):
+        past(day)
+    monkeypatch.setattr('seatrial.cli.baseline._judge', lambda *_: references.write_text('# mine'))
+    found = baseline(NIGHTS, '--yes')
+    assert (found.status, references.read_text()) == (64, '# mine')
 
 
 @pytest.mark.parametrize(

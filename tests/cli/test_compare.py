@@ -108,6 +108,15 @@ def test_sessions_of_several_profiles_are_refused_until_one_is_chosen(compare, u
     assert json.loads(compare('before', days, '--profile=nightly', '--json').out)['counts']['worse'] == 1
 
 
+@pytest.mark.parametrize(
+    ('side', 'said'),
+    [('2026-10-06..2026-10-04', 'write 2026-10-04..2026-10-06'), ('before,', 'a session without a name')],
+)
+def test_days_the_wrong_way_round_and_an_empty_name_are_said(compare, upgraded, side, said):
+    found = compare(side, 'after')
+    assert (found.status, said in found.err) == (64, True)
+
+
 def test_a_smaller_effect_can_be_asked_for(compare, past):
     for day in range(4):
         past(day)

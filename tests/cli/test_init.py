@@ -24,7 +24,7 @@ def machine(tmp_path, monkeypatch):
         folder, lines = tmp_path / 'bin', [ROOT]
         folder.mkdir()
         for number, name in enumerate(mounts, 40):
-            (tmp_path / name).mkdir(mode=0o700)
+            (tmp_path / name).mkdir(mode=0o700, parents=True)
             lines.append(MOUNT.format(number=number, point=tmp_path / name))
         (tmp_path / 'mountinfo').write_text(''.join(lines))
         monkeypatch.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
@@ -102,6 +102,29 @@ def test_a_mount_with_a_directory_of_the_user_is_a_file_system_under_test(comman
         (4,),
     )
     assert list((tmp_path / 'big').rglob('*')) == [tmp_path / 'big' / 'seatrial']
+
+
+def test_a_partition_without_nodes_is_none(command, machine):
+    folder = machine(sinfo='spare*|0|0|0|infinite\n' + SINFO, scontrol=CONFIG)
+    assert command('init', folder).status == 0
+    assert set(load(folder).trial_file.partitions) == {'pelagia:compute', 'pelagia:debug'}
+
+
+def test_partitions_and_mounts_that_would_be_called_alike_are_all_there(command, machine):
+    folder = machine(
+        ['scratch', 'scratch1', 'old/scratch'], sinfo='gpu.a|2|4|8000|1:00\ngpu-a|2|4|8000|1:00\n', scontrol=CONFIG
+    )
+    command('init', folder)
+    site = load(folder)
+    assert set(site.trial_file.partitions) == {'pelagia:gpu-a', 'pelagia:gpu-a1'}
+    assert set(site.trial_file.file_systems) == {'scratch', 'scratch1', 'scratch2'}
+
+
+@pytest.mark.parametrize('name', ['a\nb: [', 'q"""\nraise SystemExit', os.fsdecode(b'\xff')])
+def test_a_folder_can_be_called_anything(command, machine, name):
+    folder = machine().with_name(name)
+    assert command('init', folder).status == 0
+    assert list(load(folder).trial_file.partitions) == ['local:default']
 
 
 def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, tmp_path):

@@ -55,6 +55,13 @@ def test_the_help_names_every_exit_status(command, option):
         assert status in ' '.join(said.out.split())
 
 
+def test_the_help_shows_commands_in_the_order_in_which_they_are_needed(command):
+    shown = [line.split()[0] for line in command('--help').out.partition('Commands:\n')[2].splitlines()]
+    assert [each for each in shown if each in ('init', 'plan', 'run', 'report', 'compare')] == [
+        *('init', 'plan', 'run', 'report', 'compare')
+    ]
+
+
 def test_a_command_that_is_none_is_refused(command):
     check_refusal(command('rum'), "No such command 'rum'")
 

@@ -1,6 +1,7 @@
 """What a comparison shows of the rows of the history."""
 
 import json
+import math
 from datetime import datetime, timedelta, timezone
 from html.parser import HTMLParser
 
@@ -49,6 +50,19 @@ def test_a_metric_is_compared_with_itself_on_the_same_case():
         ('scratch', 'data write'): WORSE,
         ('scratch', 'data read'): SAME,
     }
+
+
+def test_a_metric_that_has_changed_its_unit_is_not_compared():
+    found = comparison(nights(), nights(first=5, unit='s', better='lower'))
+    assert (found.metrics, len(found.left_out)) == ([], 1)
+    assert 'in B/s, higher is better, before; in s, lower is better, after' in found.left_out[0]
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf])
+def test_what_is_no_number_is_no_valid_figure(value):
+    after = nights(first=5).with_columns(value=pl.lit(value))
+    found = comparison(nights(), after)
+    assert (found.metrics, found.left_out[-1].endswith('no valid figures after')) == ([], True)
 
 
 def test_the_worst_metric_stands_first_and_the_same_ones_last():

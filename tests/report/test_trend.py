@@ -1,6 +1,7 @@
 """A year of nights: exactly the changes that were planted, with what changed beside them."""
 
 import json
+import math
 import random
 from datetime import datetime, timedelta, timezone
 
@@ -63,3 +64,31 @@ def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(year):
 
 def test_a_change_within_the_smallest_effect_is_none(year):
     assert [turn.family for turn in trend(year, 0.05, 0.12).turns] == ['data write']
+
+
+def test_a_metric_of_another_unit_changes_no_level():
+    rng = random.Random(3)
+    nights = pl.concat(night(rng, day) for day in range(40))
+    other = (pl.col('session_started') >= BEGAN + timedelta(days=20)) & (pl.col('operation') == 'read')
+    columns = {'unit': 's', 'better': 'lower'}
+    changed = nights.with_columns(
+        pl.when(other).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in columns.items()
+    )
+    assert trend(changed, 0.05, 0.05).turns == []
+
+
+def test_a_figure_that_is_no_number_hides_no_change():
+    rng = random.Random(3)
+    one = pl.concat(night(rng, day) for day in range(180, 220))
+    damaged = (pl.col('session') == one['session'][0]) & (pl.col('repetition') == 0)
+    one = one.with_columns(value=pl.when(damaged).then(math.nan).otherwise('value'))
+    assert [turn.family for turn in trend(one, 0.05, 0.05).turns] == ['data write']
+
+
+def test_a_drop_shortly_before_all_metrics_get_other_names_is_told():
+    rng = random.Random(3)
+    nights = pl.concat(night(rng, day) for day in range(190, 230))
+    later = pl.col('session_started') >= BEGAN + timedelta(days=206)
+    renamed = pl.when(later).then(pl.col('metric') + 'KiB').otherwise('metric')
+    turns = trend(nights.with_columns(metric=renamed), 0.05, 0.05).turns
+    assert [f'{turn.began:%m-%d}' for turn in turns if turn.family == 'data write'] == ['07-20']

@@ -77,6 +77,10 @@ def test_a_file_is_begun_and_gone_on_with():
     assert with_value('# only a comment\n', ('A',), 1) == '# only a comment\nA: 1\n'
 
 
+def test_a_key_without_a_value_gets_one():
+    assert with_value('A:\n  b:\n  c: 1\n', ('A', 'b'), NEW) == 'A:\n  b: [3.5, -0.2, 0.2, s]\n  c: 1\n'
+
+
 def test_its_own_comment_is_replaced_and_another_one_stays():
     first = with_value('A:\n  b: 1\n  c: 2  # of the vendor\n', ('A', 'b'), 3, '# baseline: 5 sessions')
     assert first == 'A:\n  b: 3  # baseline: 5 sessions\n  c: 2  # of the vendor\n'

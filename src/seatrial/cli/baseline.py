@@ -62,8 +62,8 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Pa
     screen = console()
     (rows,) = chosen(site, [','.join(sessions)], screen)
     _check(rows)
-    file = site.folder / REFERENCES_FILE
-    before = strict_yaml.read_text(file) if file.exists() else ''
+    file = (site.folder / REFERENCES_FILE).resolve()  # a link stays one
+    before = _text(file)
     after, left_out = _edited(before, rows, site.units)
     for said in cut(left_out, SHOWN):
         screen.print(f'no baseline: {said}', soft_wrap=True)
@@ -78,10 +78,19 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Path, site_folder: Pa
         screen.print(Text(line, {'+': 'green', '-': 'red'}.get(line[0], '')), soft_wrap=True)
     of = counted(rows['session'].n_unique(), 'session')
     if yes:
+        if _text(file) != before:
+            raise click.UsageError(f'{file} was changed meanwhile; nothing was written, begin again')
+        mode = file.stat().st_mode if file.exists() else None
         write_whole(file, after)
+        if mode is not None:
+            file.chmod(mode)
         screen.print(f'{file} has the baseline of {of}', soft_wrap=True)
     else:
         screen.print(f'nothing was written; --yes writes this baseline of {of} into {file}', soft_wrap=True)
+
+
+def _text(file: Path) -> str:
+    return strict_yaml.read_text(file) if file.exists() else ''
 
 
 def _check(rows: pl.DataFrame) -> None:
@@ -173,11 +182,16 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
     for (*case, metric), own in groups:
         name = f'{Case(*case).name} {metric}'
         valid = own.filter(
-            pl.col('valid') & (pl.col('metric_verdict') != Verdict.INVALID.value) & (pl.col('value') > 0)
+            pl.col('valid')
+            & (pl.col('metric_verdict') != Verdict.INVALID.value)
+            & (pl.col('value') > 0)
+            & pl.col('value').is_finite()
         )
         samples = [each['value'].to_list() for _, each in valid.group_by('session', maintain_order=True)]
         if len(samples) < sessions:
             left_out.append(f'{name}: valid in {len(samples)} of {counted(sessions, "session")}')
+        elif valid['unit'].n_unique() > 1:
+            left_out.append(f'{name}: in {" and ".join(sorted(set(valid["unit"])))}; name sessions of one unit')
         elif CACHED in set(valid['cache']):
             left_out.append(f'{name}: it came from a cache, which decides no reference')
         elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:

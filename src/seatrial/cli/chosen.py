@@ -45,7 +45,7 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
         labels = [term for term in own if is_label(term)]
         missing = [label for label in labels if label not in set(found.rows['label'])]
         if missing:
-            raise click.UsageError(f"no session in the history has the label '{missing[0]}'; name {WHICH}")
+            raise click.UsageError(f"no session in the history has the label '{missing[0]}'; give {WHICH}")
         rows = found.rows.filter(pl.col('session').is_in(sessions) | pl.col('label').is_in(labels))
         if not rows.height:
             raise click.UsageError(f"no session of '{text}' can be read")
@@ -56,13 +56,17 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
 def _named(known: Sequence[str], term: str) -> list[str]:
     """The sessions that a term means; dates are of UTC, as in the names of sessions."""
     days = _DAYS.fullmatch(term)
+    if not term:
+        raise click.UsageError(f'a session without a name, as behind the last comma; give {WHICH}')
     if term == LATEST:
         found = list(known[-1:])
     elif days:
+        if days[2] and days[2] < days[1]:
+            raise click.UsageError(f"'{term}' ends before it begins; write {days[2]}..{days[1]}")
         first, last = (day.replace('-', '') for day in (days[1], days[2] or days[1]))
         found = [name for name in known if first <= name.partition('T')[0] <= last]
     else:
         return [named(known, term, 'the history')]
     if not found:
-        raise click.UsageError(f"no session in the history is of '{term}'; name {WHICH}")
+        raise click.UsageError(f"no session in the history is of '{term}'; give {WHICH}")
     return found

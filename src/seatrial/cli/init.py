@@ -3,7 +3,8 @@
 import os
 import platform
 import shutil
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from itertools import chain, count
 from pathlib import Path
 
 import click
@@ -84,13 +85,14 @@ def _partitions() -> tuple[list[FoundPartition], str, str, str]:
     """Slurm's, with the cluster's name and ReFrame's scheduler; else this machine, and why Slurm has none."""
     try:
         name, scheduler = cluster()
-        found = [
-            FoundPartition(as_name(each.name), each.nodes, each.cpus, each.memory, each.name, each.limit_s)
-            for each in slurm_partitions()
-        ]
+        found = dict[str, FoundPartition]()
+        for each in slurm_partitions():
+            if each.nodes:
+                own = _unused(as_name(each.name), found)
+                found[own] = FoundPartition(own, each.nodes, each.cpus, each.memory, each.name, each.limit_s)
         if found:
-            return found, name, scheduler, ''
-        why = f'the cluster {name} shows none to {user_name(os.geteuid())}'
+            return list(found.values()), name, scheduler, ''
+        why = f'the cluster {name} shows none with nodes to {user_name(os.geteuid())}'
     except QueueError as error:
         why = str(error).partition(';')[0]
     return [FoundPartition('default', 1, os.cpu_count() or 1, memory_bytes())], 'local', 'local', why
@@ -109,8 +111,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             why = silence or 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
             unused.append(f'{type} at {mount.point}: {why}')
             continue
-        driver, name = by_type(type), as_name(Path(mount.point).name)
-        name = name if name not in found else f'{name}{len(found)}'
+        driver, name = by_type(type), _unused(as_name(Path(mount.point).name), found)
         capacity, quota = driver.capacity(path), driver.quota(path)
         rows = driver.targets(path)
         numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
@@ -125,6 +126,11 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             same_storage(mount_of(str(home)), mount),
         )
     return list(found.values()), unused
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    """The name, with a number behind it where it is taken."""
+    return next(each for each in chain((name,), (f'{name}{number}' for number in count(1))) if each not in taken)
 
 
 def _counted(numbers: list[int]) -> int | list[int]:

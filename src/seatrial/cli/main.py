@@ -38,7 +38,14 @@ from seatrial.site.error import SiteError
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
-@click.group(context_settings={'help_option_names': ['-h', '--help']})
+class _InOrder(click.Group):
+    """Shows its commands in the order in which a site comes to need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={'help_option_names': ['-h', '--help']})
 @click.version_option(seatrial.__version__, prog_name='seatrial')
 def main() -> None:
     """Acceptance and regression trials for HPC file systems.
@@ -50,22 +57,22 @@ def main() -> None:
 
 for command in (
     init,
-    run,
+    doctor,
     list_,
     plan,
-    accept,
-    bundle,
+    run,
     report,
-    verify,
+    explain,
     history,
     compare,
-    baseline,
     trend,
-    explain,
-    doctor,
-    clean,
+    baseline,
     schedule,
     status,
+    clean,
+    accept,
+    bundle,
+    verify,
     derive,
 ):
     main.add_command(command)

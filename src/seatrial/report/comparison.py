@@ -281,6 +281,9 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
     if not (one.sessions and other.sessions):
         sides = [name for name, each in (('before', one), ('after', other)) if not each.sessions]
         return f'no valid figures {" and ".join(sides)}'
+    if (one.unit, one.better) != (other.unit, other.better):
+        words = [f'in {each.unit or "counts"}, {each.better} is better' for each in (one, other)]
+        return f'{words[0]}, before; {words[1]}, after'
     if one.caches != other.caches:
         words = [' or '.join(sorted(each.caches - {''})) or 'nothing' for each in (one, other)]
         return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
@@ -295,7 +298,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
         first = own.row(0, named=True)
         sessions, without = {}, []
         for (session, verdict), launches in own.group_by('session', 'metric_verdict', maintain_order=True):
-            values = launches.filter(pl.col('valid'))['value'].drop_nulls().to_list()
+            values = launches.filter(pl.col('valid') & pl.col('value').is_finite())['value'].to_list()
             if verdict == Verdict.INVALID.value or not values:
                 without.append(f'{verdict} in {session}')
             else:

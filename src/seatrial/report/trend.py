@@ -67,7 +67,7 @@ def trend(rows: pl.DataFrame, level: float, effect: float, units: str = BINARY) 
                 for part in (names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)])
             )
             found = comparison(before, after, ('before', 'after'), effect, units)
-            change = next(each.change for each in found.families if each.family == family)
+            change = next((each.change for each in found.families if each.family == family), None)
             if change is None or change.verdict == SAME:
                 continue
             near = mine.filter(pl.col('session').is_in(names[max(0, place - SUSPECTED) : place + SUSPECTED]))
@@ -87,6 +87,7 @@ def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]
         & pl.col('valid')
         & (pl.col('metric_verdict') != 'INVALID')
         & (pl.col('value') > 0)
+        & pl.col('value').is_finite()
         & (pl.col('unit') != '')
         & pl.col('steers').fill_null(True)
     )
@@ -103,7 +104,7 @@ def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]
     nights = (
         means.join(named, on=_KIND, nulls_equal=True)
         .with_columns(good=sign * pl.col('value').log())
-        .with_columns(good=pl.col('good') - pl.col('good').mean().over(_METRIC))
+        .with_columns(good=pl.col('good') - pl.col('good').mean().over(*_METRIC, 'unit', 'better'))
         .group_by('file_system', 'family', 'session')
         .agg(pl.col('good').mean())
         .sort('session')

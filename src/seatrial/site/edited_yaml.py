@@ -29,7 +29,8 @@ def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = 
     rest, newline, below = text[end:].partition('\n')
     if comment and (not rest.strip() or rest.strip().startswith(comment.partition(':')[0])):
         rest = f'  {comment}'
-    return text[:start] + _plain(value) + rest + newline + below
+    space = ' ' if text[:start].endswith(':') else ''  # behind a key without a value
+    return text[:start] + space + _plain(value) + rest + newline + below
 
 
 def _inserted(text: str, node: yaml.MappingNode, keys: Sequence[str | int], value: Any, comment: str) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from seatrial.model.shown import printable
 from seatrial.model.units import GIB, MIB, approximate_size, duration, format_size
 from seatrial.site.profile import NIGHTLY, SMOKE
 
@@ -132,6 +133,8 @@ def _jinja() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        # A folder or a mount point can be called anything, and what begins a line here is a setting.
+        finalize=lambda value: printable(value) if isinstance(value, str) else value,
     )
     environment.filters.update(
         exact=format_size,
