@@ -141,7 +141,7 @@ def _judge(
         usual.figure,
         usual.low,
         usual.high,
-        sign * (usual.figure / bound.figure - 1),
+        sign * (usual.figure / bound.figure - 1) if bound.figure else None,
         bound.figure,
     )
     return _decided(asked, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
