@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LAB_PROGRAMS = {'ceph-osd', 'glusterd', 'slurmctld', 'srun', 'linux.uml'}
 LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
-LONGEST = 'test_node_sweep.py'
+LONGEST = ('test_node_sweep.py', 'test_kernels.py', 'test_shared_kernels.py')
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
 SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for program in sorted(needed):
             if shutil.which(program) is None:
                 item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
-    items.sort(key=lambda item: item.path.name != LONGEST)  # at the end one process would work on it alone
+    items.sort(key=lambda item: item.path.name not in LONGEST)  # at the end one process would work on them alone
     if config.getoption('--fast'):
         leave_out(config, items)
 

@@ -54,13 +54,13 @@ def ran(repository, tmp_path, monkeypatch):
 )
 def test_a_run_of_a_part_brings_neither_packages_nor_labs(ran, arguments, pytest_has):
     noted = ran(*arguments)
-    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', *pytest_has.split()]
+    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has.split()]
     assert {line.split()[0] for line in noted} == {'ruff', 'mypy', 'python'}
 
 
 @pytest.mark.parametrize(('arguments', 'pytest_has'), [([], []), (['--full'], ['--long'])])
 def test_a_run_of_all_brings_the_packages_and_has_each_lab_up_and_down_for_its_own(ran, arguments, pytest_has):
     noted = ran(*arguments)
-    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', *pytest_has]
+    assert noted[-1].split() == ['python', '-m', 'pytest', '-n', '2', '--dist', 'worksteal', *pytest_has]
     assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == LABS
     assert any(line.startswith('apt-get install -y') and ' chromium' in line for line in noted)

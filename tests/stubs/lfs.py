@@ -305,7 +305,10 @@ def allocate(wish, size, told):
 
 
 def count_and_osts(asked, reached, told, others):
-    """others: the OSTs of the components before, left out of all where three quarters remain (lod_ost_alloc_rr)."""
+    """others: the OSTs of the components before, left out of all where three quarters remain (lod_ost_alloc_rr).
+
+    Where the first one is named, lod_ost_alloc_specific takes all that there are.
+    """
     if asked.get('osts'):
         return {'count': len(asked['osts']), 'osts': asked['osts'] if reached else []}
     usable = told['pools'][asked['pool']] if asked.get('pool') else list(range(told['osts']))
@@ -313,10 +316,10 @@ def count_and_osts(asked, reached, told, others):
     if not reached:
         return {'count': asked.get('count') or 1, 'osts': []}
     wanted = asked.get('count') or 1
-    free = [ost for ost in usable if ost not in others]
-    usable = free if wanted == -1 and len(free) >= len(usable) - len(usable) // 4 else usable
-    count = len(usable) if wanted == -1 else wanted if asked.get('over') else min(wanted, len(usable))
     start = asked.get('start', -1)
+    free = [ost for ost in usable if ost not in others]
+    usable = free if (wanted, start) == (-1, -1) and len(free) >= len(usable) - len(usable) // 4 else usable
+    count = len(usable) if wanted == -1 else wanted if asked.get('over') else min(wanted, len(usable))
     first = usable.index(start) if start in usable else told['next'] % len(usable)
     told['next'] += 1
     return {'count': count, 'osts': [usable[(first + place) % len(usable)] for place in range(count)]}
