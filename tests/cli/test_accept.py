@@ -149,9 +149,30 @@ def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, 
 
 
 def test_a_figure_without_its_raw_output_says_so_in_the_protocol(on_site, contract, allocation, page):
-    allocation(FIRST, '1.1', 200.0)
+    raw_output_gone(allocation(FIRST, '1.1', 200.0))
     on_site('accept', '--judge')
     assert 'not proved by its raw output: samples.jsonl' in page()
+    assert 'restore it, or measure again' in page()
+
+
+def raw_output_gone(folder):
+    for file in folder.glob('cases/*/raw/*'):
+        file.unlink()
+
+
+def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, allocation):
+    folder = allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 0
+    raw_output_gone(folder)
+    said = on_site('accept', '--judge', '--criterion=1.1')
+    assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    allocation(SECOND, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 0
+
+
+def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, allocation):
+    raw_output_gone(allocation(FIRST, '1.1', 20.0))
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 10
 
 
 @pytest.mark.parametrize('session', [SECOND, FIRST])

@@ -10,7 +10,7 @@ from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
 from seatrial.judge.criteria import Asked
 from seatrial.model.metric import HIGHER, MetricType
-from seatrial.model.plan import Case, EngineChoice, metric
+from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, approximate_size, duration, format_size
@@ -160,25 +160,55 @@ def criterion_again(contract: Contract, written: Written, kept: Mapping[str, Any
         case, conditions = procedure.case, written.conditions or Conditions()
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f'{written.id} has no procedure') from error
-    named: dict[str, Any] = {'partition': case.partition, 'file_system': case.file_system}
-    named['tasks_per_node'] = procedure.trial.tasks_per_node
-    named |= {key: getattr(procedure.trial, key) for key in _OF_TRIAL}
-    wanted = {key: getattr(written, key, None) or getattr(written.workload, key, None) for key in named}
-    pairs: list[tuple[Any, Any]] = [(each, named[key]) for key, each in wanted.items() if each is not None]
-    pairs += [
-        (METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
-        (UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
-        (written.nodes or 1, case.nodes),
-        (written.layout or DEFAULT_LAYOUT, case.layout),
-        (written.engine or '', procedure.engine),
-        (written.state or '', procedure.state),
-        (conditions.seconds or 0.0, procedure.seconds),
-        (conditions.caches == 'allowed', procedure.caches),
+    workload = written.workload or Workload()
+    named: list[tuple[tuple[str, ...], Any, Any]] = [
+        (('partition',), written.partition, case.partition),
+        (('file_system',), written.file_system, case.file_system),
+        (('tasks_per_node',), written.tasks_per_node, procedure.trial.tasks_per_node),
+        (('workload', 'check'), workload.check, case.check),
+        (('workload', 'point'), workload.point, procedure.point),
+        *((('workload', key), getattr(workload, key), getattr(procedure.trial, key)) for key in _OF_TRIAL),
     ]
-    for asked, done in pairs:
+    pairs = [each for each in named if each[1] is not None] + [
+        (('metric',), METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
+        ((_key(written),), UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
+        (('nodes',), written.nodes or 1, case.nodes),
+        (('layout',), written.layout or DEFAULT_LAYOUT, case.layout),
+        (('engine',), written.engine or '', procedure.engine),
+        (('state',), written.state or '', procedure.state),
+        (('conditions', 'seconds'), conditions.seconds or 0.0, procedure.seconds),
+        (('conditions', 'budget'), conditions.budget, procedure.trial.budget),
+        (('conditions', 'caches'), conditions.caches == 'allowed', procedure.caches),
+    ]
+    number = contract.criteria.index(written)
+    for keys, asked, done in pairs:
         if asked != done:
-            raise ValueError(f'{written.id} asks for {show(asked)}, and the protocol is made with {show(done)}')
+            raise ValueError(_otherwise(number, keys, show(asked), show(done)))
     return Criterion(written, asked_of(contract, written), procedure, type_)
+
+
+def unlike(number: int, criterion: Criterion, plan: TrialPlan) -> str:
+    """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty.
+
+    A procedure names check and point, and what these are is in the plan alone.
+    """
+    workload, procedure = criterion.written.workload or Workload(), criterion.procedure
+    point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
+    if point is None or procedure is None:
+        return 'it is not of this contract'
+    asked = workload.asked
+    for field, value in asked.items():
+        if getattr(point, field) != value:
+            said = (show(_in_words(field, each)) for each in (point._replace(**asked), point))
+            return _otherwise(number, ('workload', _key_of(field)), *said)
+    budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
+    if budget_s not in (None, planned_s):
+        return _otherwise(number, ('conditions', 'budget'), show(budget_s), show(planned_s))
+    return 'it is of another case' if plan.case != procedure.case else ''
+
+
+def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
+    return problem(CONTRACT_FILE, place(number, *keys), f'asks for {asked}, and it was measured with {done}')
 
 
 def contract_session(
@@ -381,11 +411,16 @@ def _as_asked(
         if not kept:
             there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
             instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
-            key = next((key for key, own in FIELDS.items() if own == field), 'access')
+            key = _key_of(field)
             sentence = f'no check measures {written.metric} so on {counted(written.nodes or 1, "node")}; {instead}'
             raise _Refused(['workload', key], sentence)
         left = kept
     return left
+
+
+def _key_of(field: str) -> str:
+    """The key of a workload that says this parameter of a point."""
+    return next((key for key, own in FIELDS.items() if own == field), 'access')
 
 
 def _names(key: str, candidates: Sequence[_Candidate]) -> str:

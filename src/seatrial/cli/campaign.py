@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion, criterion_again
+from seatrial.check.contract import Criterion, criterion_again, unlike
 from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
@@ -102,11 +102,18 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
         page = protocol_at(state, contract, criteria, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
+        why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
         return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
     except (SiteError, click.UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
         return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
-    return page, [] if same else [f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to']
+    if same:
+        return page, []
+    unlike_contract = [each for each in why if each.startswith(f'{CONTRACT_FILE}: ')]
+    return page, [
+        f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
+        *unlike_contract,
+    ]
 
 
 def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
@@ -129,8 +136,12 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
                 [each.replace(f'{file.parent}{os.sep}', '') for each in said]
                 for said in (proof.contradictions, proof.unproved)
             )
-            for each in own:
-                found[each.written.id].append(_attempt(each, folder.name, records, result, foreign, forged, unproved))
+            for number, each in enumerate(criteria):
+                if each in own:
+                    other = foreign or unlike(number, each, plan)
+                    found[each.written.id].append(
+                        _attempt(each, folder.name, records, result, other, forged, unproved)
+                    )
     return found
 
 
@@ -156,11 +167,9 @@ def _attempt(
     unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
-    absent = foreign or ('' if one else 'it is not of this contract')
-    why_not = _why_not(criterion, one, result, forged) if one and not absent else absent
+    why_not = foreign or (_why_not(criterion, one, result, forged) if one else 'it is not of this contract')
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
-    not_proved = f'not proved by its raw output: {unproved[0]}' if unproved else ''
     return Attempt(
         session=session,
         began=began(session),
@@ -171,7 +180,8 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat='; '.join(filter(None, (one.not_storage if one and caches else '', not_proved))),
+        caveat=one.not_storage if one and caches else '',
+        unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
     )
 
