@@ -1,15 +1,20 @@
 """`seatrial bundle`: one file that says by itself what was changed in it."""
 
 import hashlib
+import io
+import json
 import random
 import shutil
 import subprocess
 import zipfile
 from types import SimpleNamespace
 
+import jsonschema
+import polars as pl
 import pytest
 
 from seatrial.cli.bundle import SIGNATURE, SUMS, unpacked
+from seatrial.model.units import MIB
 
 CONTRACT = """
 version: 1
@@ -200,6 +205,60 @@ def test_a_contract_of_another_workload_is_found_by_its_key(made, command, old, 
     said = command('verify', file)
     assert said.status == 11
     assert f'contract.yaml: criteria[0].{key}: asks for ' in said.out
+
+
+FORMS = ('results.json', 'results.schema.json', 'summary.md', 'junit.xml', 'samples.csv', 'samples.parquet')
+
+
+def test_what_programs_read_is_in_it_in_the_published_form(made, repository):
+    whole = contents(made())
+    assert set(FORMS) < set(whole)
+    schema = json.loads((repository / 'docs' / 'results.schema.json').read_text())
+    results = json.loads(whole['results.json'])
+    jsonschema.validate(results, schema)
+    assert json.loads(whole['results.schema.json']) == schema
+    (criterion,) = results['criteria']
+    assert (criterion['verdict'], round(criterion['figure']), criterion['unit']) == ('met', 200 * MIB, 'B/s')
+    rows = pl.read_parquet(io.BytesIO(whole['samples.parquet']))
+    assert rows.filter(pl.col('metric') == 'write@64KiB')['value'].len() == 6
+    assert pl.read_csv(io.BytesIO(whole['samples.csv']))['value'].to_list() == rows['value'].to_list()
+
+
+def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(made, command):
+    file = made()
+    whole = contents(file)
+    changed = pl.read_parquet(io.BytesIO(whole['samples.parquet'])).with_columns(pl.col('value') * 2)
+    changed.write_parquet(parquet := io.BytesIO())
+    resummed(
+        file,
+        {
+            **{name: whole[name].replace(b'2', b'3', 1) for name in FORMS},
+            'samples.parquet': parquet.getvalue(),
+            'summary.md': None,
+        },
+    )
+    said = command('verify', file)
+    assert said.status == 11
+    assert 'there is no summary.md' in said.out
+    for name in set(FORMS) - {'summary.md'}:
+        assert f'{name} is not what the records come to' in said.out
+
+
+def test_results_of_another_schema_are_refused(made, command):
+    file = made()
+    results = contents(file)['results.json']
+    resummed(
+        file,
+        {
+            'results.json': results.replace(
+                b'"schema":1' if b'"schema":1' in results else b'"schema": 1', b'"schema": 2'
+            )
+        },
+    )
+    said = command('verify', file)
+    assert (said.status, 'results.json: schema 2 is not 1' in said.out) == (11, True)
+    resummed(file, {'results.json': b'[]'})
+    assert 'results.json has no schema' in command('verify', file).out
 
 
 def test_without_its_protocol_or_its_sessions_a_bundle_proves_nothing(made, command):

@@ -83,7 +83,7 @@ def contents(file):
 def texts(file):
     for name, content in contents(file).items():
         yield name, name
-        yield name, (gzip.decompress(content) if name.endswith('.gz') else content).decode()
+        yield name, (gzip.decompress(content) if name.endswith('.gz') else content).decode(errors='replace')
 
 
 def test_no_name_can_be_found_in_it(redacted, site):

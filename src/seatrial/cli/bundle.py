@@ -16,6 +16,7 @@ import click
 from seatrial.check.session import contract_of
 from seatrial.cli.campaign import FOLDER, SESSIONS, protocol_again
 from seatrial.cli.evidence import sessions_of
+from seatrial.cli.extracts import extracts
 from seatrial.cli.options import site_option
 from seatrial.cli.redact import NAMES, redacted
 from seatrial.cli.terminal import console
@@ -65,8 +66,15 @@ def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> N
     page, stale = protocol_again(site.folder, Path(site.state))
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
-    with tempfile.TemporaryDirectory(prefix='seatrial-redact-') as scratch:
-        _pack(output, redacted(files, page, Path(site.state), Path(scratch)) if redact else files, key)
+    with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
+        state, folder = Path(site.state), Path(scratch)
+        if redact:
+            files, page = redacted(files, page, state, folder)
+            state = folder
+        for name, content in extracts(page, state).items():
+            (folder / name).write_bytes(content)
+            files.append((name, folder / name))
+        _pack(output, sorted(files), key)
 
 
 def _pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None) -> None:

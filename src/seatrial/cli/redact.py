@@ -142,10 +142,12 @@ class Names:
         return next(filter(None, own), None) or self.name('host', found)
 
 
-def redacted(files: Sequence[tuple[str, Path]], page: Protocol, state: Path, into: Path) -> list[tuple[str, Path]]:
-    """Write what a redacted bundle has into a folder: its files by their names there. Raises UsageError, OSError.
+def redacted(
+    files: Sequence[tuple[str, Path]], page: Protocol, state: Path, into: Path
+) -> tuple[list[tuple[str, Path]], Protocol]:
+    """Write what a redacted bundle has into a folder: its files by their names there, and its protocol.
 
-    page: what the records in the state directory come to, and the copy has to as well
+    page: what the records in the state directory come to, and the copy has to as well. Raises UsageError, OSError.
     UsageError: the records do not verify, which a copy that is sealed anew would hide, or its copy would not.
     """
     kept = [(name, file) for name, file in files if not name.startswith('site/') or name in SITE_FILES]
@@ -174,7 +176,7 @@ def redacted(files: Sequence[tuple[str, Path]], page: Protocol, state: Path, int
         raise click.UsageError(f'{CONTRACT_FILE} has names that are words of the records too, and cannot be redacted')
     (into / FOLDER / PAGE).write_text(protocol(again), encoding='utf-8')
     _keep(state / FOLDER / NAMES, names)
-    return sorted((file.relative_to(into).as_posix(), file) for file in into.rglob('*') if file.is_file())
+    return [(file.relative_to(into).as_posix(), file) for file in into.rglob('*') if file.is_file()], again
 
 
 def _what(found: Verified) -> tuple[int, int, int]:
