@@ -233,6 +233,7 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
         skipped=('ior: not installed (ior)',),
         run_directory=f'{plan.target.path}/seatrial-s',
         memory_bytes=1 << 34,
+        capacity={'used_percent': 20},
     )
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
     yield Sized(1, plan.sizing.first, 'fixed by the site or the profile')

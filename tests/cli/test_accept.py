@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from builders import chained
 from seatrial.check.session import save
 from seatrial.cli import accept
 from seatrial.judge.verdict import Verdict
@@ -173,6 +174,35 @@ def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, alloca
 def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, allocation):
     raw_output_gone(allocation(FIRST, '1.1', 20.0))
     assert on_site('accept', '--judge', '--criterion=1.1').status == 10
+
+
+@pytest.mark.parametrize(
+    ('conditions', 'status', 'said'),
+    [
+        ('fullness: 0-20 %', 0, '0 to 20 % full at the beginning'),
+        ('fullness: 30-40 %', 12, 'the file system was 20 % full, and 30-40 % are asked for'),
+        ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, and 2x is asked for'),
+    ],
+)
+def test_an_allocation_counts_under_the_conditions_of_the_contract(
+    on_site, contract, allocation, page, conditions, status, said
+):
+    contract.write_text(CONTRACT.replace('seconds: 1 s', f'seconds: 1 s, {conditions}', 1))
+    allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == status
+    assert said in page()
+
+
+def test_how_full_it_was_has_to_be_known(on_site, contract, allocation, page):
+    contract.write_text(CONTRACT.replace('seconds: 1 s', 'seconds: 1 s, fullness: 0-20 %', 1))
+    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
+    bare = [json.loads(line) for line in file.read_text().splitlines()]
+    for each in bare:
+        each.pop('chain')
+    bare[0]['capacity'] = {}
+    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in bare))
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 12
+    assert 'nobody knows how full the file system was' in page()
 
 
 @pytest.mark.parametrize('session', [SECOND, FIRST])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion, criterion_again, unlike
+from seatrial.check.contract import Criterion, criterion_again, unlike, unmet
 from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
@@ -20,10 +20,11 @@ from seatrial.judge.session import judge_session
 from seatrial.judge.statistics import MIN_SAMPLES
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import PLAN, Records
+from seatrial.model.record import PLAN, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.model.whole import write_whole
 from seatrial.report.protocol import Protocol, Remark, Row, protocol
+from seatrial.rules.case import measured
 from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.model import Site
@@ -128,7 +129,7 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
         own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
         for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
             plan, records = plan_in(file), records_in(str(file.parent))
-            result = judge_case(plan, records, Criteria(of_contract=True))
+            result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
             foreign = _foreign(plan, file.parent, procedure)
             proof = verified(plan, file.parent)
             # The page is the same wherever the records lie.
@@ -139,8 +140,9 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
             for number, each in enumerate(criteria):
                 if each in own:
                     other = foreign or unlike(number, each, plan)
+                    samples = by_metric.get(each.metric_name, ())
                     found[each.written.id].append(
-                        _attempt(each, folder.name, records, result, other, forged, unproved)
+                        _attempt(each, folder.name, records, samples, result, other, forged, unproved)
                     )
     return found
 
@@ -161,6 +163,7 @@ def _attempt(
     criterion: Criterion,
     session: str,
     records: Records,
+    samples: Sequence[Sample],
     result: CaseResult,
     foreign: str,
     forged: Sequence[str],
@@ -168,6 +171,7 @@ def _attempt(
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
     why_not = foreign or (_why_not(criterion, one, result, forged) if one else 'it is not of this contract')
+    why_not = why_not or unmet(criterion.written, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
     return Attempt(
@@ -273,4 +277,9 @@ def _setup(criterion: Criterion) -> list[tuple[str, str]]:
         found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
     if procedure.caches:
         found.append(('Caches', 'may take part, as the contract allows'))
+    conditions = written.conditions
+    if conditions and conditions.fullness is not None:
+        found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+    if conditions and conditions.bytes is not None:
+        found.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
     return found
