@@ -35,11 +35,12 @@ NAMED = (
     'login7',
     'pelagia.example',
     'kern-j',
-    'storage-ops',
+    'storage_team',
     '10.7.3.4',
     'fe80::7',
     '/home/',
     'secret',
+    'vault',
     'depot',
 )
 """Of hosts, addresses, users, groups and paths: none may be in a redacted bundle."""
@@ -47,7 +48,7 @@ NAMED = (
 JOB = """#!/bin/bash
 #SBATCH --nodelist=node[1-3] --chdir=/work/secret/kern-j
 export LD_LIBRARY_PATH=/opt/depot/lib:/home/kern-j/lib USER=kern-j
-mount -t lustre 10.7.3.4@tcp:/secret /mnt/secret; ping fe80::7 # login7.pelagia.example, group storage-ops
+mount -t lustre 10.7.3.4@tcp:/secret /mnt/secret; ping fe80::7 # login7.pelagia.example, group storage_team
 /usr/bin/fio
 """
 
@@ -56,12 +57,13 @@ mount -t lustre 10.7.3.4@tcp:/secret /mnt/secret; ping fe80::7 # login7.pelagia.
 def site_with_names(site, on_site, allocation, monkeypatch):
     """One session for the contract of a site, on a machine that has names."""
     monkeypatch.setattr(redact.pwd, 'getpwuid', lambda _: SimpleNamespace(pw_name='kern-j'))
-    monkeypatch.setattr(redact.grp, 'getgrgid', lambda _: SimpleNamespace(gr_name='storage-ops'))
+    monkeypatch.setattr(redact.grp, 'getgrgid', lambda _: SimpleNamespace(gr_name='storage_team'))
     monkeypatch.setattr(redact.socket, 'gethostname', lambda: 'login7')
     monkeypatch.setattr(redact.socket, 'getfqdn', lambda: 'login7.pelagia.example')
     (site.folder / 'contract.yaml').write_text(CONTRACT)
     folder = allocation(SESSION, '1', 200.0)
     (folder / 'rfm_job.sh').write_text(JOB)
+    (folder / 'notes.md').write_text(r'raw output lies in /work/a\_vault of storage\_team')
     (folder / 'darshan.bin').write_bytes(b'\xff\xfe node1')
     on_site('accept', '--judge')
     return site

@@ -57,7 +57,7 @@ _HOSTS = {
     'servers',
 }
 _USERS = {'user', 'username'}
-_ROOTS = {'path', 'mount_point', 'state', 'site', 'workdir', 'prefix'}
+_ROOTS = {'path', 'mount_point', 'state', 'site'}
 _COMMON = {'localhost', 'root', 'nobody', 'nogroup', ''}
 """Names that identify nobody."""
 
@@ -221,8 +221,11 @@ def _learn(names: Names, state: Path, files: Sequence[tuple[str, Path]]) -> None
         own = {name for each, name in seen if each == kind}
         parts = {part for name in own if kind == 'host' and not _NID.fullmatch(name) for part in name.split('.', 1)}
         names.learn(kind, {name for name in own | parts if not _NID.fullmatch(name)})
-    roots = {os.path.normpath(name) for kind, name in seen if kind == 'root'}
-    names.roots = sorted((each for each in roots if each != '/' and not SYSTEM.match(each)), key=len, reverse=True)
+    roots = {os.path.normpath(name) for kind, name in seen if kind == 'root'} - {'/'}
+    inside = f'{state}/{SESSIONS}/'  # which of its parts a record is stays as it is
+    names.roots = sorted(
+        (each for each in roots if not (SYSTEM.match(each) or each.startswith(inside))), key=len, reverse=True
+    )
 
 
 def _names_in(value: Any, key: str = '') -> Iterator[tuple[str, str]]:
@@ -306,6 +309,8 @@ def _copied(names: Names, file: Path, copy: Path) -> None:
         text = file.read_text(encoding='utf-8')
     except UnicodeDecodeError:
         return
+    if file.suffix == '.md':
+        text = text.replace('\\_', '_').replace('\\~', '~')  # an escape would part a name
     copy.parent.mkdir(parents=True, exist_ok=True)
     try:
         own = json.loads(text) if file.suffix == '.json' and file.parent.name != RAW else None
