@@ -57,7 +57,7 @@ _HOSTS = {
     'servers',
 }
 _USERS = {'user', 'username'}
-_ROOTS = {'path', 'mount_point', 'state', 'site'}
+_ROOTS = {'path', 'state', 'site'}
 _COMMON = {'localhost', 'root', 'nobody', 'nogroup', ''}
 """Names that identify nobody."""
 
@@ -222,10 +222,7 @@ def _learn(names: Names, state: Path, files: Sequence[tuple[str, Path]]) -> None
         parts = {part for name in own if kind == 'host' and not _NID.fullmatch(name) for part in name.split('.', 1)}
         names.learn(kind, {name for name in own | parts if not _NID.fullmatch(name)})
     roots = {os.path.normpath(name) for kind, name in seen if kind == 'root'} - {'/'}
-    inside = f'{state}/{SESSIONS}/'  # which of its parts a record is stays as it is
-    names.roots = sorted(
-        (each for each in roots if not (SYSTEM.match(each) or each.startswith(inside))), key=len, reverse=True
-    )
+    names.roots = sorted((each for each in roots if not SYSTEM.match(each)), key=len, reverse=True)
 
 
 def _names_in(value: Any, key: str = '') -> Iterator[tuple[str, str]]:
