@@ -183,12 +183,26 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({'workload': {**WRITE['workload'], 'point': '3MiB'}}, 'workload.point', '1MiB'),
         ({'conditions': {'seconds': '5 s'}}, 'conditions.seconds', 'write at least 60 s'),
         ({'file_system': 'home', 'layout': None, 'nodes': 1}, 'conditions.caches', 'fast_tier_bytes'),
+        ({'conditions': {'bytes': '3x memory'}}, 'conditions.bytes', 'write bytes_per_task'),
+        ({'conditions': {'bytes': '2x memory', 'caches': 'allowed'}}, 'conditions.bytes', 'write bytes_per_task'),
+        (
+            {'conditions': {'bytes': '2x memory'}, 'workload': {**WRITE['workload'], 'bytes_per_task': '1GiB'}},
+            'conditions.bytes',
+            'all files hold 3.12 TiB, less than 100 TiB',
+        ),
+        ({**FIVE[1], 'conditions': {'bytes': '2x memory'}}, 'conditions.bytes', 'take it out'),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, said):
     found = refused(changed(**keys))
     assert found.startswith(f'contract.yaml: criteria[0].{place}: ')
     assert said in found
+
+
+def test_files_get_as_large_as_the_contract_asks_for(resolve):
+    (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
+    assert criterion.written.conditions.bytes == 2.0
+    assert criterion.procedure == resolve(WRITE)[0].procedure
 
 
 def test_a_percentage_of_another_dimension_is_refused(refused):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders import chained, moved, sample_of, start_of
+from builders import moved, sample_of, start_of
 from seatrial.check.contract import contract_session, criteria_of_contract
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -16,9 +16,12 @@ from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.main import entry
+from seatrial.engine.base import Outcome, ProcessTime, measured
+from seatrial.engine.dd import Dd
+from seatrial.job.sequence.recorder import RawLaunch, Recorder
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.record import SAMPLES, End, Sample, Sized, line_of
+from seatrial.model.record import End, Sample, Sized, Start
 from seatrial.model.units import MIB
 from seatrial.rules.case import in_random_order
 from seatrial.site.contract import load_contract
@@ -172,9 +175,27 @@ def _leave_records(session: Session, declared: Declared, figure: float, ended: b
     for case in cases_of(session, declared):
         plan = plan_of(session, declared, case)
         write_plan(plan)
-        lines = [line_of(each) for each in _records(plan, figure, ended)]
-        (Path(plan.records) / SAMPLES).write_text(chained(lines))
-        (Path(plan.records) / 'raw').mkdir()
+        recorder = Recorder(plan.records)
+        for each in _records(plan, figure, ended):
+            own = session.contract and isinstance(each, (Start, Sample))
+            recorder.write(_proved(recorder, each) if own else each)
+        recorder.close()
+
+
+def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
+    """The record as if dd had measured, and the output that says so."""
+    if isinstance(record, Start):
+        return record._replace(engine='dd', version='9.1', program='/usr/bin/dd')
+    assert record.measurement is not None
+    point, moved_ = record.point, record.measurement
+    seconds = moved_.bytes_moved / moved_.metrics[0].value
+    blocks = ''.join(f'{point.transfers}+0 records {way}\n' for way in ('in', 'out'))
+    said = f'{blocks}{point.bytes_per_task} bytes (1.0 MB, 1.0 MiB) copied, {seconds:.6f} s, 1 MB/s\n'
+    times = (ProcessTime('node1', 0.0, seconds, 0),) * point.tasks
+    outcome = Outcome(times, ('',) * point.tasks, (said,) * point.tasks, ())
+    launch = RawLaunch(Dd().command('/usr/bin/dd', record.phase, point, f'{recorder.raw}/{record.raw}', 7), outcome)
+    measurement = measured(Dd(), record.phase, point, *launch)
+    return record._replace(measurement=measurement, raw_digest=recorder.keep(record.raw, launch))
 
 
 @pytest.fixture
@@ -212,6 +233,7 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
         skipped=('ior: not installed (ior)',),
         run_directory=f'{plan.target.path}/seatrial-s',
         memory_bytes=1 << 34,
+        capacity={'used_percent': 20},
     )
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
     yield Sized(1, plan.sizing.first, 'fixed by the site or the profile')

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from builders import chained
 from seatrial.check.session import save
 from seatrial.cli import accept
 from seatrial.judge.verdict import Verdict
@@ -149,9 +150,59 @@ def test_a_record_that_was_changed_is_no_attempt(on_site, contract, allocation, 
 
 
 def test_a_figure_without_its_raw_output_says_so_in_the_protocol(on_site, contract, allocation, page):
-    allocation(FIRST, '1.1', 200.0)
+    raw_output_gone(allocation(FIRST, '1.1', 200.0))
     on_site('accept', '--judge')
     assert 'not proved by its raw output: samples.jsonl' in page()
+    assert 'restore it, or measure again' in page()
+
+
+def raw_output_gone(folder):
+    for file in folder.glob('cases/*/raw/*'):
+        file.unlink()
+
+
+def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, allocation):
+    folder = allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 0
+    raw_output_gone(folder)
+    said = on_site('accept', '--judge', '--criterion=1.1')
+    assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    allocation(SECOND, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 0
+
+
+def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, allocation):
+    raw_output_gone(allocation(FIRST, '1.1', 20.0))
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 10
+
+
+@pytest.mark.parametrize(
+    ('conditions', 'status', 'said'),
+    [
+        ('fullness: 0-20 %', 0, '0 to 20 % full at the beginning'),
+        ('fullness: 30-40 %', 12, 'the file system was 20 % full, and 30-40 % are asked for'),
+        ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, and 2x is asked for'),
+    ],
+)
+def test_an_allocation_counts_under_the_conditions_of_the_contract(
+    on_site, contract, allocation, page, conditions, status, said
+):
+    contract.write_text(CONTRACT.replace('seconds: 1 s', f'seconds: 1 s, {conditions}', 1))
+    allocation(FIRST, '1.1', 200.0)
+    assert on_site('accept', '--judge', '--criterion=1.1').status == status
+    assert said in page()
+
+
+def test_how_full_it_was_has_to_be_known(on_site, contract, allocation, page):
+    contract.write_text(CONTRACT.replace('seconds: 1 s', 'seconds: 1 s, fullness: 0-20 %', 1))
+    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
+    bare = [json.loads(line) for line in file.read_text().splitlines()]
+    for each in bare:
+        each.pop('chain')
+    bare[0]['capacity'] = {}
+    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in bare))
+    assert on_site('accept', '--judge', '--criterion=1.1').status == 12
+    assert 'nobody knows how full the file system was' in page()
 
 
 @pytest.mark.parametrize('session', [SECOND, FIRST])

@@ -1,11 +1,14 @@
 """A contract through `seatrial accept`: with the real fio on this machine, and in three jobs of a real Slurm."""
 
+import gzip
 import itertools
 import json
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -107,17 +110,25 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(accept, tmp_path):
     assert 'No failover before October.' in page
     assert results.parent.name in page
 
-    program, bundle = Path(sys.executable).with_name('seatrial'), tmp_path / 'bundle.zip'
-    subprocess.run([program, 'bundle', f'--site={tmp_path}', f'--output={bundle}'], check=True)
+    program, bundles = Path(sys.executable).with_name('seatrial'), (tmp_path / 'plain.zip', tmp_path / 'redacted.zip')
+    for bundle, arguments in zip(bundles, ((), ('--redact',)), strict=True):
+        subprocess.run([program, 'bundle', f'--site={tmp_path}', f'--output={bundle}', *arguments], check=True)
     shutil.rmtree(tmp_path / 'state')
-    proved = subprocess.run([program, 'verify', bundle], capture_output=True, text=True, timeout=600)
-    assert proved.returncode == 0, proved.stdout + proved.stderr
-    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
-        ('PASS', '1'),
-        ('FAIL', '2'),
-        ('INCONCLUSIVE', '3'),
-        ('INCONCLUSIVE', '4'),
-    ]
+    for bundle in bundles:
+        proved = subprocess.run([program, 'verify', bundle], capture_output=True, text=True, timeout=600)
+        assert proved.returncode == 0, proved.stdout + proved.stderr
+        assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
+            ('PASS', '1'),
+            ('FAIL', '2'),
+            ('INCONCLUSIVE', '3'),
+            ('INCONCLUSIVE', '4'),
+        ]
+    with zipfile.ZipFile(bundles[1]) as archive:
+        for name in archive.namelist():
+            content = archive.read(name)
+            content = gzip.decompress(content) if name.endswith('.gz') else content
+            assert str(tmp_path).encode() not in content, name
+            assert not re.search(rf'(?<!\w){re.escape(socket.gethostname())}(?!\w)'.encode(), content), name
 
 
 @pytest.mark.long

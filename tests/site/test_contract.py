@@ -109,6 +109,14 @@ def test_numbers_of_criteria_are_text(load):
         (('500 GB/s\n', '70 % of 4.2.9\n'), 'criteria[0].at_least', 'number of no criterion'),
         (('500 GB/s\n', '70 % of 4.2.1\n'), 'criteria[0].at_least', 'percentage of itself'),
         (('500 GB/s\n', '70 GB/s of 4.2.1\n'), 'criteria[0].at_least', 'write 70 % of 4.2.1'),
+        (
+            ('allocations: 3', 'conditions: {fullness: 80-8 %}'),
+            'criteria[0].conditions.fullness',
+            'write it as in 0-10 %',
+        ),
+        (('allocations: 3', 'conditions: {fullness: 8}'), 'criteria[0].conditions.fullness', 'write it as in 0-10 %'),
+        (('allocations: 3', 'conditions: {bytes: 2}'), 'criteria[0].conditions.bytes', 'write it as in 2x memory'),
+        (('allocations: 3', 'conditions: {exclusive: true}'), 'criteria[0].conditions.exclusive', '--exclusive'),
         (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'no such key'),
     ],
 )

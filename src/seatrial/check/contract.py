@@ -10,12 +10,13 @@ from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
 from seatrial.judge.criteria import Asked
 from seatrial.model.metric import HIGHER, MetricType
-from seatrial.model.plan import Case, EngineChoice, metric
+from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
 from seatrial.model.point import Point
+from seatrial.model.record import Records, Sample
 from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
-from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S
+from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes
 from seatrial.site.contract import (
     ACCESSES,
     BEST,
@@ -53,6 +54,9 @@ METRICS: dict[str, tuple[str, str]] = {
     'directory remove rate': ('tree', 'directory_remove'),
 }
 """Metrics in a contract's words: the kind of workload, and the name that checks give them."""
+
+BY_ITSELF = 2.0
+"""Times the memory of the nodes: the profile acceptance makes files so large, unless caches may take part (P16)."""
 
 ABOVE_MIN = 1.1
 """Times the least duration of a timed region that launches are sized for, as in the profile acceptance."""
@@ -160,25 +164,55 @@ def criterion_again(contract: Contract, written: Written, kept: Mapping[str, Any
         case, conditions = procedure.case, written.conditions or Conditions()
     except (KeyError, TypeError, IndexError) as error:
         raise ValueError(f'{written.id} has no procedure') from error
-    named: dict[str, Any] = {'partition': case.partition, 'file_system': case.file_system}
-    named['tasks_per_node'] = procedure.trial.tasks_per_node
-    named |= {key: getattr(procedure.trial, key) for key in _OF_TRIAL}
-    wanted = {key: getattr(written, key, None) or getattr(written.workload, key, None) for key in named}
-    pairs: list[tuple[Any, Any]] = [(each, named[key]) for key, each in wanted.items() if each is not None]
-    pairs += [
-        (METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
-        (UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
-        (written.nodes or 1, case.nodes),
-        (written.layout or DEFAULT_LAYOUT, case.layout),
-        (written.engine or '', procedure.engine),
-        (written.state or '', procedure.state),
-        (conditions.seconds or 0.0, procedure.seconds),
-        (conditions.caches == 'allowed', procedure.caches),
+    workload = written.workload or Workload()
+    named: list[tuple[tuple[str, ...], Any, Any]] = [
+        (('partition',), written.partition, case.partition),
+        (('file_system',), written.file_system, case.file_system),
+        (('tasks_per_node',), written.tasks_per_node, procedure.trial.tasks_per_node),
+        (('workload', 'check'), workload.check, case.check),
+        (('workload', 'point'), workload.point, procedure.point),
+        *((('workload', key), getattr(workload, key), getattr(procedure.trial, key)) for key in _OF_TRIAL),
     ]
-    for asked, done in pairs:
+    pairs = [each for each in named if each[1] is not None] + [
+        (('metric',), METRICS.get(written.metric or '', ('', written.metric))[1], type_.name),
+        ((_key(written),), UNITS[written.bound.unit][0] if not written.bound.of else type_.unit, type_.unit),
+        (('nodes',), written.nodes or 1, case.nodes),
+        (('layout',), written.layout or DEFAULT_LAYOUT, case.layout),
+        (('engine',), written.engine or '', procedure.engine),
+        (('state',), written.state or '', procedure.state),
+        (('conditions', 'seconds'), conditions.seconds or 0.0, procedure.seconds),
+        (('conditions', 'budget'), conditions.budget, procedure.trial.budget),
+        (('conditions', 'caches'), conditions.caches == 'allowed', procedure.caches),
+    ]
+    number = contract.criteria.index(written)
+    for keys, asked, done in pairs:
         if asked != done:
-            raise ValueError(f'{written.id} asks for {show(asked)}, and the protocol is made with {show(done)}')
+            raise ValueError(_otherwise(number, keys, show(asked), show(done)))
     return Criterion(written, asked_of(contract, written), procedure, type_)
+
+
+def unlike(number: int, criterion: Criterion, plan: TrialPlan) -> str:
+    """Where a plan measures something else than the criterion of this number asks for, with file and key; or empty.
+
+    A procedure names check and point, and what these are is in the plan alone.
+    """
+    workload, procedure = criterion.written.workload or Workload(), criterion.procedure
+    point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
+    if point is None or procedure is None:
+        return 'it is not of this contract'
+    asked = workload.asked
+    for field, value in asked.items():
+        if getattr(point, field) != value:
+            said = (show(_in_words(field, each)) for each in (point._replace(**asked), point))
+            return _otherwise(number, ('workload', _key_of(field)), *said)
+    budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
+    if budget_s not in (None, planned_s):
+        return _otherwise(number, ('conditions', 'budget'), show(budget_s), show(planned_s))
+    return 'it is of another case' if plan.case != procedure.case else ''
+
+
+def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
+    return problem(CONTRACT_FILE, place(number, *keys), f'asks for {asked}, and it was measured with {done}')
 
 
 def contract_session(
@@ -245,11 +279,11 @@ def _resolved(site: Site, checks: Mapping[str, Declared], contract: Contract, wr
         key = 'at_least' if least else 'at_most'
         raise _Refused([_key(written)], f'of {written.metric} {"more" if least else "less"} is better; write {key}')
     procedure = procedures[candidate.check]._replace(point=candidate.point.label)
-    _check_conditions(site, checks[candidate.check], procedure)
+    _check_conditions(site, checks[candidate.check], procedure, written)
     return Criterion(written, asked_of(contract, written), procedure, candidate.metric)
 
 
-def _check_conditions(site: Site, check: Declared, procedure: Procedure) -> None:
+def _check_conditions(site: Site, check: Declared, procedure: Procedure, written: Written) -> None:
     """Raise _Refused for conditions under which no allocation can count, whatever it measures (P9, P16, P16a)."""
     plan = plan_of(_session('', site, procedure), check, procedure.case)
     moves_data, target = kind_of(plan.kind).moves_data, plan.target
@@ -258,6 +292,7 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure) -> None
         if needed[what] > room[what]:
             said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
             raise _Refused(['workload'], f'it needs {said}; ask for less, or raise the limit in trial.yaml')
+    _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, written)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
@@ -268,6 +303,47 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure) -> None
         said = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
         raise _Refused(['conditions', 'caches'], f'{said}; {remedy}')
+
+
+def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, written: Written) -> None:
+    """Raise _Refused where files do not get as large as the contract asks for; memory: of a node, 0 is undeclared."""
+    times = written.conditions.bytes if written.conditions else None
+    if times is None:
+        return
+    keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
+    if not kind.moves_data:
+        raise _Refused(keys, f'says nothing of {written.metric}; take it out')
+    point, share = plan.point(procedure.point), plan.sizing.pinned
+    if point.scales and share is None:
+        if procedure.caches or times > BY_ITSELF:
+            raise _Refused(keys, 'nothing makes the files so large; write bytes_per_task in workload')
+        return
+    used = files_bytes(kind.resized(point, share) if share is not None else point)
+    if used < times * point.nodes * memory:
+        needed = approximate_size(round(times * point.nodes * memory))
+        raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}; raise bytes_per_task')
+
+
+def unmet(written: Written, records: Records, samples: Sequence[Sample]) -> str:
+    """Which condition of the contract an allocation did not meet by its records; empty where it met all.
+
+    samples: of the metric
+    """
+    conditions, start = written.conditions or Conditions(), records.start
+    if conditions.fullness is not None:
+        low, high = conditions.fullness
+        used = start.capacity.get('used_percent') if start else None
+        if used is None:
+            return f'nobody knows how full the file system was, and {low}-{high} % are asked for'
+        if not low <= used <= high:
+            return f'the file system was {used} % full, and {low}-{high} % are asked for'
+    for point in dict.fromkeys(each.point for each in samples if conditions.bytes is not None):
+        held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
+        if conditions.bytes and held < conditions.bytes * memory:
+            return (
+                f'its files held {held / memory:.2g}x the memory of the nodes, and {conditions.bytes:g}x is asked for'
+            )
+    return ''
 
 
 def _key(written: Written) -> str:
@@ -381,11 +457,16 @@ def _as_asked(
         if not kept:
             there = list(filter(None, dict.fromkeys(_in_words(field, each.point) for each in left)))
             instead = f'there is {joined(there, "and")}' if there else 'see seatrial list'
-            key = next((key for key, own in FIELDS.items() if own == field), 'access')
+            key = _key_of(field)
             sentence = f'no check measures {written.metric} so on {counted(written.nodes or 1, "node")}; {instead}'
             raise _Refused(['workload', key], sentence)
         left = kept
     return left
+
+
+def _key_of(field: str) -> str:
+    """The key of a workload that says this parameter of a point."""
+    return next((key for key, own in FIELDS.items() if own == field), 'access')
 
 
 def _names(key: str, candidates: Sequence[_Candidate]) -> str:

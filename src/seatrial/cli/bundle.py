@@ -4,6 +4,7 @@ import hashlib
 import lzma
 import shutil
 import subprocess
+import tempfile
 import zipfile
 import zlib
 from collections import Counter
@@ -15,7 +16,9 @@ import click
 from seatrial.check.session import contract_of
 from seatrial.cli.campaign import FOLDER, SESSIONS, protocol_again
 from seatrial.cli.evidence import sessions_of
+from seatrial.cli.extracts import extracts
 from seatrial.cli.options import site_option
+from seatrial.cli.redact import NAMES, redacted
 from seatrial.cli.terminal import console
 from seatrial.model.shown import show
 from seatrial.model.units import approximate_size
@@ -48,19 +51,33 @@ LARGEST = 64 << 20
 @click.option(
     '--sign', 'key', type=click.Path(path_type=Path, exists=True), help='Private key for ssh-keygen -Y sign.'
 )
+@click.option('--redact', is_flag=True, help='Replace hosts, addresses, users, groups and paths by other names.')
 @site_option
-def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
+def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> None:
     """Pack the protocol of the contract, the files of the site, and every session that was begun for it.
 
-    With the SHA-256 of each file, so that `seatrial verify FILE` names what was changed, left out or added.
+    With the SHA-256 of each file, so that `seatrial verify FILE` names what was changed, left out or added. With
+    --redact what stands for what is kept in acceptance/redaction.json of the state directory, and is not packed.
     """
     site = answering(site_folder)
     files = sorted(_files(site))
     if not any(name.startswith(f'{SESSIONS}/') for name, _ in files):
         raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
-    stale = protocol_again(site.folder, Path(site.state))[1]
-    if stale:
+    page, stale = protocol_again(site.folder, Path(site.state))
+    if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
+    with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
+        state, folder = Path(site.state), Path(scratch)
+        if redact:
+            files, page = redacted(files, page, state, folder)
+            state = folder
+        for name, content in extracts(page, state).items():
+            (folder / name).write_bytes(content)
+            files.append((name, folder / name))
+        _pack(output, sorted(files), key)
+
+
+def _pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None) -> None:
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
     try:
@@ -159,7 +176,7 @@ def _files(site: Site) -> Iterator[tuple[str, Path]]:
     begun = [site.session_folder(name) for name in sessions_of(site)]
     for folder in (state / FOLDER, *(each for each in begun if contract_of(each))):
         for file in folder.rglob('*'):
-            if file.is_file() and not file.is_symlink():
+            if file.is_file() and not file.is_symlink() and file != state / FOLDER / NAMES:
                 yield file.relative_to(state).as_posix(), file
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion, criterion_again
+from seatrial.check.contract import Criterion, criterion_again, unlike, unmet
 from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
@@ -20,10 +20,11 @@ from seatrial.judge.session import judge_session
 from seatrial.judge.statistics import MIN_SAMPLES
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import PLAN, Records
+from seatrial.model.record import PLAN, Records, Sample
 from seatrial.model.units import duration, format_size, unit_for
 from seatrial.model.whole import write_whole
 from seatrial.report.protocol import Protocol, Remark, Row, protocol
+from seatrial.rules.case import measured
 from seatrial.site.contract import CONTRACT_FILE, COUNTS, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.model import Site
@@ -102,11 +103,18 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         made = Made(kept['seatrial'], kept['site'], kept['units'], datetime.fromisoformat(kept['made']))
         page = protocol_at(state, contract, criteria, made)
         same = (folder / PAGE).read_text(encoding='utf-8') == protocol(page)
+        why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
     except FileNotFoundError as error:
         return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
     except (SiteError, click.UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
         return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
-    return page, [] if same else [f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to']
+    if same:
+        return page, []
+    unlike_contract = [each for each in why if each.startswith(f'{CONTRACT_FILE}: ')]
+    return page, [
+        f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
+        *unlike_contract,
+    ]
 
 
 def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
@@ -121,7 +129,7 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
         own = [each for each in criteria if each.procedure and each.procedure.as_json() == procedure]
         for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
             plan, records = plan_in(file), records_in(str(file.parent))
-            result = judge_case(plan, records, Criteria(of_contract=True))
+            result, by_metric = judge_case(plan, records, Criteria(of_contract=True)), measured(plan, records)
             foreign = _foreign(plan, file.parent, procedure)
             proof = verified(plan, file.parent)
             # The page is the same wherever the records lie.
@@ -129,8 +137,13 @@ def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[At
                 [each.replace(f'{file.parent}{os.sep}', '') for each in said]
                 for said in (proof.contradictions, proof.unproved)
             )
-            for each in own:
-                found[each.written.id].append(_attempt(each, folder.name, records, result, foreign, forged, unproved))
+            for number, each in enumerate(criteria):
+                if each in own:
+                    other = foreign or unlike(number, each, plan)
+                    samples = by_metric.get(each.metric_name, ())
+                    found[each.written.id].append(
+                        _attempt(each, folder.name, records, samples, result, other, forged, unproved)
+                    )
     return found
 
 
@@ -150,17 +163,17 @@ def _attempt(
     criterion: Criterion,
     session: str,
     records: Records,
+    samples: Sequence[Sample],
     result: CaseResult,
     foreign: str,
     forged: Sequence[str],
     unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
-    absent = foreign or ('' if one else 'it is not of this contract')
-    why_not = _why_not(criterion, one, result, forged) if one and not absent else absent
+    why_not = foreign or (_why_not(criterion, one, result, forged) if one else 'it is not of this contract')
+    why_not = why_not or unmet(criterion.written, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
-    not_proved = f'not proved by its raw output: {unproved[0]}' if unproved else ''
     return Attempt(
         session=session,
         began=began(session),
@@ -171,7 +184,8 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat='; '.join(filter(None, (one.not_storage if one and caches else '', not_proved))),
+        caveat=one.not_storage if one and caches else '',
+        unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
     )
 
@@ -263,4 +277,9 @@ def _setup(criterion: Criterion) -> list[tuple[str, str]]:
         found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
     if procedure.caches:
         found.append(('Caches', 'may take part, as the contract allows'))
+    conditions = written.conditions
+    if conditions and conditions.fullness is not None:
+        found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+    if conditions and conditions.bytes is not None:
+        found.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
     return found

@@ -14,6 +14,7 @@ from seatrial.check.verified import Verified, verified
 from seatrial.cli.bundle import unpacked
 from seatrial.cli.campaign import SESSIONS, protocol_again
 from seatrial.cli.evidence import named, plan_in, sessions_of
+from seatrial.cli.extracts import differing
 from seatrial.cli.options import site_option
 from seatrial.cli.results import RESULTS
 from seatrial.cli.terminal import console, marked
@@ -63,6 +64,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         faults = unpacked(file, Path(scratch), signers)
         page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))
         faults += differences
+        faults += differing(page, Path(scratch)) if page else []
         for said in cut(faults, SHOWN):
             screen.print(said, soft_wrap=True)
         sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))

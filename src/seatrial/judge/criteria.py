@@ -57,6 +57,7 @@ class Attempt:
     why_not:  why it does not count, or empty; failed: that is because the storage failed
     correlation: of neighbouring repetitions, as in verdict_interval
     caveat:   what has to be said beside a figure that counts, or empty
+    unproved: why nobody can make its figures again from raw output, or empty: they can miss, and never meet
     chain:    of the session's records, which `seatrial verify` prints too (SessionResult.chain)
     """
 
@@ -70,6 +71,7 @@ class Attempt:
     clock_error: float = 0.0
     correlation: float = 0.0
     caveat: str = ''
+    unproved: str = ''
     chain: str = ''
 
 
@@ -102,10 +104,16 @@ def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[At
 
     Met if the interval lies on the right side of the bound, missed if it lies on the wrong one. A criterion is missed
     only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
+    What is met has to be so without the figures that nothing proves: they are left out only then, or whoever loses
+    the raw output of an allocation would lose what speaks against him.
     """
     by_id = {each.id: each for each in criteria}
     count = sum(not each.observed for each in criteria)
-    return {each.id: _judge(each, by_id, attempts, count) for each in criteria}
+    proved = {
+        id: [replace(each, why_not=each.why_not or each.unproved) for each in own] for id, own in attempts.items()
+    }
+    found = {each.id: _judge(each, by_id, attempts, count) for each in criteria}
+    return {id: _judge(by_id[id], by_id, proved, count) if one.verdict == MET else one for id, one in found.items()}
 
 
 def _judge(

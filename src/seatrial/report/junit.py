@@ -5,6 +5,8 @@ a failure of that type and not 'skipped', which every reader shows as green: wha
 test cases are all green if and only if the session is a PASS.
 """
 
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from xml.etree import ElementTree
 
 from seatrial.judge.expectations import ExpectationResult
@@ -13,6 +15,7 @@ from seatrial.report import words
 from seatrial.report.contrast import contentions
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
+from seatrial.report.protocol import Protocol
 
 _ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
 _BAD = ('failure', 'error')
@@ -27,24 +30,8 @@ def junit(evidence: SessionEvidence) -> str:
     shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
     if result.left_out or not (result.verdict.unopposed or shown):
         cases.append(_session(evidence))
-    failures = sum(case.find('failure') is not None for case in cases)
-    errors = sum(case.find('error') is not None for case in cases)
     lasted = words.lasted(evidence)
-    skipped = sum(case.find('skipped') is not None for case in cases)
-    totals = {
-        'tests': str(len(cases)),
-        'failures': str(failures),
-        'errors': str(errors),
-        'skipped': str(skipped),
-        'time': f'{lasted.total_seconds() if lasted else 0:.3f}',
-    }
-    root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
-    began = evidence.began.replace(tzinfo=None).isoformat(timespec='seconds')
-    suite = ElementTree.SubElement(
-        root, 'testsuite', {'name': f'seatrial {words.clean(evidence.site)}', **totals, 'timestamp': began}
-    )
-    properties = ElementTree.SubElement(suite, 'properties')
-    for name, value in (
+    properties = [
         ('session', result.session),
         ('site', evidence.site),
         ('profile', evidence.label),
@@ -57,8 +44,48 @@ def junit(evidence: SessionEvidence) -> str:
             for each in result.relations
             if not each.enforced
         ),
-    ):
-        _property(properties, name, value)
+    ]
+    return _suite(cases, evidence.site, evidence.began, lasted.total_seconds() if lasted else 0, properties)
+
+
+def junit_of_criteria(page: Protocol) -> str:
+    """The XML of an acceptance: one test case a criterion. A waiver turns none green."""
+    cases = []
+    for row in page.rows:
+        element = _testcase(f'{row.asked.id}: {row.text}', row.milestone or 'contract', None)
+        properties = ElementTree.SubElement(element, 'properties')
+        for name, value in (('wanted', row.wanted), ('measured', row.measured), ('margin', row.margin)):
+            _property(properties, name, value)
+        why = row.outcome.why or f'{row.measured}, and {row.wanted} is asked for'
+        _outcome(element, row.verdict, (why, *(f'waived by {each.by}' for each in row.remarks if each.waives)))
+        cases.append(element)
+    said = [('title', page.title), ('verdict', page.verdict.value), ('counts', page.counts())]
+    return _suite(cases, page.site, page.made, 0, [*said, ('seatrial', page.seatrial)])
+
+
+def _suite(
+    cases: Sequence[ElementTree.Element],
+    site: str,
+    began: datetime,
+    seconds: float,
+    properties: Iterable[tuple[str, str]],
+) -> str:
+    count = {kind: str(sum(case.find(kind) is not None for case in cases)) for kind in (*_BAD, 'skipped')}
+    totals = {
+        'tests': str(len(cases)),
+        'failures': count['failure'],
+        'errors': count['error'],
+        'skipped': count['skipped'],
+        'time': f'{seconds:.3f}',
+    }
+    root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
+    timestamp = began.replace(tzinfo=None).isoformat(timespec='seconds')
+    suite = ElementTree.SubElement(
+        root, 'testsuite', {'name': f'seatrial {words.clean(site)}', **totals, 'timestamp': timestamp}
+    )
+    own = ElementTree.SubElement(suite, 'properties')
+    for name, value in properties:
+        _property(own, name, value)
     suite.extend(cases)
     ElementTree.indent(root)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{ElementTree.tostring(root, encoding='unicode')}\n"

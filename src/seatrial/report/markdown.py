@@ -27,23 +27,19 @@ def markdown(evidence: SessionEvidence) -> str:
         '',
         words.verdict_sentence(result),
         '',
-        *(f'**Note:** {_escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
-        f'- Site {_escaped(evidence.site)}, session {_escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
-        f'- Profile {_escaped(evidence.label)}',
-        f'- Measured with {_escaped(engines + over)}',
-        f'- On {_escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
-        *(f'- Not applicable: {_escaped(f"{names}: {why}")}' for names, why in left_out),
-        f'- {words.counts(result)}; judged by Seatrial {_escaped(evidence.seatrial)}',
+        *(f'**Note:** {escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
+        f'- Site {escaped(evidence.site)}, session {escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
+        f'- Profile {escaped(evidence.label)}',
+        f'- Measured with {escaped(engines + over)}',
+        f'- On {escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
+        *(f'- Not applicable: {escaped(f"{names}: {why}")}' for names, why in left_out),
+        f'- {words.counts(result)}; judged by Seatrial {escaped(evidence.seatrial)}',
         f'- {words.chain_words(result.chain)}',
         '',
         *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
         *_listed([line for case in evidence.cases for line in _metadata(case)]),
         *_listed(
-            [
-                f'- {_escaped(f"{case.case.check}: contents {case.verified}")}'
-                for case in result.cases
-                if case.verified
-            ]
+            [f'- {escaped(f"{case.case.check}: contents {case.verified}")}' for case in result.cases if case.verified]
         ),
         *_listed(_layouts(evidence)),
         *_listed(_reasons(result)),
@@ -63,7 +59,7 @@ def _table(overview: Overview) -> list[str]:
             if result.facts
             else [f'{role.range(result) or "-"} {role.cache(result)}'.rstrip() for role in overview.roles]
         )
-        rows.append([result.verdict.value, _escaped(result.case.name), *figures])
+        rows.append([result.verdict.value, escaped(result.case.name), *figures])
     return [
         f'| {" | ".join(["verdict", "case", *heads])} |',
         f'|---|---|{"---:|" * len(heads)}',
@@ -85,13 +81,13 @@ def _metadata(case: CaseEvidence) -> list[str]:
             said.append(f'listing again, {brief(found.fourth_s)}: {times}. {found.kept}')
     if words.not_held(case.result.facts):
         said.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
-    return [f'- {_escaped(case.plan.case.name)}: {_escaped(each)}' for each in said]
+    return [f'- {escaped(case.plan.case.name)}: {escaped(each)}' for each in said]
 
 
 def _layouts(evidence: SessionEvidence) -> list[str]:
     """Which layout is best for what, a line each; nothing where nothing is judged."""
     return [
-        f'- {_escaped(each.case.name)}: {_escaped(choice.sentence)}'
+        f'- {escaped(each.case.name)}: {escaped(choice.sentence)}'
         for each in recommendations(evidence.cases, evidence.units)
         for choice in each.choices
         if not each.unjudged
@@ -100,7 +96,7 @@ def _layouts(evidence: SessionEvidence) -> list[str]:
 
 def _reasons(result: SessionResult) -> list[str]:
     return [
-        f'- {_escaped(case.case.check)}: {_escaped(reason)}'
+        f'- {escaped(case.case.check)}: {escaped(reason)}'
         for case in result.cases
         for reason in words.cut(case.reasons, MAX_REASONS)
     ]
@@ -110,9 +106,7 @@ def _criteria(result: SessionResult) -> list[str]:
     """What the site asked for, one by one; the rest as a count."""
     references = [each for case in result.cases for each in case.references]
     every = [*(each for case in result.cases for each in case.expectations), *result.relations]
-    lines = [
-        f'- criterion {_escaped(each.id)}: {_escaped(each.relation.sentence)}' for each in every if each.enforced
-    ]
+    lines = [f'- criterion {escaped(each.id)}: {escaped(each.relation.sentence)}' for each in every if each.enforced]
     if references:
         found = [each.interval for each in references]
         counts = ', '.join(f'{found.count(word)} {word}' for word in dict.fromkeys(found))
@@ -131,5 +125,6 @@ def _listed(lines: list[str]) -> list[str]:
     return [*lines, ''] if lines else []
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """The text on one line, with nothing in it that Markdown reads as its own."""
     return _SPECIAL.sub(r'\\\1', ' '.join(words.clean(text).split()))

@@ -110,10 +110,10 @@ class Row:
         return self.shown(counted.get(attempt))
 
     def standing(self, attempt: Attempt) -> str:
-        """Why an allocation does not decide; empty where it does."""
+        """Why an allocation does not decide, or can only miss the criterion; empty where it decides."""
         if attempt in self.outcome.counted:
-            return ''
-        return attempt.why_not or 'valid, and another one counts by the rule of the contract'
+            return attempt.unproved
+        return attempt.why_not or attempt.unproved or 'valid, and another one counts by the rule of the contract'
 
 
 @dataclass(frozen=True)

@@ -367,7 +367,7 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
     if plan.target.server_cache_bytes is None or plan.target.fast_tier_bytes is None:
         return UNDECLARED
     for point in dict.fromkeys(sample.point for sample in samples):
-        used = sum(file.size for file in kind_of(point.kind).files(point))
+        used = files_bytes(point)
         needed = working_set(plan, point, records.start.memory_bytes)
         if used < needed:
             return (
@@ -428,6 +428,11 @@ def seconds_of(sample: Sample, name: str) -> Optional[float]:
 STORAGE_MIN_S = 60.0
 PHASE_MIN_S = 7.5
 """Seconds of a metadata phase: a quarter of what the profile acceptance sizes the shortest one for."""
+
+
+def files_bytes(point: Point) -> int:
+    """What all files of a point hold together."""
+    return sum(file.size for file in kind_of(point.kind).files(point))
 
 
 def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:

@@ -61,6 +61,8 @@ MEAN, MEDIAN, MINIMUM, BEST = 'mean', 'median', 'minimum', 'best of'
 _ID = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,39}\Z', re.ASCII)
 _BOUND = re.compile(r'([0-9][0-9,.]*)\s*([^\s0-9]\S*)?(?:\s+of\s+(\S+))?\Z', re.ASCII)
 _NUMBER = re.compile(r'(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?\Z', re.ASCII)
+_SPAN = re.compile(r'\s*([0-9]{1,3})\s*-\s*([0-9]{1,3})\s*%\s*\Z', re.ASCII)
+_TIMES = re.compile(r'\s*([1-9][0-9]?(?:\.[0-9]{1,2})?)\s*x\s+memory\s*\Z', re.ASCII)
 _BEST = re.compile(rf'{BEST} ([1-9][0-9]?)\Z', re.ASCII)
 
 
@@ -104,6 +106,27 @@ def _statistic(value: Any) -> str:
     if isinstance(value, str) and (value in (MEAN, MEDIAN, MINIMUM) or _BEST.match(value)):
         return value
     raise ValueError(f'{show(value)} is no statistic; {choice(value, (MEAN, MEDIAN, MINIMUM, f"{BEST} 5"))}')
+
+
+def _fullness(value: Any) -> tuple[int, int]:
+    match = _SPAN.match(value) if isinstance(value, str) else None
+    if match is None or not int(match[1]) <= int(match[2]) <= 100:
+        raise ValueError(f'{show(value)} is no range of percent; write it as in 0-10 %')
+    return int(match[1]), int(match[2])
+
+
+def _times_memory(value: Any) -> float:
+    match = _TIMES.match(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError(f'{show(value)} is no multiple of the memory of the nodes; write it as in 2x memory')
+    return float(match[1])
+
+
+def _exclusive(value: Any) -> None:
+    raise ValueError(
+        f'{show(value)} cannot be judged, as no record shows who else used the nodes; take it out, and write '
+        '--exclusive into the access of the partition in settings.py'
+    )
 
 
 def _said(value: Any) -> Any:
@@ -159,11 +182,17 @@ class Conditions(Entry):
     seconds: the least that a timed region lasts; None: as the profile acceptance wants it
     budget:  seconds after which an allocation starts no new launch, as in trial.yaml; None: that of the profile
     caches:  'allowed' where the parties want what applications see: rule P16 is left aside, and the protocol says so
+    fullness: percent of the file system that are used when an allocation begins, from and to
+    bytes:   the least that all files hold together, in times of the memory of the nodes that use them
+    exclusive: refused with the reason, as it stands in many contracts
     """
 
     seconds: Annotated[Seconds | None, Said] = None
     budget: Annotated[Seconds | None, Said] = None
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
+    fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
+    bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
+    exclusive: Annotated[None, BeforeValidator(_exclusive)] = None
 
 
 class Criterion(Entry):

@@ -1,0 +1,81 @@
+"""results.json, summary.md and junit.xml of an acceptance: what stands in them."""
+
+import json
+from datetime import datetime, timezone
+from xml.etree import ElementTree
+
+import jsonschema
+
+from seatrial.judge.criteria import Asked, Attempt, judge_contract
+from seatrial.judge.verdict import Verdict
+from seatrial.report.acceptance import results, results_schema, summary
+from seatrial.report.junit import junit_of_criteria
+from seatrial.report.protocol import Protocol, Remark, Row
+
+AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
+ASKED = (Asked('1', 100.0), Asked('2', 900.0), Asked('3', 0.5, of='1', allocations=2), Asked('4', 1.0, observed=True))
+ATTEMPTS = {
+    '1': [Attempt('s1', AT, ('node1',), (200.0, 202.0, 201.0, 200.0, 202.0, 201.0), engine='fio 3.33')],
+    '2': [
+        Attempt('s1', AT, ('node1',), (float('inf'),) * 6, why_not='P16: too small'),
+        Attempt('s2', AT, (), (200.0,) * 6),
+    ],
+    '3': [Attempt('s3', AT, ('node1',), (90.0,) * 6)],
+}
+REMARK = Remark('2', True, 'Agreed | *so*.', 'J. Kern', AT)
+
+
+def page():
+    outcomes = judge_contract(ASKED, ATTEMPTS)
+    rows = [
+        Row(
+            text=f'Criterion | {each.id}.',
+            asked=each,
+            outcome=outcomes[each.id],
+            wanted='at least 100 B/s',
+            unit='B/s',
+            base='B/s',
+            attempts=ATTEMPTS.get(each.id, ()),
+            remarks=[REMARK] if each.id == '2' else [],
+        )
+        for each in ASKED
+    ]
+    parties = {'customer': 'Pelagia'}
+    return Protocol('Scratch <b>', '2026-06-30', parties, 'every', 'site', '1.0', AT, Verdict.FAIL, rows, {})
+
+
+def test_its_schema_is_published(repository):
+    assert (repository / 'docs' / 'results.schema.json').read_text() == results_schema(), (
+        'python docs/generate_results_schema.py > docs/results.schema.json'
+    )
+
+
+def test_results_are_of_the_schema_and_have_every_allocation_with_its_reason(repository):
+    found = json.loads(results(page()))
+    jsonschema.validate(found, json.loads((repository / 'docs' / 'results.schema.json').read_text()))
+    assert (found['schema'], found['verdict']) == (1, 'FAIL')
+    one, two, three, four = found['criteria']
+    assert [each['verdict'] for each in found['criteria']] == ['met', 'missed', 'undecided', 'undecided']
+    assert (one['figure'], one['allocations'][0]['nodes']) == (201.0, ['node1'])
+    assert [each['why_not'] for each in two['allocations']] == ['P16: too small', '']
+    assert (two['remarks'][0]['waives'], three['further'], four['figure']) == (True, 1, None)
+
+
+def test_the_summary_has_a_row_a_criterion_and_escapes_what_people_wrote():
+    said = summary(page())
+    assert said.startswith('# FAIL: Scratch \\<b\\>\n')
+    rows = [line for line in said.splitlines() if line.startswith('| ')][1:]
+    assert [row.split(' | ')[0] for row in rows] == [
+        '| PASS',
+        '| FAIL (waived)',
+        '| INCONCLUSIVE',
+        '| INCONCLUSIVE',
+    ]
+
+
+def test_junit_is_green_for_what_is_met_alone():
+    suite = ElementTree.fromstring(junit_of_criteria(page()))
+    assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('4', '3', '0')
+    types = [[one.get('type') for one in case.findall('failure')] for case in suite.iter('testcase')]
+    assert types == [[], ['FAIL'], ['INCONCLUSIVE'], ['INCONCLUSIVE']]
+    assert 'waived by J. Kern' in ElementTree.tostring(suite, encoding='unicode')
