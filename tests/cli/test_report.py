@@ -254,13 +254,6 @@ def test_without_the_job_file_of_a_launch_nothing_is_made_up_in_its_place(on_sit
     assert 'This cannot be repeated by hand: 0000-measured-read@64KiB.fio is gone, which it was given.' in said
 
 
-def test_a_smoke_test_is_compared_with_nothing(on_site, past):
-    folder = past(FIRST, profile='smoke')
-    on_site('report')
-    said = said_in(folder / 'report' / 'index.html')
-    assert 'Profile smoke test: shows that everything works, says nothing about performance.' in said
-
-
 @pytest.fixture
 def left(site, past):
     """What `leave` prints and leaves of a past session."""

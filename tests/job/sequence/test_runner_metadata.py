@@ -19,7 +19,7 @@ from seatrial.engine.registry import Choice
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
-from seatrial.job.sequence import sampling, sizing, start, survey
+from seatrial.job.sequence import sampling, start, survey
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.plan import Limits, Sizing, StoppingRule
@@ -225,12 +225,6 @@ def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_me
     assert shares(ran, 'warmup') == 3 * [100] + 3 * [1000], 'two tasks with 1000 each at 1000 a second take 2 s'
     assert set(shares(ran, 'measured')) == {1000}
     assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
-
-
-def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stand_in):
-    stand_in(Engine(faster={'warmup': 1000.0}))
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT._replace(first=1)))
-    assert shares(ran, 'warmup')[:6:3] == [1, sizing.GROWTH]
 
 
 def test_the_shortest_phase_decides(lab, stand_in):
