@@ -6,12 +6,9 @@ posixops does the work.
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
-from seatrial.check.staging import write_runner
 from seatrial.engine.base import Command
 from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.posix_guarantees import GUARANTEES
@@ -340,18 +337,3 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
 
 
 # On the node
-
-
-@pytest.mark.parametrize('python', [sys.executable, 'python3.6'])
-@pytest.mark.parametrize('kind', ['tree', 'semantics'])
-def test_the_zipapp_carries_a_plan_of_metadata_out(lab, tmp_path, python, kind):
-    if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
-        pytest.skip(f'{python} is not installed')
-    plan = lab.plan_of_metadata(*CASES[kind])
-    plan = plan._replace(engines=tuple(each._replace(program=shutil.which(python)) for each in plan.engines))
-    zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
-    clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
-    done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
-    assert [each.returncode for each in done] == [0, 0]
-    assert lab.ran(plan).result.verdict is Verdict.MEASURED
-    assert lab.left() == []
