@@ -371,11 +371,6 @@ def test_a_plan_of_metadata_survives_its_journey_as_json(session):
         assert from_json(TrialPlan, to_json(plan)) == plan
 
 
-def test_the_files_of_a_tree_that_scales_are_found_out_on_the_node(session):
-    sizing = plan_of(session, FILES, case_of(FILES)).sizing
-    assert (sizing.first, sizing.pinned, sizing.target_s) == (1000, None, 1.0)
-
-
 def test_files_that_a_trial_fixes_are_in_the_plan(session):
     pinned = replace(FILES, name='Pinned')
     sizing = plan_of(session, pinned, case_of(pinned)).sizing

@@ -2,28 +2,16 @@
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
+from local_site import SEATRIAL, LocalSite, trial
 from slurm_lab import CHECK
 
 CI = Path(__file__).resolve().parents[2] / 'ci'
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 1, python: {python}}}
-trials:
-  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}}
-"""
 
 
 def gitlab_script():
@@ -96,14 +84,14 @@ def test_inconclusive_is_a_warning_in_both(run, stand_in):
     assert (run(gitlab_script()), run(github_script())) == (12, 0)
 
 
-def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio, repository):
-    (tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial').symlink_to(Path(sys.executable).with_name('seatrial'))
+def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
+    (tmp_path / 'seatrial' / '.venv' / 'bin' / 'seatrial').symlink_to(SEATRIAL)
     (tmp_path / 'seatrial' / 'checks' / 'access').mkdir(parents=True)
     (tmp_path / 'seatrial' / 'checks' / 'access' / 'write.py').write_text(CHECK)
     (tmp_path / 'site').mkdir()
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path / 'site')
     fio = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.5}))
-    (tmp_path / 'site' / 'trial.yaml').write_text(TRIAL.format(fio=fio, python=sys.executable))
+    engines = f'[{{name: fio, program: {fio}}}]'
+    LocalSite(tmp_path / 'site', trial(engines=engines, tasks=1, more='bytes_per_task: 1MiB'))
     assert run(gitlab_script()) == 0
     assert {file.name for file in (tmp_path / 'seatrial-report').iterdir()} == {
         'index.html',

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from builders import moved, sample_of, start_of
+from local_site import trial
 from seatrial.check.contract import contract_session, criteria_of_contract
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -75,17 +76,6 @@ class Guarantees(Check):
     workload = posix_semantics(tasks=2)
     sweep = Sweep('tree', (('two', {}),))
 """
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}}
-"""
 
 
 class Said(NamedTuple):
@@ -104,7 +94,7 @@ class SmallSite:
         self.trial, self.settings = folder / 'trial.yaml', folder / 'settings.py'
         self.check = self.checks / 'files' / 'check.py'
         shutil.copy(settings, folder)
-        self.trial.write_text(TRIAL.format(fio=fio))
+        self.trial.write_text(trial(engines=f'[{{name: fio, program: {fio}}}]', more='bytes_per_task: 1MiB'))
         self.check.parent.mkdir(parents=True)
         self.check.write_text(CHECKS)
 

@@ -4,10 +4,8 @@ import hashlib
 import importlib.metadata
 import json
 import os
-import platform
 import re
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -162,20 +160,6 @@ def test_data_and_metadata_can_be_measured_by_different_engines(doctor, site, tm
     of_posixops = 'a metadata tree, the listing of a directory, POSIX operations, interactive use and POSIX semantics'
     assert (said.status, measured(said)) == (0, {'dd': 'data access', 'posixops': of_posixops})
     assert 'No engine measures' not in said.out  # no trial asks for random I/O
-
-
-def test_metadata_that_nothing_can_measure_is_said(doctor, site, tmp_path):
-    site.add_metadata(', dd')
-    site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
-    said = doctor()
-    assert said.status == 64
-    assert 'No engine measures a metadata tree here; install mdtest, fio or posixops, and list it' in said.out
-
-
-def test_the_engine_that_is_part_of_seatrial_is_shown_with_its_interpreter(doctor, site):
-    site.change('}]\nfile_systems', f'}}, {{name: posixops, program: {sys.executable}}}]\nfile_systems')
-    words = line_of(doctor(), 'engine posixops')
-    assert f'{seatrial.__version__}, Python {platform.python_version()} at {sys.executable}' in words
 
 
 def test_mdtest_is_said_to_come_with_ior(doctor, site):

@@ -144,19 +144,6 @@ def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
 
 TRIAL_FAULTS = {
     'a misspelt key': ('engines:', 'engine:', "trial.yaml: engine: .* did you mean 'engines'"),
-    'a missing key': ('version: 1', '', 'trial.yaml: version: is missing; write version: 1'),
-    'an unknown type': (
-        'type: posix',
-        'type: lustr',
-        "scratch.type: 'lustr' is not a file system type; did you mean",
-    ),
-    'a size that is none': ('1GiB', '1GB', "scratch.limits.bytes: '1GB' is not a size; write a number and"),
-    'an unknown partition': (
-        '[local:default]',
-        '[local:io]',
-        "trials\\[0\\].partitions.* 'local:io' is not a partition",
-    ),
-    'an unknown file system': ('[scratch]', '[home]', "trials\\[0\\].file_systems.* 'home' is not a file system"),
     'an unknown check': (
         "['*']",
         '[Wriets]',
@@ -204,17 +191,6 @@ def test_a_check_file_that_does_not_import_is_named_and_nothing_runs(on_site, si
     site.check.write_text(text)
     check_refusal(on_site(name), expected)
     assert not (site.folder / 'state').exists()
-
-
-def test_a_workload_that_contradicts_itself_is_named(on_site, site):
-    site.change("data_access('multiple')", "data_access('multiple', extent='segment')", 'checks/files/check.py')
-    check_refusal(on_site('list'), 'check.py: Writes.workload.extent: a file a task has no segments', lines=1)
-
-
-def test_two_checks_of_one_name_are_refused(on_site, site):
-    (site.checks / 'other').mkdir()
-    (site.checks / 'other' / 'check.py').write_text(site.check.read_text())
-    check_refusal(on_site('list'), 'other/check.py: Reads is declared in another file too', lines=1)
 
 
 def test_a_folder_without_checks_is_refused(command, site, tmp_path):

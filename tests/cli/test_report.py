@@ -254,13 +254,6 @@ def test_without_the_job_file_of_a_launch_nothing_is_made_up_in_its_place(on_sit
     assert 'This cannot be repeated by hand: 0000-measured-read@64KiB.fio is gone, which it was given.' in said
 
 
-def test_a_smoke_test_is_compared_with_nothing(on_site, past):
-    folder = past(FIRST, profile='smoke')
-    on_site('report')
-    said = said_in(folder / 'report' / 'index.html')
-    assert 'Profile smoke test: shows that everything works, says nothing about performance.' in said
-
-
 @pytest.fixture
 def left(site, past):
     """What `leave` prints and leaves of a past session."""
@@ -320,15 +313,3 @@ def test_a_fault_of_the_report_itself_is_said_and_raised_nowhere(left, monkeypat
 
     monkeypatch.setattr(afterwards, 'write_report', fault)
     assert "no report was written; try seatrial report 20261121T020638-9f3a1c: ZeroDivisionError('oh')" in left()
-
-
-@pytest.mark.slow
-def test_a_run_leaves_its_report_and_its_rows(on_site, site):
-    said = on_site('run', '--profile=smoke', 'Reads')
-    (folder,) = site.sessions()
-    assert f'  report:  {folder}/report/index.html\n' in said.out
-    verdict = json.loads((folder / 'results.json').read_text())['verdict']
-    assert f'<h1>{verdict}</h1>' in (folder / 'report' / 'index.html').read_text()
-    rows = read(folder_of(site.folder / 'state')).rows
-    assert (rows['session'].unique().to_list(), set(rows['session_verdict'])) == ([folder.name], {verdict})
-    assert set(rows['selection']) == {'Reads'}

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from seatrial.cli import afterwards, run
+from seatrial.cli import run
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.site.load import load
 
@@ -92,22 +92,6 @@ def test_a_signal_while_the_verdict_is_being_said_is_answered_and_changes_nothin
     assert said.status == EXIT_CODES[verdict]
     assert 'SIGTERM: all that was measured is being judged and reported\n' in said.out
     assert f'  report:  {folder}/report/index.html\n' in said.out
-
-
-def test_results_that_cannot_be_written_are_said_after_the_verdict_which_stands(on_site, site, monkeypatch):
-    def fill(session, result):
-        (session.folder / f'.results.json.{os.getpid()}.tmp').symlink_to('/dev/full')
-        return write_results(session, result)
-
-    write_results = afterwards.write_results
-    monkeypatch.setattr(afterwards, 'write_results', fill)
-    said = on_site('run', 'Reads')
-    (folder,) = site.sessions()
-    fault = f'\nthe results were not written: {folder}/results.json: No space left on device\n'
-    before, _, after = said.out.partition(fault)
-    verdicts = [each.value for each, code in EXIT_CODES.items() if code == said.status]
-    assert any(f'{verdict}  1 ' in before for verdict in verdicts)
-    assert after.startswith(f'  report:  {folder}/report/index.html\n')
 
 
 def test_what_cannot_be_kept_before_the_verdict_is_said_and_the_verdict_comes(on_site, site, monkeypatch):

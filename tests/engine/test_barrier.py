@@ -16,7 +16,7 @@ import pytest
 from seatrial.engine import barrier as guests
 from seatrial.engine import together
 from seatrial.engine.barrier import VARIABLE, BarrierError, clock_identity, join
-from seatrial.engine.together import Ran, ran, skew_s, together_argv
+from seatrial.engine.together import ran, together_argv
 from seatrial.job.launch import barrier as coordinator
 from seatrial.job.launch.barrier import Barrier
 
@@ -446,7 +446,6 @@ def test_the_times_of_a_process_with_another_clock_are_told_by_the_coordinators(
     runs = ran(start(argvs)[2])
     assert runs[0].uncertainty_s == 0 < runs[1].uncertainty_s
     assert before - runs[1].uncertainty_s <= runs[1].called_s <= time.monotonic() + runs[1].uncertainty_s
-    assert 0 < skew_s(runs) < SOON_S
 
 
 class TestStartingOtherPrograms:
@@ -487,10 +486,6 @@ class TestStartingOtherPrograms:
         statuses, streams, _ = start(argvs)
         assert statuses == [together.ALONE, -signal.SIGKILL]
         assert streams[0] == ('', 'seatrial: task 0 did not start echo: task 1 on n is lost\n')
-
-    def test_the_skew_is_from_the_first_possible_start_to_the_last(self):
-        runs = {0: Ran('a', 10.0, 10.1, 20.0, 0.0, 0.01), 1: Ran('b', 10.3, 10.5, 20.0, 0.0, 0.02)}
-        assert skew_s(runs) == pytest.approx(10.52 - 9.99)
 
     def test_a_report_of_another_form_is_refused(self):
         with pytest.raises(ValueError, match='missing'):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import access_point, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.model.units import GIB, KIB, MIB
@@ -18,14 +19,8 @@ SEGMENTS = data_access('single', 'segment', operations=('read',))
 WHOLE = data_access('single', operations=('read',))
 
 
-def point(workload=FILES, tasks=2, transfers=4, transfer_size=64 * KIB, nodes=1):
-    return workload._replace(
-        nodes=nodes,
-        tasks=tasks,
-        tasks_per_node=tasks // nodes,
-        transfer_size=transfer_size,
-        bytes_per_task=transfers * transfer_size,
-    )
+def point(workload=FILES, *sizes, **more):
+    return access_point(workload, *sizes, **more)
 
 
 GOOD = {
@@ -55,10 +50,7 @@ def measure(name, stderrs=None, times=None, how=None):
     return Dd().measure(phase, at, Dd().command('dd', phase, at, '/raw/1', 7), outcome)
 
 
-def refusal(name, stderrs=None, times=None, how=None):
-    with pytest.raises(EngineError) as caught:
-        measure(name, stderrs, times, how)
-    return caught.value
+refusal = refused_by(measure)
 
 
 def operands(argv):

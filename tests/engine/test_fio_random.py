@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio import LEAD_S
 from seatrial.engine.fio_process import CLOCK_S
@@ -65,10 +66,7 @@ def measure(name, report=None, at=None, seen=None):
     return FioRandom().measure(at.phases[0], at, command, seen or outcome(name, report))
 
 
-def refusal(name, report=None, at=None, seen=None):
-    with pytest.raises(EngineError) as caught:
-        measure(name, report, at, seen)
-    return caught.value
+refusal = refused_by(measure)
 
 
 def changed(name, change):
@@ -276,9 +274,7 @@ class TestEveryGoodRun:
         assert found.fsync == ('write' in DIRECTIONS[at.phases[0]])
 
     def test_cut_short_after_any_line_it_is_refused(self, name):
-        lines = text(name, 'json').splitlines(keepends=True)
-        for count in range(len(lines)):
-            assert refusal(name, ''.join(lines[:count]) or '\n').rule == 'E1'
+        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
 
     def test_other_options_than_those_of_the_job_file_are_refused(self, name):
         at = GOOD[name]

@@ -4,6 +4,7 @@ The transcripts one-* and two-nodes-*, wrong-world, phantom-*, over-existing, si
 this engine's own command lines; two-nodes-* was run on one node with IOR_FAKE_NODES=2 IOR_FAKE_TASK_PER_NODES=1.
 """
 
+import functools
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import MFWA, access_point, cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import (
     DISTRUSTED,
@@ -35,7 +37,6 @@ from transcript import transcripts
 
 TRANSCRIPTS = transcripts('ior')
 
-MFWA = data_access('multiple')
 MFWA_RANDOM = data_access('multiple', order='random')
 SFSA = data_access('single', 'segment')
 SFSA_STRIDED = data_access('single', 'segment', 'strided')
@@ -49,14 +50,7 @@ def mpiio(workload, collective=False):
     return workload._replace(interface='mpiio', collective=collective)
 
 
-def point(workload=MFWA, tasks=2, transfers=64, transfer_size=64 * KIB, nodes=1):
-    return workload._replace(
-        nodes=nodes,
-        tasks=tasks,
-        tasks_per_node=tasks // nodes,
-        transfer_size=transfer_size,
-        bytes_per_task=transfers * transfer_size,
-    )
+point = functools.partial(access_point, transfers=64)
 
 
 def files_of(at):
@@ -175,16 +169,7 @@ def measure(name, how=None, **instead):
     return Ior().measure(phase, at, command, outcome(name, **instead))
 
 
-def refusal(name, how=None, **instead):
-    with pytest.raises(EngineError) as caught:
-        measure(name, how, **instead)
-    return caught.value
-
-
-def cuts(whole):
-    """The text cut short after every line but the last."""
-    lines = whole.splitlines(keepends=True)
-    return [''.join(lines[:count]) for count in range(len(lines))]
+refusal = refused_by(measure)
 
 
 def changed(name, **fields):
@@ -198,10 +183,6 @@ def changed(name, **fields):
 
 def argv_of(phase, at, raw='/records/1', seed=7):
     return Ior().command('ior', phase, at, raw, seed).argvs[0]
-
-
-def option(argv, flag):
-    return argv[argv.index(flag) + 1]
 
 
 # The command lines
@@ -352,7 +333,7 @@ def test_data_begin_again_where_an_offset_comes_to_the_same_seed(at, after):
 
 @given(st.sampled_from([MFWA, SFSA_STRIDED]), st.integers(1, 5), st.sampled_from([MIB, 3 * MIB, 5 * MIB]), st.data())
 def test_up_to_there_no_seed_of_a_task_comes_twice(workload, tasks, transfer_size, data):
-    at = point(workload, tasks, data.draw(st.integers(1, 300)), transfer_size)
+    at = point(workload, tasks, transfers=data.draw(st.integers(1, 300)), transfer_size=transfer_size)
     step = transfer_size * (tasks if at.order == 'strided' else 1)
     seeds = {number * step % 2**27 for number in range(at.transfers)}
     assert (len(seeds) < at.transfers) == bool(Ior().repeats(at))

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import cuts, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import Complaint
 from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
@@ -142,16 +143,7 @@ def measure(name, how=None, **instead):
     return Mdtest().measure(phase, at, command, outcome(name, **instead))
 
 
-def refusal(name, how=None, **instead):
-    with pytest.raises(EngineError) as caught:
-        measure(name, how, **instead)
-    return caught.value
-
-
-def cuts(whole):
-    """The text cut short after every line but the last; after every sixth of the 1200 alike ones of main-U."""
-    lines = whole.splitlines(keepends=True)
-    return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // 200)]
+refusal = refused_by(measure)
 
 
 def changed(name, old, new, section='out'):
@@ -163,10 +155,6 @@ def changed(name, old, new, section='out'):
 
 def argv_of(phase, at, raw='/records/1', seed=7):
     return Mdtest().command('mdtest', phase, at, raw, seed).argvs[0]
-
-
-def option(argv, flag):
-    return argv[argv.index(flag) + 1]
 
 
 # The command lines
@@ -485,7 +473,7 @@ def test_what_did_not_run_is_not_in_the_file_of_the_ranks():
 @pytest.mark.parametrize('name', WHOLE)
 def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name):
     whole = text(name)
-    for cut in cuts(whole):
+    for cut in cuts(whole, 200):
         if '-- finished at' in cut:
             assert parse_output(cut)._replace(complaints=()) == parse_output(whole)._replace(complaints=())
         else:
@@ -495,20 +483,20 @@ def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name
 
 @pytest.mark.parametrize('name', GOOD)
 def test_a_measurement_cut_before_its_end_is_refused(name):
-    for cut in cuts(text(name)):
+    for cut in cuts(text(name), 200):
         if '-- finished at' not in cut:
             assert refusal(name, stdout=cut).rule in {'T7', 'T8'}
 
 
 @pytest.mark.parametrize('name', sorted(set(NAMES) - set(GOOD)))
 def test_what_is_refused_stays_refused_when_its_output_is_cut(name):
-    for cut in cuts(text(name)):
+    for cut in cuts(text(name), 200):
         refusal(name, stdout=cut)
 
 
 @pytest.mark.parametrize('name', GOOD)
 def test_a_file_of_ranks_cut_after_any_line_is_refused(name):
-    for cut in cuts(text(name, 'csv')):
+    for cut in cuts(text(name, 'csv'), 200):
         assert refusal(name, ranks=cut).rule in {'T8', 'T9'}
 
 

@@ -7,11 +7,11 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
+
+from local_site import SEATRIAL, LocalSite, trial
 
 CHECK = """
 import reframe
@@ -29,17 +29,7 @@ class Write(Check):
     sweep = Sweep('transfer_size', (1048576,))
     max_relative_error = 0.9
 """
-TRIAL = """
-version: 1
-state: state
-engines: [fio]
-file_systems:
-  scratch: {type: posix, path: state/trials, limits: {bytes: 4GiB, inodes: 1000}, records_on_target: true}
-partitions:
-  local:default: {launcher: local, tasks_per_node: 1}
-trials:
-  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], profiles: [smoke]}
-"""
+TRIAL = trial(engines='[fio]', limits='bytes: 4GiB, inodes: 1000', tasks=1, more='profiles: [smoke]')
 CONTRACT = """
 version: 1
 title: Acceptance of scratch
@@ -71,51 +61,41 @@ def verdicts(output):
 
 
 @pytest.fixture
-def accept(tmp_path, repository):
-    """Run `seatrial accept` on a site of this machine."""
+def site(tmp_path):
+    """A site of this machine with the check above."""
     (tmp_path / 'checks' / 'access').mkdir(parents=True)
     (tmp_path / 'checks' / 'access' / 'write.py').write_text(CHECK)
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
-    (tmp_path / 'trial.yaml').write_text(TRIAL)
-
-    def run(*arguments):
-        argv = [Path(sys.executable).with_name('seatrial'), 'accept', f'--site={tmp_path}']
-        argv += [f'--checks={tmp_path / "checks"}', *arguments]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=600)
-
-    return run
+    return LocalSite(tmp_path, TRIAL, tmp_path / 'checks')
 
 
 @pytest.mark.needs('fio')
-def test_one_is_met_one_missed_one_undecided_and_one_waived(accept, tmp_path):
+def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
     contract = tmp_path / 'contract.yaml'
     contract.write_text(CONTRACT + criterion('1', '1 MB/s') + criterion('2', '100 TB/s'))
-    first = accept()
+    first = site.ask('accept', f'--checks={site.checks}')
     assert first.returncode == 10, first.stdout + first.stderr
     assert verdicts(first.stdout) == {'1': 'PASS', '2': 'FAIL'}
-    (results,) = tmp_path.glob('state/sessions/*/results.json')
-    (case,) = json.loads(results.read_text())['cases']
-    (metric,) = case['metrics']
+    (metric,) = site.cases['Write']['metrics']
     at_its_mean = criterion('3', f'{round(metric["summary"]["mean"])} B/s')
     contract.write_text(contract.read_text() + at_its_mean + OUTAGE)
 
-    waived = accept('--waive=4', '--reason=No failover before October.', '--by=J. Kern')
+    waiver = '--waive=4', '--reason=No failover before October.', '--by=J. Kern'
+    waived = site.ask('accept', f'--checks={site.checks}', *waiver)
     assert waived.returncode == 10, waived.stdout + waived.stderr
     wanted = {'1': 'PASS', '2': 'FAIL', '3': 'INCONCLUSIVE', '4': 'INCONCLUSIVE (waived)'}
     assert verdicts(waived.stdout) == wanted
     assert 'a second allocation shows the noise' in waived.stdout
-    # All three are judged by one allocation, of which there is one session.
-    assert len(list(tmp_path.glob('state/sessions/*'))) == 1
     page = (tmp_path / 'state' / 'acceptance' / 'protocol.html').read_text()
     assert 'No failover before October.' in page
-    assert results.parent.name in page
+    # All three are judged by one allocation, of which there is one session.
+    assert site.session.name in page
 
-    program, bundles = Path(sys.executable).with_name('seatrial'), (tmp_path / 'plain.zip', tmp_path / 'redacted.zip')
+    bundles = tmp_path / 'plain.zip', tmp_path / 'redacted.zip'
     for bundle, arguments in zip(bundles, ((), ('--redact',)), strict=True):
-        subprocess.run([program, 'bundle', f'--site={tmp_path}', f'--output={bundle}', *arguments], check=True)
+        assert site.ask('bundle', f'--output={bundle}', *arguments).returncode == 0
     shutil.rmtree(tmp_path / 'state')
     for bundle in bundles:
-        proved = subprocess.run([program, 'verify', bundle], capture_output=True, text=True, timeout=600)
+        proved = subprocess.run([SEATRIAL, 'verify', bundle], capture_output=True, text=True, timeout=600)
         assert proved.returncode == 0, proved.stdout + proved.stderr
         assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
             ('PASS', '1'),

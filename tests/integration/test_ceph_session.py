@@ -1,14 +1,11 @@
 """One smoke session on a real CephFS: data in layouts, metadata and semantics, each with the state of the cache."""
 
 import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from fuse_lab import CEPH
+from local_site import LocalSite
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.rules.case import measured
@@ -48,19 +45,14 @@ pytestmark = [pytest.mark.needs('ceph-osd', 'ceph-fuse'), pytest.mark.long]  # t
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, request):
+def session(tmp_path_factory):
     """The folder of a smoke session that may empty caches, with the streams of the command."""
     place, site = tmp_path_factory.mktemp('ceph') / 'lab', tmp_path_factory.mktemp('site')
-    repository = request.config.rootpath
     with CEPH.made(place) as mount:
         (mount / 'trials').mkdir()
-        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
-        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', mount=mount, checks=', '.join(LAYOUTS)))
-        program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
-        argv = [program, 'run', '--profile', 'smoke', f'--site={site}', f'--checks={repository / "checks"}']
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=900)
-        (folder,) = (site / 'state' / 'sessions').iterdir()
-        yield folder, done
+        local = LocalSite(site, TRIAL.format(state=site / 'state', mount=mount, checks=', '.join(LAYOUTS)))
+        done = local.run('--profile=smoke')
+        yield local.session, done
         assert not list((mount / 'trials').iterdir())
 
 
@@ -85,15 +77,6 @@ def test_the_striping_checks_have_their_layouts_in_the_words_of_cephfs(session):
     layouts = {sample.point.layout.type for sample in samples if not sample.point.layout.is_default}
     assert layouts == {'cephfs'} and all(sample.valid for sample in samples)
     assert plan.left_out == ('all-1MiB',)
-
-
-def test_checks_of_layouts_that_only_lustre_has_are_not_applicable(session):
-    folder, _ = session
-    why = json.loads((folder / 'results.json').read_text())['not_applicable']
-    assert (
-        'OverstripingSharedFile/local:default/ceph/default/1n'
-        in why["no layout: 'over-16' of this check is one of lustre"]
-    )
 
 
 def test_reads_and_stats_are_cold_where_the_site_lets_the_caches_be_emptied(session):

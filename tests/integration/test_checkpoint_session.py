@@ -1,44 +1,21 @@
 """A session of checkpoints and of what users do in small files, with real engines."""
 
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
+from local_site import LocalSite, trial
+
 CHECKS = ('Checkpoint', 'InteractiveUse')
-TRIAL = f"""
-version: 1
-state: state
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 10000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [{', '.join(CHECKS)}], partitions: [local:default], file_systems: [scratch], nodes: [1], budget: 1s}}
-"""
+TRIAL = trial(', '.join(CHECKS), limits='bytes: 1GiB, inodes: 10000', more='budget: 1s')
 STATE, INTERVAL_S = 105e9, 1800.0
 
 pytestmark = pytest.mark.needs('fio')
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, repository):
+def session(tmp_path_factory):
     """The process of a smoke session, its results by check, and its site."""
-    home = tmp_path_factory.mktemp('site')
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
-    (home / 'trial.yaml').write_text(TRIAL)
-    done = command(home, 'run', f'--checks={repository / "checks"}', '--profile=smoke')
-    (folder,) = (home / 'state' / 'sessions').iterdir()
-    results = json.loads((folder / 'results.json').read_text())
-    return done, {case['case']['check']: case for case in results['cases']}, home
-
-
-def command(home, name, *more):
-    program = str(Path(sys.executable).with_name('seatrial'))
-    return subprocess.run([program, name, f'--site={home}', *more], capture_output=True, text=True, timeout=600)
+    site = LocalSite(tmp_path_factory.mktemp('site'), TRIAL)
+    return site.run('--profile=smoke'), site.cases, site
 
 
 def test_every_check_is_measured_with_every_metric(session):
@@ -61,5 +38,5 @@ def test_the_time_of_a_state_follows_from_the_bandwidth_and_the_lost_share_from_
 
 
 def test_every_figure_is_made_again_from_the_raw_output(session):
-    done = command(session[2], 'verify')
+    done = session[2].ask('verify')
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,39 +1,31 @@
-"""Sessions on a real tmpfs and a real ext4, compared: the type of the mount is said first, and so are its options."""
+"""Sessions on a real tmpfs and a real ext4, compared: the type of the mount is said first."""
 
 import json
 import os
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-TRIAL = """
-version: 1
-state: state
-engines: [posixops]
-file_systems:
-  scratch: {type: posix, path: mount/trials, limits: {bytes: 100MiB, inodes: 5000}}
-partitions:
-  local:default: {launcher: local, tasks_per_node: 2}
-trials:
-  - {checks: [EmptyFiles], partitions: [local:default], file_systems: [scratch], nodes: [1], files_per_task: 100,
-     budget: 1s}
-"""
+from local_site import LocalSite, trial
+
+TRIAL = trial(
+    'EmptyFiles',
+    '[posixops]',
+    'type: posix, path: mount/trials',
+    'bytes: 100MiB, inodes: 5000',
+    more='files_per_task: 100, budget: 1s',
+)
 MOUNTS = {
     'memory': 'mount -t tmpfs -o size=200m none {point}',
     'disk': 'mount -o loop {image} {point}',
-    'untimed': 'mount -o loop,noatime {image} {point}',
 }
 
 
 @pytest.fixture(scope='module')
-def home(tmp_path_factory, repository):
+def site(tmp_path_factory):
     """A site with a session on each mount, called by its name."""
     home = tmp_path_factory.mktemp('site')
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
-    (home / 'trial.yaml').write_text(TRIAL)
+    site = LocalSite(home, TRIAL)
     point, image = home / 'mount', home / 'image'
     point.mkdir()
     with open(image, 'wb') as stream:
@@ -43,36 +35,28 @@ def home(tmp_path_factory, repository):
     if os.geteuid() or subprocess.run(['unshare', '--mount', 'sh', '-c', MOUNTS['disk'].format(**names)]).returncode:
         pytest.skip('this host lets nobody mount a file as a disk')
     for name, mount in MOUNTS.items():
-        run = [_seatrial(), 'run', f'--site={home}', f'--checks={repository / "checks"}', f'--label={name}']
+        run = site.argv('run', f'--checks={site.checks}', f'--label={name}')
         script = f'set -e; {mount.format(**names)}; mkdir -p {point}/trials; exec "$@"'
         done = subprocess.run(
             ['unshare', '--mount', 'sh', '-c', script, 'sh', *run], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    return home
+    return site
 
 
-def _seatrial():
-    return str(Path(sys.executable).with_name('seatrial'))
-
-
-def compared(home, before, after):
-    argv = [_seatrial(), 'compare', before, after, f'--site={home}', '--json']
-    return json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+def compared(site, before, after):
+    done = site.ask('compare', before, after, '--json')
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.mark.needs('unshare', 'mkfs.ext4')
 class TestMounts:
-    def test_a_move_to_another_type_of_file_system_is_said_first(self, home):
-        found = compared(home, 'memory', 'disk')
+    def test_a_move_to_another_type_of_file_system_is_said_first(self, site):
+        found = compared(site, 'memory', 'disk')
         first = found['differing'][0]
         assert first.startswith('scratch: mounted: none on ') and ' type tmpfs against /dev/loop' in first
         assert first.endswith(' type ext4')
         assert found['metrics'] and {each['family'] for each in found['metrics']} == {'metadata'}
         assert any('% full against' in each for each in found['circumstances'])
         assert 'One session a side' in found['notice']
-
-    def test_another_mount_option_is_said_first(self, home):
-        found = compared(home, 'disk', 'untimed')
-        kept = [each for each in found['differing'] if ': mounted: ' not in each]  # a loop device may be another one
-        assert kept[0] == 'scratch: mount options: relatime against noatime'

@@ -1,6 +1,5 @@
 """GlusterFS: a bit that has changed on the disk of one brick is found, and what two clients cache is no damage."""
 
-import json
 import shlex
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import GLUSTER
+from local_site import LocalSite, trial
 from seatrial.engine.posix_guarantees import WAYS_TO_WRITE
 from seatrial.job.sequence.recorder import records_in
 
@@ -17,18 +17,6 @@ pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'nsenter', 'fio')]
 
 AT = 12_345_678
 FIO = shutil.which('fio')
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: {engine}, program: {program}}}]
-file_systems:
-  volume: {{type: glusterfs, path: {path}, limits: {{bytes: 2GiB, inodes: 1000}}}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2, python: {python}}}
-trials:
-  - {{checks: [{check}], partitions: [local:default], file_systems: [volume], nodes: [1],
-      bytes_per_task: 32MiB}}
-"""
 # The command on the node; between the write and the read of the proof a bit changes on the brick.
 RUNNER = f"""
 import pathlib, sys
@@ -78,29 +66,32 @@ def other_client(lab, tmp_path):
     subprocess.run(['umount', mount], check=True)
 
 
-def session(site, repository, trials, bricks, program=FIO, check='MultipleFilesTransferSizes'):
+def session(site, trials, bricks, program=FIO, check='MultipleFilesTransferSizes'):
     """The exit status, the case in results.json, and what was found in its launches."""
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
     python = site / 'python'
     code = RUNNER.replace('BRICKS', repr(bricks))
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
     python.chmod(0o755)
     engine = Path(program).name
-    words = {'engine': engine, 'program': program, 'check': check}
-    (site / 'trial.yaml').write_text(TRIAL.format(path=trials, python=python, **words))
-    seatrial = Path(sys.executable).with_name('seatrial')
-    argv = [seatrial, 'run', f'--site={site}', f'--checks={repository / "checks"}', f'--engine={engine}']
-    done = subprocess.run([*argv, '--profile=smoke'], capture_output=True, text=True, timeout=600)
-    (folder,) = (site / 'state' / 'sessions').iterdir()
-    (case,) = json.loads((folder / 'results.json').read_text())['cases']
-    (records,) = (folder / 'cases').iterdir()
+    text = trial(
+        check,
+        f'[{{name: {engine}, program: {program}}}]',
+        f'type: glusterfs, path: {trials}',
+        'bytes: 2GiB, inodes: 1000',
+        partition=f'python: {python}',
+        more='bytes_per_task: 32MiB',
+    )
+    local = LocalSite(site, text)
+    done = local.run(f'--engine={engine}', '--profile=smoke')
+    (case,) = local.cases.values()
+    (records,) = (local.session / 'cases').iterdir()
     found = [each for sample in records_in(str(records)).samples for each in sample.findings]
     return done.returncode, case, [each for each in found if each.effect != 'label']
 
 
-def test_one_bit_that_changed_on_a_brick_is_found_with_file_offset_and_both_bytes(lab, tmp_path, repository):
+def test_one_bit_that_changed_on_a_brick_is_found_with_file_offset_and_both_bytes(lab, tmp_path):
     directory, trials = lab
-    status, case, (found,) = session(tmp_path, repository, trials, str(directory / 'bricks'))
+    status, case, (found,) = session(tmp_path, trials, str(directory / 'bricks'))
     assert (status, case['verdict'], found.rule) == (10, 'FAIL', 'F2'), case['reasons']
     assert (found.evidence['file'], found.evidence['offset']) == ('data.00000001', str(AT))
     expected, seen = (int(found.evidence[each][:2], 16) for each in ('expected', 'found'))
@@ -109,19 +100,19 @@ def test_one_bit_that_changed_on_a_brick_is_found_with_file_offset_and_both_byte
     assert kept.read_bytes()[AT] == seen
 
 
-def test_a_whole_volume_has_its_contents_verified(lab, tmp_path, repository):
+def test_a_whole_volume_has_its_contents_verified(lab, tmp_path):
     _, trials = lab
-    status, case, found = session(tmp_path, repository, trials, '')
+    status, case, found = session(tmp_path, trials, '')
     assert (status, found) == (0, []), case['reasons']
     assert case['verified'].startswith('verified: 64 MiB of 64 MiB in 2 files')
 
 
-def test_what_one_client_writes_in_every_way_another_reads_as_it_was(lab, other_client, tmp_path, repository):
+def test_what_one_client_writes_in_every_way_another_reads_as_it_was(lab, other_client, tmp_path):
     """Though it shows no overwritten bytes and no renamed file to who has read there before."""
     _, trials = lab
     program = tmp_path / 'posixops'
     program.write_text(OTHER_CLIENT.format(other=other_client, mount=trials.parent, python=sys.executable))
     program.chmod(0o755)
-    status, case, found = session(tmp_path, repository, trials, '', program, 'Integrity')
+    status, case, found = session(tmp_path, trials, '', program, 'Integrity')
     assert (status, found) == (0, []), case['reasons']
     assert [fact['name'] for fact in case['facts'] if fact['holds']] == [each.name for each in WAYS_TO_WRITE]

@@ -3,7 +3,6 @@
 Where the library lies says SEATRIAL_DARSHAN, or the program darshan-config on the PATH.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -12,29 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from local_site import LocalSite, trial
 from seatrial.check.darshan import read_logs
 from seatrial.check.derived import shape_of
 from seatrial.cli.darshan_library import Program, examined
 from seatrial.workload.access import data_access
 
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: {engine}, program: {program}}}]
-file_systems:
-  scratch:
-    type: posix
-    path: state/trials
-    limits: {{bytes: 4GiB, inodes: 1000}}
-    records_on_target: true
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2, darshan: {library}}}
-trials:
-  - checks: ['*']
-    partitions: [local:default]
-    file_systems: [scratch]
-    nodes: [1]
-"""
 CHECK = """
 import reframe
 
@@ -105,23 +87,24 @@ def darshan():
 
 
 @pytest.fixture
-def session(tmp_path, repository, darshan):
+def session(tmp_path, darshan):
     """Run a session of these patterns; returns its cases by their checks."""
 
     def run(engine, program, names):
-        site = tmp_path / 'site'
-        (site / 'checks' / 'own').mkdir(parents=True)
-        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
-        (site / 'trial.yaml').write_text(TRIAL.format(engine=engine, program=program, library=darshan))
+        folder = tmp_path / 'site'
+        (folder / 'checks' / 'own').mkdir(parents=True)
+        text = trial(
+            engines=f'[{{name: {engine}, program: {program}}}]',
+            limits='bytes: 4GiB, inodes: 1000',
+            partition=f'darshan: {darshan}',
+        )
+        site = LocalSite(folder, text, folder / 'checks')
         for name in names:
             text = CHECK.format(name=name, pattern=PATTERNS[name])
-            (site / 'checks' / 'own' / f'{name.lower()}.py').write_text(text)
-        seatrial = shutil.which('seatrial', path=str(Path(sys.executable).parent))
-        argv = [seatrial, 'run', f'--site={site}', f'--checks={site / "checks"}']
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
-        (folder,) = (site / 'state' / 'sessions').glob('*')
-        assert (folder / 'results.json').is_file(), done.stdout
-        return {case['case']['check']: case for case in json.loads((folder / 'results.json').read_text())['cases']}
+            (site.checks / 'own' / f'{name.lower()}.py').write_text(text)
+        done = site.run()
+        assert (site.session / 'results.json').is_file(), done.stdout + done.stderr
+        return site.cases
 
     return run
 

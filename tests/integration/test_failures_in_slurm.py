@@ -76,23 +76,6 @@ def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(sit
     assert slurm.jobs() == []
 
 
-def test_a_job_asks_for_more_nodes_than_exist(site, slurm):
-    """Slurm has several words for it, which depend on the tasks and on how many nodes more (tests/transcripts)."""
-    assert incomplete(site(nodes=3, launcher='srun').run()).startswith(
-        'T15: the job left no record; Slurm says: never started: sbatch refused it: '
-        'Node count specification invalid (more nodes than there are, or than the partition allows)'
-    )
-    assert slurm.jobs() == []
-
-
-def test_sbatch_does_not_know_an_option(site, slurm):
-    assert incomplete(site('--no-such-option').run()).startswith(
-        'T15: the job left no record; Slurm says: never started: sbatch refused it: '
-        "unrecognized option '--no-such-option'"
-    )
-    assert slurm.jobs() == []
-
-
 def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     slurm.ask('scontrol', 'update', 'nodename=n[1-2]', 'state=drain', 'reason=trial')
     # A slurmctld that is busy has not looked at the job yet, and gives another reason or none.

@@ -1,12 +1,12 @@
 """A whole session whose file system falls silent in the middle, for good: a real FUSE client, which is stopped."""
 
-import shutil
 import subprocess
 import sys
 import time
 
 import pytest
 
+from local_site import LocalSite, trial
 from slurm_lab import LAUNCH_LIMIT
 
 pytestmark = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
@@ -14,28 +14,20 @@ pytestmark = pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 LATEST_S = 300.0
 """The launch's limit, twice its grace, two probes and the load of this machine; without deadlines it is never."""
 
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: glusterfs, path: {target}, limits: {{bytes: 1GiB, inodes: 1000}}, recovery_limit: 1s}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [MultipleFilesTransferSizes], partitions: [local:default], file_systems: [scratch], nodes: [1],
-      bytes_per_task: 1MiB}}
-"""
-
 
 @pytest.fixture
 def hung(stub_fio, gluster_mount, lab_gluster, tmp_path, repository):
     """A session whose target fell silent in a launch, and its site's folder; the client goes on afterwards."""
     target = gluster_mount / 'trials'
     target.mkdir(exist_ok=True)
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
     fio = stub_fio(('measured-write', {'seconds': 600.0}))
-    (tmp_path / 'trial.yaml').write_text(TRIAL.format(fio=fio, target=target))
+    text = trial(
+        'MultipleFilesTransferSizes',
+        f'[{{name: fio, program: {fio}}}]',
+        f'type: glusterfs, path: {target}, recovery_limit: 1s',
+        more='bytes_per_task: 1MiB',
+    )
+    LocalSite(tmp_path, text)
     argv = [sys.executable, '-c', LAUNCH_LIMIT, '1', 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}']
     session = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:

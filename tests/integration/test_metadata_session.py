@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import GLUSTER
+from local_site import LocalSite
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.rules.case import measured
@@ -51,7 +52,7 @@ pytestmark = [pytest.mark.needs('glusterd', 'nsenter')]
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, request):
+def session(tmp_path_factory):
     """The folder of a smoke session of all metadata checks on three file systems, with the streams of the command."""
     memory = Path('/dev/shm') / f'seatrial-test-{os.getpid()}'
     site = tmp_path_factory.mktemp('site')
@@ -60,25 +61,21 @@ def session(tmp_path_factory, request):
         try:
             for path in paths.values():
                 path.mkdir()
-            yield measure(site, paths, request.config.rootpath)
+            yield measure(site, paths)
             assert [path for path in paths.values() if any(path.iterdir())] == []
         finally:
             shutil.rmtree(memory, ignore_errors=True)
 
 
-def measure(site, paths, repository):
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
+def measure(site, paths):
     kinds = {'gluster': 'glusterfs'}
     entries = [ENTRY.format(name=name, type=kinds.get(name, 'posix'), path=path) for name, path in paths.items()]
     text = TRIAL.format(
         state=site / 'state', file_systems=''.join(entries), names=', '.join(paths), checks=', '.join(CHECKS)
     )
-    (site / 'trial.yaml').write_text(text)
-    program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
-    argv = [program, 'run', f'--site={site}', f'--checks={repository / "checks"}']
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=1200)
-    (folder,) = (site / 'state' / 'sessions').iterdir()
-    return folder, done
+    local = LocalSite(site, text)
+    done = local.run()
+    return local.session, done
 
 
 def cases(folder):

@@ -3,9 +3,7 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
+from local_site import SEATRIAL, LocalSite, trial
 from seatrial.check.forecast import bytes_before, measured_bytes
 from seatrial.cli.init import init
 from seatrial.job.sequence.recorder import records_in
@@ -22,26 +21,15 @@ from seatrial.rules.before import DIRECTORY_BYTES, DIRECTORY_INODES, peak
 from seatrial.site.load import load
 from seatrial.workload.registry import kind_of
 
-PROGRAM = str(Path(sys.executable).with_name('seatrial'))
 CHECKS = Path(__file__).resolve().parents[2] / 'checks'
 DATA, METADATA = 'MultipleFilesTasks', 'SmallFiles'
-TRIAL = """
-version: 1
-state: state
-engines: [fio, posixops]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 4GiB, inodes: 2000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [{checks}], partitions: [local:default], file_systems: [scratch], nodes: [1], budget: 4s}}
-"""
+TRIAL = trial(f'{DATA}, {METADATA}', '[fio, posixops]', limits='bytes: 4GiB, inodes: 2000', more='budget: 4s')
 
 pytestmark = pytest.mark.needs('fio')
 
 
 def seatrial(verb, site, *words, environment=None):
-    argv = [PROGRAM, verb, f'--site={site}', f'--checks={CHECKS}', *words]
+    argv = [SEATRIAL, verb, f'--site={site}', f'--checks={CHECKS}', *words]
     return subprocess.run(argv, capture_output=True, text=True, timeout=300, env=environment)
 
 
@@ -88,11 +76,10 @@ class Watch(threading.Thread):
 
 
 @pytest.fixture(scope='module')
-def watched(tmp_path_factory, repository):
+def watched(tmp_path_factory):
     """The cases of a smoke session by their checks."""
     site = tmp_path_factory.mktemp('site')
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', site)
-    (site / 'trial.yaml').write_text(TRIAL.format(checks=f'{DATA}, {METADATA}'))
+    LocalSite(site, TRIAL)
     found = {each['case'].partition('/')[0]: each for each in planned(site)['cases']}
     watch = Watch(site / 'state' / 'trials')
     watch.start()

@@ -1,63 +1,38 @@
 """Sessions of random I/O: all of its checks with the real fio, and a tail latency that a reference decides."""
 
-import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from local_site import SEATRIAL, LocalSite, trial
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
-from seatrial.model.units import MIB, parse_size
+from seatrial.model.units import MIB
 from seatrial.rules.case import measured
 from seatrial.workload.registry import kind_of
 
 CHECKS = ('RandomReadQueueDepths', 'RandomTransferSizes', 'RandomMixed', 'RandomReadCached', 'SkimReads')
 SHARE = 16 * MIB  # of a task
-TRIAL = """
-version: 1
-state: state
-engines: [ior, {{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [{checks}], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: {share},
-      budget: {budget}}}
-"""
 
 
-def make_site(home, repository, checks, fio='fio', share=SHARE, budget='1s'):
-    shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
-    text = TRIAL.format(fio=fio, checks=', '.join(checks), share=share, budget=budget)
-    (home / 'trial.yaml').write_text(text)
-
-
-def results_of(home):
-    """The results of the only session of a site, and its folder."""
-    (folder,) = (home / 'state' / 'sessions').iterdir()
-    return json.loads((folder / 'results.json').read_text()), folder
+def make_site(home, checks, fio='fio', share=SHARE, budget='1s'):
+    text = trial(checks, f'[ior, {{name: fio, program: {fio}}}]', more=f'bytes_per_task: {share}, budget: {budget}')
+    return LocalSite(home, text)
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory, repository):
+def session(tmp_path_factory):
     """The process of a smoke session, its results by check, and its folder."""
     home = tmp_path_factory.mktemp('site')
     try:
         os.close(os.open(home, os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
     except OSError as error:
         pytest.skip(f'{home} has no O_DIRECT: {error.strerror}')
-    make_site(home, repository, CHECKS)
-    program = str(Path(sys.executable).with_name('seatrial'))
-    argv = [program, 'run', f'--site={home}', f'--checks={repository / "checks"}', '--profile=smoke']
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
-    results, folder = results_of(home)
-    return done, {case['case']['check']: case for case in results['cases']}, folder
+    site = make_site(home, ', '.join(CHECKS))
+    return site.run('--profile=smoke'), site.cases, site.session
 
 
 @pytest.mark.needs('fio')
@@ -76,23 +51,6 @@ class TestWithTheRealFio:
             assert [told[f'{way}{each}']['better'] for each in ('', '_iops', '_p99')] == ['higher', 'higher', 'lower']
             assert 0 < told[f'{way}_p50']['values'][0] <= told[f'{way}_p99']['values'][0] < 60
 
-    def test_operations_times_the_transfer_size_are_the_bandwidth(self, session):
-        values = {metric['metric']: metric['values'] for metric in session[1]['RandomTransferSizes']['metrics']}
-        for label in ('4KiB', '64KiB', '1MiB'):
-            for way in ('randread', 'randwrite'):
-                moved = [each * parse_size(label) for each in values[f'{way}_iops@{label}']]
-                assert moved == pytest.approx(values[f'{way}@{label}'])
-
-    def test_what_is_read_directly_is_cold_and_what_is_written_was_in_no_cache(self, session):
-        _, cases, _ = session
-        cached = {check: {each['name']: each['cache'] for each in case['metrics']} for check, case in cases.items()}
-        assert set(cached['RandomReadQueueDepths'].values()) == {'cold'}
-        assert {way: cached['RandomMixed'][f'randrw_{way}_iops'] for way in ('read', 'write')} == {
-            'read': 'cold',
-            'write': '',
-        }
-        assert cached['RandomTransferSizes']['randwrite_p99'] == ''
-
     def test_a_working_set_that_is_read_over_and_over_through_the_page_cache_is_not_cold(self, session):
         metrics = session[1]['RandomReadCached']['metrics']
         assert {each['cache'] for each in metrics} <= {'cached', 'unknown', 'mixed'}
@@ -105,15 +63,6 @@ class TestWithTheRealFio:
             # A transfer of 64 KiB every 5 ms and more.
             assert all(each < 2 * 200 for each in found[f'randread_iops@{variant}'])
 
-    def test_its_files_are_written_whole_once_for_the_warm_up_and_once_for_all_points(self, session):
-        for case in (session[2] / 'cases').iterdir():
-            samples = records_in(str(case)).samples
-            prepared = [(number, each) for number, each in enumerate(samples) if each.stage == 'prepare']
-            assert prepared[0][0] == 0 and len(prepared) == 2
-            for (_, each), most in zip(prepared, (range(1, SHARE + 1), (SHARE,)), strict=True):
-                assert (each.phase, each.point.kind) == ('write', 'access') and each.point.bytes_per_task in most
-                assert each.measurement.bytes_moved == 2 * each.point.bytes_per_task
-
     def test_every_launch_has_its_point_in_full_and_lasted_its_time(self, session):
         for case in (session[2] / 'cases').iterdir():
             plan = read_plan(str(case / PLAN))
@@ -125,7 +74,7 @@ class TestWithTheRealFio:
 
     def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(self, session):
         home = session[2].parents[2]
-        argv = [str(Path(sys.executable).with_name('seatrial')), 'verify', f'--site={home}']
+        argv = [SEATRIAL, 'verify', f'--site={home}']
         done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
 
@@ -176,12 +125,12 @@ entry()
 
 
 @pytest.fixture(scope='module')
-def night(tmp_path_factory, make_stub_fio, repository):
+def night(tmp_path_factory, make_stub_fio):
     """The process of a nightly session of checks with references, its results by check, and its folder."""
     home = tmp_path_factory.mktemp('night')
     orders = {'iops': [1000, 1020], 'latency_ns': [2_000_000, 2_040_000]}
     fio = make_stub_fio(home / 'stubs', ('.', orders))
-    make_site(home, repository, ["'*'"], fio, MIB, '2min')
+    site = make_site(home, "'*'", fio, MIB, '2min')
     (home / 'checks' / 'access').mkdir(parents=True)
     checks = ''.join(ONE.format(name=name) for name in REFERENCES)
     (home / 'checks' / 'access' / 'random.py').write_text(DEPTH_ONE + checks)
@@ -194,8 +143,7 @@ def night(tmp_path_factory, make_stub_fio, repository):
     (home / 'references.yaml').write_text(f'$seatrial:\n{"".join(origins)}{"".join(entries)}')
     argv = ['run', f'--site={home}', f'--checks={home / "checks"}', '--profile=nightly']
     done = subprocess.run([sys.executable, '-c', SHORT_NIGHT, *argv], capture_output=True, text=True, timeout=600)
-    results, folder = results_of(home)
-    return done, {case['case']['check']: case for case in results['cases']}, folder
+    return done, site.cases, site.session
 
 
 @pytest.mark.parametrize('check', REFERENCES)
@@ -203,14 +151,6 @@ def test_a_reference_of_a_latency_bounds_it_from_above_in_any_unit(night, check)
     done, cases, _ = night
     assert done.returncode == 10, done.stdout + done.stderr
     assert cases[check]['verdict'] == REFERENCES[check][2]
-
-
-def test_the_figures_stay_in_base_units_whatever_unit_the_reference_has(night):
-    for case in night[1].values():
-        told = {each['metric']: each for each in case['metrics']}
-        values = told['randread_p99@qd1']['values']
-        assert len(values) >= 6 and set(values) == {0.002, 0.00204}
-        assert set(told['randread_iops@qd1']['values']) == {2000.0, 2040.0}
 
 
 def test_a_floor_is_only_of_what_is_better_the_higher(night):

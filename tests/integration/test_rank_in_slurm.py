@@ -31,15 +31,22 @@ def slurm(plain_slurm, monkeypatch):
     plain_slurm.heal()
 
 
+def launched(command, folder):
+    """What is known of a launch on two nodes in the directory `data` once it has ended."""
+    raw = str(folder / 'raw')
+    where = os.open(folder / 'data', os.O_RDONLY)
+    try:
+        return carry_out(
+            command, processes_of(command, Launcher('srun'), TWO_NODES, raw), raw, where, WAIT_S, lambda: False
+        )
+    finally:
+        os.close(where)
+
+
 def test_a_rank_that_is_killed_ends_the_launch_and_is_its_reason(slurm, tmp_path):
     (tmp_path / 'data').mkdir()
     command = Command('mpi', ((sys.executable, '-c', KILLED),), {}, ())
-    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
-    where = os.open(tmp_path / 'data', os.O_RDONLY)
-    try:
-        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
-    finally:
-        os.close(where)
+    ended = launched(command, tmp_path)
     assert ended.outcome.exit_status != 0
     assert 'task 1: Killed' in ended.outcome.stderrs[0]
     wait_for('srun has left no job', lambda: not slurm.jobs())
@@ -52,12 +59,7 @@ def test_ranks_that_find_another_directory_by_its_path_start_nothing(slurm, tmp_
     swapping('srun')
     write = ('sh', '-c', 'echo > file.$$')
     command = Command(scope, (write,) * (1 if scope == 'mpi' else 2), {}, ())
-    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
-    where = os.open(tmp_path / 'data', os.O_RDONLY)
-    try:
-        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
-    finally:
-        os.close(where)
+    ended = launched(command, tmp_path)
     assert [os.listdir(tmp_path / name) for name in ('data', 'data.away')] == [[], []]
     assert f'seatrial: {tmp_path}/data was replaced by another on ' in ended.outcome.stderrs[0]
 
@@ -66,10 +68,5 @@ def test_a_rank_on_another_node_knows_the_directory_of_the_launch(slurm, tmp_pat
     (tmp_path / 'data').mkdir()
     script = ('sh', '-c', f'test "${PLACE}" = "$(stat -c %i .)" && echo the same')
     command = Command('task', (script, script), {}, ())
-    processes = processes_of(command, Launcher('srun'), TWO_NODES, str(tmp_path / 'raw'))
-    where = os.open(tmp_path / 'data', os.O_RDONLY)
-    try:
-        ended = carry_out(command, processes, str(tmp_path / 'raw'), where, WAIT_S, lambda: False)
-    finally:
-        os.close(where)
+    ended = launched(command, tmp_path)
     assert ended.outcome.stdouts == ('the same\n', 'the same\n'), ended.outcome

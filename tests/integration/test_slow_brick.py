@@ -6,7 +6,8 @@ import shutil
 
 import pytest
 
-from kernel_lab import REPOSITORY, Running
+from kernel_lab import Running
+from local_site import LocalSite
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('linux.uml', 'glusterd', 'glusterfs', 'dmsetup', 'fio')]
 
@@ -116,8 +117,7 @@ def session(kernels, name, check, tasks=1):
     fio = site / 'fio'
     fio.write_text(FIO.format(fio=shlex.quote(shutil.which('fio') or '')))
     fio.chmod(0o755)
-    shutil.copy(REPOSITORY / 'site-config' / 'local' / 'settings.py', site)
-    (site / 'trial.yaml').write_text(TRIAL.format(site=site, mount=mount, fio=fio, check=check, tasks=tasks))
+    LocalSite(site, TRIAL.format(site=site, mount=mount, fio=fio, check=check, tasks=tasks))
     if check in REFERENCES:
         (site / 'references.yaml').write_text(REFERENCES)
     wrapper = (*MOUNTED, MOUNT, str(mount))

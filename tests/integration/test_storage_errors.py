@@ -1,7 +1,6 @@
 """Sessions of real engines on storage that fails, or that lies: a preloaded library of our own stands between."""
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -12,23 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from local_site import LocalSite, trial
 from seatrial.engine.posix_guarantees import WAYS_TO_WRITE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import MIB
 
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: {engine}, program: {program}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 2GiB, inodes: 10000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [{check}], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: {share},
-      files_per_task: 20, budget: 1s}}
-"""
 FAILING = """#!/bin/sh
 case "$*" in *{stage}*)
     export LD_PRELOAD={library} FAILING_CALL={call} FAILING_FILE={file} FAILING_ERRNO={number};;
@@ -62,25 +50,25 @@ def session(tmp_path, repository, library):
 
     def run(of, call, error, stage, share='32MiB', everywhere='', file='/trials/', forging=False):
         check, engine = of
-        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', tmp_path)
         program = sys.executable if engine == 'posixops' else shutil.which(engine)
         forger = f'{sys.executable} {repository / "tests" / "stubs" / "forging.py"} ' if forging else ''
         words = {'library': library, 'call': call, 'number': getattr(errno, error, 0), 'stage': stage, 'file': file}
         wrapper = tmp_path / Path(program).name
         wrapper.write_text(FAILING.format(program=forger + program, **words))
         wrapper.chmod(0o755)
-        text = TRIAL.format(engine=engine, program=wrapper, check=check, share=share)
-        (tmp_path / 'trial.yaml').write_text(text)
-        seatrial = Path(sys.executable).with_name('seatrial')
-        argv = [seatrial, 'run', f'--site={tmp_path}', f'--checks={repository / "checks"}', f'--engine={engine}']
-        lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
-        environment = {**os.environ, **lies}
-        done = subprocess.run(
-            [*argv, '--profile=smoke'], env=environment, capture_output=True, text=True, timeout=1200
+        site = LocalSite(
+            tmp_path,
+            trial(
+                check,
+                f'[{{name: {engine}, program: {wrapper}}}]',
+                limits='bytes: 2GiB, inodes: 10000',
+                more=f'bytes_per_task: {share}, files_per_task: 20, budget: 1s',
+            ),
         )
-        (folder,) = (tmp_path / 'state' / 'sessions').iterdir()
-        (case,) = json.loads((folder / 'results.json').read_text())['cases']
-        (records,) = (folder / 'cases').iterdir()
+        lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
+        done = site.run(f'--engine={engine}', '--profile=smoke', environment={**os.environ, **lies})
+        (case,) = site.cases.values()
+        (records,) = (site.session / 'cases').iterdir()
         found = [each for sample in records_in(str(records)).samples for each in sample.findings]
         damaged = any(each.rule == 'F2' for each in found)
         assert bool(os.listdir(tmp_path / 'state' / 'trials')) == damaged, done.stdout

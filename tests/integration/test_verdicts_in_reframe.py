@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.directory import lock
+from local_site import LocalSite, trial
 from seatrial.model.units import MIB
 
 CHECKS = """
@@ -37,23 +36,9 @@ class Vanishing(Write):
     def fall_over(self):
         raise ValueError('a mistake in the check')
 """
-TRIAL = """
-version: 1
-state: state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  scratch: {{type: posix, path: state/trials, limits: {{bytes: 1GiB, inodes: 1000}}, records_on_target: true}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-"""
 NOISY = """
   - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB,
-     budget: 3s}
-"""
-ALL = """
-  - {checks: ['*'], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB}
-"""
+     budget: 3s}"""
 # What the stand-in does in each case; it claims 0.5 s or more, the minimum that rule T19 takes for valid of fio.
 ORDERS = (
     ('Steady.*measured', {'seconds': 0.5}),
@@ -82,14 +67,14 @@ WORDS = {
 
 
 @pytest.fixture(scope='module')
-def make_site(tmp_path_factory, make_stub_fio, repository):
+def make_site(tmp_path_factory, make_stub_fio):
     """Make a site, with these checks beside it and a stand-in for fio that fails where ORDERS say so."""
 
     def make(checks):
         home = tmp_path_factory.mktemp('site')
-        shutil.copy(repository / 'site-config' / 'local' / 'settings.py', home)
-        text = TRIAL.format(fio=make_stub_fio(home / 'stubs', *ORDERS))
-        (home / 'trial.yaml').write_text(text + (NOISY if 'Noisy' in checks else '') + ALL)
+        fio = make_stub_fio(home / 'stubs', *ORDERS)
+        text = trial(engines=f'[{{name: fio, program: {fio}}}]', more='bytes_per_task: 1MiB')
+        LocalSite(home, text.replace('trials:', f'trials:{NOISY if "Noisy" in checks else ""}'))
         (home / 'checks' / 'access').mkdir(parents=True)
         (home / 'checks' / 'access' / 'write.py').write_text(checks)
         return home
@@ -284,29 +269,6 @@ def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
     (case,) = results_of(folder)['cases']
     assert (status, case['verdict']) == (13, 'INCOMPLETE')
     assert case['reasons'][0].startswith('T15: the job never started: no record of it')
-
-
-def test_a_reframe_that_does_not_start_is_incomplete_and_no_pass(make_site):
-    site = make_site(CHECKS + EACH)
-    settings = site / 'settings.py'
-    # Seatrial itself refuses what it sees of the settings beforehand.
-    broken = (
-        "import sys\nif sys.argv[0].endswith('reframe'):\n    site_configuration['systems'][0]['no_such_key'] = 1\n"
-    )
-    settings.write_text(f'{settings.read_text()}\n{broken}')
-    status, _, folder = ended(seatrial_run(site), site)
-    assert (status, results_of(folder)['counts']) == (13, {'INCOMPLETE': 5})
-    assert 'no_such_key' in (folder / 'reframe.out').read_text()
-
-
-def test_a_session_that_finds_the_storage_system_held_measures_nothing_and_says_by_whom(make_site):
-    site = make_site(CHECKS + CHECK.format(name='Steady'))
-    (site / 'state').mkdir()
-    with lock.acquire(str(site / 'state'), 'scratch', 'other-session'):
-        status, output, folder = ended(seatrial_run(site), site)
-    assert (status, results_of(folder)['verdict']) == (13, 'INCOMPLETE')
-    assert 'storage system scratch is held by session other-session' in output
-    assert not (folder / 'reframe').exists()
 
 
 # Told to stop

@@ -303,10 +303,6 @@ def test_a_host_of_which_all_bricks_are_slow_is_named_with_them():
     assert result.isolation.servers == ('both bricks of node1 are 30 % slower',)
 
 
-def test_without_a_mapping_the_targets_alone_are_named():
-    assert of_targets(slow=('ost0002', 'ost0003')).isolation.servers == ()
-
-
 def test_a_target_that_is_closed_is_not_tested_and_the_others_are_judged():
     result = of_targets(slow=('ost0002',), closed='ost0005')
     assert result.isolation.not_tested == (NotTested('ost0005', 'it is not active; see what is wrong with it', ''),)

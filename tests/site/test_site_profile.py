@@ -1,20 +1,15 @@
 """Profiles: what each of them makes of the sweeps of the sources."""
 
-import math
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from seatrial.model.plan import Sizing
-from seatrial.model.point import Allocation, Point
+from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.site.profile import ISOLATION_S, MIN_S, PROFILES, Profile
+from seatrial.site.profile import ISOLATION_S, MIN_S, PROFILES
 from seatrial.workload.access import data_access
-from seatrial.workload.listing import listing
-from seatrial.workload.registry import fault_of, kind_of, resized
+from seatrial.workload.registry import kind_of, resized
 from seatrial.workload.sweep import AXES, Sweep, expand, powers_of_two
-from seatrial.workload.tree import levels_total, metadata_tree
+from seatrial.workload.tree import metadata_tree
 
 MFWA = data_access('multiple')
 SFWA_SIZES = Sweep('transfer_size', powers_of_two(KIB, 4 * MIB))
@@ -28,10 +23,6 @@ FLAT = metadata_tree(files_per_directory=1000, scales=True)
 FDTREE_2 = metadata_tree(depth=1, files_per_directory=1000, bytes_per_file=500 * 4096)
 NAMES = list(PROFILES)
 SIZED = ['smoke', 'nightly', 'acceptance']
-
-sweeps = st.lists(st.integers(1, 40).map(lambda n: n * 16 * KIB), min_size=1, max_size=4, unique=True).map(
-    lambda values: (Sweep('transfer_size', tuple(values)), MFWA._replace(bytes_per_task=math.lcm(*values)))
-)
 
 
 def test_the_profiles_are_listed_by_their_names_from_the_shortest() -> None:
@@ -110,13 +101,6 @@ def test_what_is_compared_with_its_equals_is_measured_for_ten_seconds_and_past_n
 # Data
 
 
-@pytest.mark.parametrize('name', ['smoke', 'nightly'])
-@pytest.mark.parametrize('sweep', [SFWA_SIZES, TASKS])
-def test_the_sweeps_of_the_sources_start_at_128_mib_in_steps_of_16(name: str, sweep: Sweep) -> None:
-    sizing = ACCESS.sizing(expand(sweep, MFWA, ALONE), PROFILES[name].effort, None)
-    assert (sizing.first, sizing.granule) == (128 * MIB, 16 * MIB)
-
-
 def test_paper_uses_every_point_and_the_sources_bytes_as_they_are() -> None:
     points = expand(SIZES, MFWA, ALONE)
     sizing = ACCESS.sizing(points, PROFILES['paper'].effort, None)
@@ -130,20 +114,6 @@ def test_paper_uses_every_point_and_the_sources_bytes_as_they_are() -> None:
 def test_no_transfer_is_larger_than_what_a_task_moves_at_first(name: str, largest: int) -> None:
     fitting = [each for each in expand(SIZES, MFWA, ALONE) if ACCESS.fits(each, PROFILES[name].effort, None)]
     assert fitting[-1].transfer_size == largest
-
-
-@pytest.mark.parametrize('name', NAMES)
-def test_pinned_bytes_hold_in_every_profile(name: str) -> None:
-    sizing = ACCESS.sizing(expand(SFWA_SIZES, MFWA, ALONE), PROFILES[name].effort, 8 * MIB)
-    assert (sizing.first, sizing.pinned) == (8 * MIB, 8 * MIB)
-
-
-@given(sweeps, st.sampled_from(SIZED), st.integers(1, 50))
-def test_every_multiple_of_the_granule_fits_every_point(check: tuple[Sweep, Point], name: str, times: int) -> None:
-    points = expand(check[0], check[1], ALONE)
-    sizing = ACCESS.sizing(points, PROFILES[name].effort, None)
-    assert 0 < sizing.first == sizing.granule * (sizing.first // sizing.granule)
-    assert [fault_of(each) for each in resized(points, times * sizing.granule)] == [None] * len(points)
 
 
 # Metadata
@@ -165,46 +135,9 @@ def test_paper_uses_the_sources_files_as_they_are() -> None:
     assert TREE.sizing([FLAT], PROFILES['paper'].effort, None) == Sizing(0, 1, 0.0, 0.0)
 
 
-@pytest.mark.parametrize('name', NAMES)
-@pytest.mark.parametrize('pinned', [None, 300])
-def test_pinned_files_hold_in_every_profile_and_a_tree_of_a_source_stays_as_it_is(
-    name: str, pinned: int | None
-) -> None:
-    effort = PROFILES[name].effort
-    assert TREE.sizing([FLAT], effort, 300) == Sizing(300, 1, 0.0, 0.0, pinned=300)
-    assert TREE.sizing([FDTREE_2], effort, pinned) == Sizing(0, 1, 0.0, 0.0)
-
-
 @pytest.mark.parametrize(('name', 'files'), [('smoke', 32), ('nightly', 262), ('acceptance', 1000), ('paper', 1000)])
 def test_a_tree_has_no_more_bytes_than_the_profile_allows(name: str, files: int) -> None:
     assert TREE.adapted(FDTREE_2, PROFILES[name].effort) == FDTREE_2._replace(files_per_directory=files)
-
-
-@given(st.sampled_from(list(PROFILES.values())), st.integers(1, 2000), st.integers(0, 4 * MIB))
-def test_a_tree_that_is_shrunk_has_the_bytes_of_the_profile_at_most(profile: Profile, files: int, size: int) -> None:
-    tree = FDTREE_2._replace(files_per_directory=files, bytes_per_file=size)
-    taken = TREE.adapted(tree, profile.effort)
-    if taken != tree and taken.files_per_directory > 1:
-        assert levels_total(taken, 1).files * size <= profile.effort.tree_bytes
-
-
-@pytest.mark.parametrize(
-    ('name', 'left'),
-    [
-        ('smoke', ['10000']),
-        ('nightly', ['10000', '100000']),
-        ('acceptance', ['10000', '100000', '1000000']),
-        ('paper', ['10000', '100000', '1000000']),
-    ],
-)
-def test_directories_that_are_too_large_for_a_profile_are_left_out(name: str, left: list[str]) -> None:
-    points = expand(Sweep('entries', (10_000, 100_000, 1_000_000)), listing(1), ALONE)
-    assert [each.label for each in points if LISTING.fits(each, PROFILES[name].effort, None)] == left
-
-
-@pytest.mark.parametrize(('name', 'pauses'), [('smoke', (0.5, 1.0)), ('nightly', (0.5, 1.0, 2.0, 10.0))])
-def test_pauses_that_are_too_long_for_a_profile_are_left_out(name: str, pauses: tuple[float, ...]) -> None:
-    assert LISTING.adapted(listing(891, (0.5, 1.0, 2.0, 10.0)), PROFILES[name].effort).pauses_s == pauses
 
 
 def test_a_tree_that_is_no_directory_of_so_many_entries_is_never_left_out() -> None:

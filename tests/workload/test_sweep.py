@@ -1,12 +1,9 @@
 """Sweeps: the points that they expand to in an allocation, and what is impossible in one."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
 from seatrial.model.point import Allocation, Point
 from seatrial.model.units import GIB, KIB, MIB, parse_size
@@ -165,12 +162,6 @@ def test_every_point_is_placed_evenly_inside_the_allocation_with_a_label_of_its_
         assert fault_of(point) is None
     assert len({point.label for point in points}) == len({point.at for point in points}) == len(points)
     assert [point.at for point in points] == sorted(point.at for point in points)
-
-
-@given(st.sampled_from(CHECKS), ALLOCATIONS)
-def test_every_point_comes_back_from_its_json(check, largest):
-    for point in expand(check[1], check[0], largest, ON_TARGETS if check[1].axis in ('ost', 'mdt') else Site()):
-        assert from_json(Point, json.loads(json.dumps(to_json(point)))) == point
 
 
 @given(st.integers(1, 200), ALLOCATIONS)

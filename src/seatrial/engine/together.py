@@ -73,9 +73,3 @@ def main(arguments: List[str]) -> int:
 def ran(reports: Dict[int, Any]) -> Dict[int, Ran]:
     """The reports that the coordinator was left, typed. Raises FormError."""
     return {rank: from_json(Ran, report) for rank, report in reports.items()}
-
-
-def skew_s(runs: Dict[int, Ran]) -> float:
-    """How far apart the starts were at most: the last possible one less the first possible one, in seconds."""
-    last = max(each.started_s + each.uncertainty_s for each in runs.values())
-    return last - min(each.called_s - each.uncertainty_s for each in runs.values())

@@ -6,12 +6,9 @@ posixops does the work.
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 
-from seatrial.check.staging import write_runner
 from seatrial.engine.base import Command
 from seatrial.engine.base import Engine as AnyEngine
 from seatrial.engine.posix_guarantees import GUARANTEES
@@ -19,7 +16,7 @@ from seatrial.engine.registry import Choice
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
-from seatrial.job.sequence import sampling, sizing, start, survey
+from seatrial.job.sequence import sampling, start, survey
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.plan import Limits, Sizing, StoppingRule
@@ -227,12 +224,6 @@ def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_me
     assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
 
 
-def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stand_in):
-    stand_in(Engine(faster={'warmup': 1000.0}))
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT._replace(first=1)))
-    assert shares(ran, 'warmup')[:6:3] == [1, sizing.GROWTH]
-
-
 def test_the_shortest_phase_decides(lab, stand_in):
     class Faster(Engine):
         def measure(self, phase, point, command, outcome):
@@ -346,18 +337,3 @@ def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
 
 
 # On the node
-
-
-@pytest.mark.parametrize('python', [sys.executable, 'python3.6'])
-@pytest.mark.parametrize('kind', ['tree', 'semantics'])
-def test_the_zipapp_carries_a_plan_of_metadata_out(lab, tmp_path, python, kind):
-    if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
-        pytest.skip(f'{python} is not installed')
-    plan = lab.plan_of_metadata(*CASES[kind])
-    plan = plan._replace(engines=tuple(each._replace(program=shutil.which(python)) for each in plan.engines))
-    zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
-    clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
-    done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
-    assert [each.returncode for each in done] == [0, 0]
-    assert lab.ran(plan).result.verdict is Verdict.MEASURED
-    assert lab.left() == []

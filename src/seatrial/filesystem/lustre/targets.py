@@ -46,7 +46,6 @@ _DF_SUM = re.compile(r'filesystem_summary:\s+(\d+)\s+(-?\d+)\s+(\d+)\s+\d+%\s')
 _TARGET = re.compile(r'(\d+): (\S+) (ACTIVE|INACTIVE)\s*\Z')
 _ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
-_DEVICE = re.compile(r'\s*(\d+) ([A-Z]{2}) (\S+) (\S+) (\S+) (\d+)(?: (\S+))?\Z')
 _QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) (.+) \([ugp]id (\d+)\):\Z')
 _QUOTA_FIELDS = 8
 _PROJECT = re.compile(r' *(\d+) ([P-]) /')
@@ -103,18 +102,6 @@ class Connection(NamedTuple):
 
     device: str
     fault: str = ''
-
-
-class Device(NamedTuple):
-    """One line of `lctl dl`; status is UP, IN (inactive), ST (stopping) or AT (attached)."""
-
-    number: int
-    status: str
-    type: str
-    name: str
-    uuid: str
-    references: int
-    connection: str = ''
 
 
 class QuotaRow(NamedTuple):
@@ -222,20 +209,6 @@ def parse_pool(text: str) -> Tuple[int, ...]:
     if not lines or not lines[0].startswith('Pool: '):
         raise NotUnderstood('not the heading of a pool', lines[0] if lines else text)
     return tuple(index_of(line) for line in lines[1:])
-
-
-def parse_devices(text: str) -> Tuple[Device, ...]:
-    """`lctl dl`, with -t or without."""
-    found = []
-    for line in filter(str.strip, whole_lines(text)):
-        match = _DEVICE.match(line)
-        if match is None:
-            raise NotUnderstood('not a device', line)
-        place, status, kind, name, uuid, references, connection = match.groups()
-        found.append(Device(int(place), status, kind, name, uuid, int(references), connection or ''))
-    if not found:
-        raise NotUnderstood('no device is shown', text)
-    return tuple(found)
 
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
