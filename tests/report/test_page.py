@@ -168,6 +168,13 @@ def test_no_level_of_headings_is_left_out(seen, plain):
         assert all(deeper <= level + 1 for level, deeper in pairwise(levels))
 
 
+def test_what_scrolls_can_be_reached_by_the_keyboard(varied, metadata):
+    for html in (page(varied), metadata):
+        boxes = re.findall(r'<(pre\b[^>]*|div class="scroll"[^>]*)>', html)
+        assert {each[:3] for each in boxes} == {'pre', 'div'}
+        assert all(' tabindex="0" role=' in each for each in boxes)
+
+
 def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_with_the_least_margin(seen):
     assert (
         'write@40tasks SharedFileStridedTasks missed 560 \u2013 840 MB/s 178 MB/s -68.2 % '
