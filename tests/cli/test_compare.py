@@ -93,6 +93,7 @@ def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wante
         (('before', f'{name(2)},{name(3)}'), f'session {name(2)} is on both sides'),
         (('before', 'after', '--profile=smoke'), 'no session of that --profile'),
         (('before', 'after', '--effect=0'), '--effect'),
+        (('before', 'after', '--effect=nan'), 'nan is no number'),
     ],
 )
 def test_what_cannot_be_compared_is_refused(compare, upgraded, sides, said):

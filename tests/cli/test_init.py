@@ -68,6 +68,21 @@ def test_a_file_that_is_there_is_left_and_refused(command, machine, name):
     assert {each.name: each.read_text() for each in folder.iterdir()} == {name: 'mine'}
 
 
+@pytest.mark.parametrize('name', ['', 'below'])
+def test_a_file_in_the_place_of_the_folder_is_refused(command, machine, name):
+    file = machine()
+    file.write_text('mine')
+    said = command('init', file / name)
+    assert (said.status, said.err) == (64, f'seatrial: {file / name}: a file is there; name another folder\n')
+
+
+def test_memory_that_slurm_does_not_know_is_a_line_that_says_so(command, machine):
+    folder = machine(sinfo='compute|60|128|1|30:00\n', scontrol=CONFIG)
+    assert command('init', folder).status == 0
+    assert load(folder).trial_file.partitions['pelagia:compute'].memory is None
+    assert '# memory: ' in (folder / 'trial.yaml').read_text()
+
+
 def test_the_partitions_of_slurm_are_those_of_the_site(command, machine):
     folder = machine(sinfo=SINFO, scontrol=CONFIG)
     said = command('init', folder)

@@ -225,3 +225,11 @@ def test_memory_that_nobody_declares_refuses_nothing_and_is_asked_for(planned, s
     site.change(', bytes_per_task: 1MiB', '')
     found = planned('--profile=acceptance')['']
     assert 'the memory of its nodes is not declared' in found['notes'][0]
+
+
+def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_with(
+    command, site, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert "did you mean 'PosixSemantics'" in command('plan', '--site', site.folder, 'PosixSemantic').err
+    assert 'no check files' in command('plan', '--site', site.folder, '--checks', 'checks').err

@@ -18,10 +18,11 @@ def so_far(plan, figures, launches=None):
     return records._replace(samples=records.samples[:launches], end=None)
 
 
-def test_before_anything_is_measured_it_warms_up():
-    assert running_line(BOTH, so_far(BOTH, [5000.0], 3), 30.0).endswith(
-        'Check/lab:io/scratch/default/1n  warm-up  30 s'
-    )
+@pytest.mark.parametrize(('sized', 'said'), [(False, 'warm-up'), (True, 'first repetition')])
+def test_before_a_launch_is_measured_it_warms_up_and_then_begins(sized, said):
+    records = so_far(BOTH, [5000.0], 3)
+    records = records if sized else records._replace(sized=None)
+    assert running_line(BOTH, records, 30.0).endswith(f'Check/lab:io/scratch/default/1n  {said}  30 s')
 
 
 def test_a_launch_of_data_is_shown_with_its_bandwidth():

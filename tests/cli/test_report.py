@@ -115,7 +115,7 @@ def test_cases_come_in_the_order_of_the_checks(on_site, past):
     folder = past(FIRST)
     on_site('report')
     page = (folder / 'report' / 'index.html').read_text()
-    assert re.findall(r'<h2>(\w+)</h2>', page) == ['Writes', 'Reads']
+    assert re.findall(r'</span><h3>(\w+)</h3>', page) == ['Writes', 'Reads']
 
 
 def test_a_session_is_read_where_it_lies_now(on_site, past, site):

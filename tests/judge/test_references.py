@@ -371,3 +371,15 @@ def test_of_nights_without_a_change_few_have_a_metric_outside_its_baseline():
         ]
         outside += any(abs(mean / own.value - 1) > own.width for own, mean in found)
     assert 0.02 * many <= outside <= 0.09 * many
+
+
+@pytest.mark.parametrize(
+    ('reference', 'mean', 'margin'),
+    [(CONTRACT, 99.0, 0.1), (CONTRACT, 45.0, -0.5), (BASELINE, 108.0, 0.1), (BASELINE, 132.0, -0.1)],
+)
+def test_the_margin_is_how_far_the_mean_is_on_the_right_side_of_the_nearer_bound(around, reference, mean, margin):
+    assert judge_reference(reference, around(mean), 'ior').margin == pytest.approx(margin)
+
+
+def test_without_samples_there_is_no_margin():
+    assert judge_reference(CONTRACT, [], '').margin is None

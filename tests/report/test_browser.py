@@ -20,6 +20,7 @@ GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
 
 LOOK = """<script>
 const look = () => {
+  document.querySelectorAll('details').forEach(each => each.open = true);
   const scrolls = document.documentElement.scrollWidth;
   const seen = {width: innerWidth, scrolls, drawings: 0, touching: [], outside: []};
   const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
@@ -142,6 +143,13 @@ def test_a_script_in_the_page_would_not_run(browse, make):
     )
     assert '<title>ran' not in seen.out
     assert any('Content Security Policy' in line for line in seen.console)
+
+
+def test_a_link_unfolds_the_case_and_the_commands_that_it_leads_to(browse, make):
+    html = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', page(make.varied()))
+    follow = "location.hash = 'case-1-2'; console.log('OPEN' + document.querySelectorAll('details[open]').length);"
+    seen = browse(html.replace('</main>', f'</main><script>{follow}</script>'))
+    assert [re.search(r'OPEN(\d)', line).group(1) for line in seen.console] == ['2']
 
 
 @pytest.mark.parametrize('width', WIDTHS)

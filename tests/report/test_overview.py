@@ -7,6 +7,7 @@ import pytest
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, DECIMAL, MIB
 from seatrial.report.overview import overviews
+from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.registry import planned_metrics
 
 
@@ -35,6 +36,18 @@ def test_all_checks_share_one_scale_and_one_unit(make):
     assert [each.low - zero for each in fast] == pytest.approx([4 * (slow[0].low - zero), 8 * (slow[0].low - zero)])
     assert [(role.name, role.unit.name) for role in found.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
     assert [role.style for role in found.roles] == ['write', 'read']
+
+
+def test_columns_are_words_and_no_identifiers(make):
+    plan = make.plan('Saves', checkpoint('100GiB', 900.0, '64MiB'))
+    (found,) = overviews([make.case(plan, make.records(plan, make.even_rates(plan)))], BINARY)
+    assert [role.name for role in found.roles] == [
+        'write',
+        'checkpoint time',
+        'training lost',
+        'read',
+        'restore time',
+    ]
 
 
 def test_the_site_chooses_the_system_of_the_units(make):

@@ -215,16 +215,14 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
     assert words.skipped(result) == ['ior: not installed (ior)']
 
 
-def test_a_caveat_of_every_case_is_said_once(make):
-    plans = [make.plan(name) for name in ('A', 'B')]
-    session = make.session(*(measured(make, each) for each in plans))
-    shared = words.shared_labels(session.result)
-    assert [label.split(':')[0] for label in shared] == ['P16', 'correlated', 'drifting']
-
-
-def test_one_case_alone_shares_nothing(make):
-    plan = make.plan()
-    assert words.shared_labels(make.session(measured(make, plan)).result) == []
+def test_caveats_are_counted_by_their_rule_and_those_of_most_cases_come_first(make):
+    session = make.varied()
+    labels = (('P2: cached',), ('P16: short',), ('P16: small', 'P2: cached'), ('P16: short',))
+    cases = [
+        replace(case, result=replace(case.result, labels=own))
+        for case, own in zip(session.cases, labels, strict=False)
+    ]
+    assert words.caveats(make.session(*cases).result) == [('P16: short', 3), ('P2: cached', 2)]
 
 
 def test_an_engine_whose_version_has_its_name_is_named_once(make):

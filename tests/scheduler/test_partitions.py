@@ -37,6 +37,13 @@ def test_the_default_partition_comes_first_and_what_is_the_least_of_several_is_r
     assert [(each.name, each.cpus) for each in parse_sinfo(SAID)] == [('debug', 128), ('compute', 64), ('long', 64)]
 
 
+@pytest.mark.parametrize(
+    'said', ['p|1|2|1|30:00\n', 'p|1|2|1|30:00\np|3|2|3000|30:00\n', 'p|3|2|3000|1\np|1|2|1|1\n']
+)
+def test_memory_that_slurm_was_not_given_is_unknown_and_not_1_mib(said):
+    assert parse_sinfo(said)[0].memory is None
+
+
 def test_what_is_no_line_of_sinfo_is_quoted():
     with pytest.raises(QueueError, match='not understood: compute of 4 nodes'):
         parse_sinfo('compute of 4 nodes\n')

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.cli.chosen import WHICH, chosen
-from seatrial.cli.options import site_option
+from seatrial.cli.options import effect_option, site_option
 from seatrial.cli.terminal import console, table_of
-from seatrial.judge.compare import BETTER, EFFECT, SAME, WORSE
+from seatrial.judge.compare import BETTER, SAME, WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.whole import write_whole
 from seatrial.report.comparison import (
@@ -39,13 +39,7 @@ SHOWN = 20
 @click.argument('before')
 @click.argument('after')
 @click.option('--profile', help='Only sessions of this profile.')
-@click.option(
-    '--effect',
-    type=click.FloatRange(0, 100, min_open=True),
-    default=100 * EFFECT,
-    show_default=True,
-    help='The smallest change that matters, in per cent.',
-)
+@effect_option
 @click.option('--json', 'as_json', is_flag=True, help='Print all of it as JSON, in base units.')
 @click.option(
     '--html', type=click.Path(path_type=Path, dir_okay=False), help='Write it as a page into this file too.'

@@ -38,6 +38,9 @@ from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.registry import kind_of
 
+FAULTS_SHOWN = 10
+"""Of what contradicts the records of a session; how many more there are is said."""
+
 
 def sessions_of(site: Site) -> list[str]:
     """The sessions of a site that have plans, oldest first."""

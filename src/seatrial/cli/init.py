@@ -42,7 +42,10 @@ def init(folder: Path) -> int:
     home = Path(os.path.realpath(folder))
     found = _found(home)
     texts = {SETTINGS_FILE: settings_of(found), TRIAL_FILE: trial_of(found)}
-    home.mkdir(parents=True, exist_ok=True)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SiteError([problem(str(folder), [], 'a file is there; name another folder')]) from None
     screen = console()
     for name, text in texts.items():
         with (home / name).open('x', encoding='utf-8') as file:

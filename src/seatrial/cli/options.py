@@ -1,5 +1,6 @@
 """The options that several commands share, and the session that they describe."""
 
+import math
 import re
 import shutil
 import sys
@@ -18,6 +19,7 @@ from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import DEFAULT_PROFILE, Session, new_id
 from seatrial.check.settings import settings_fault
 from seatrial.engine.registry import NAMES
+from seatrial.judge.compare import EFFECT
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.shown import choice
 from seatrial.report.words import by_environment
@@ -45,14 +47,40 @@ def site_option(function: F) -> F:
     )(function)
 
 
+def _checks_folder() -> Path:
+    """checks/ where one stands, else that of the checkout that Seatrial was installed from."""
+    here, own = Path('checks'), Path(__file__).resolve().parents[3] / 'checks'
+    return own if own.is_dir() and not here.is_dir() else here
+
+
 def checks_option(function: F) -> F:
     """--checks: the folder of the check files."""
     return click.option(
         '--checks',
         type=click.Path(path_type=Path),
-        default=Path('checks'),
-        show_default=True,
+        default=_checks_folder,
+        show_default='checks',
         help='Folder of the check files.',
+    )(function)
+
+
+class _Percent(click.FloatRange):
+    """Above 0 to 100. No range refuses NaN, which is neither below nor above anything."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if math.isnan(found := super().convert(value, param, ctx)):
+            self.fail(f'{value} is no number; write one above 0 and up to 100', param, ctx)
+        return found
+
+
+def effect_option(function: F) -> F:
+    """--effect."""
+    return click.option(
+        '--effect',
+        type=_Percent(0, 100, min_open=True),
+        default=100 * EFFECT,
+        show_default=True,
+        help='The smallest change that matters, in per cent.',
     )(function)
 
 

@@ -82,7 +82,8 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     line = f'    {plan.case.name}'
     by_metric = measured(plan, records)
     if not by_metric:
-        return f'{line}  warm-up  {duration(elapsed)}'
+        doing = 'warm-up' if records.sized is None else 'first repetition'
+        return f'{line}  {doing}  {duration(elapsed)}'
     if records.samples[-1].stage == CONFIRM:
         return f'{line}  measuring again what seems slow  {duration(elapsed)}'
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')

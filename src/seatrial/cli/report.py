@@ -7,10 +7,9 @@ from rich.text import Text
 
 from seatrial.check.declared import load as load_checks
 from seatrial.check.verified import verified
-from seatrial.cli.evidence import judged_anew, named, plan_in, sessions_of
+from seatrial.cli.evidence import FAULTS_SHOWN, judged_anew, named, plan_in, sessions_of
 from seatrial.cli.options import checks_option, site_option
 from seatrial.cli.terminal import console, marked
-from seatrial.cli.verify import SHOWN
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.record import PLAN
 from seatrial.model.whole import write_whole
@@ -51,7 +50,7 @@ def report(session: str | None, output: Path | None, checks: Path, site_folder: 
     plans = {file.parent: plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))}
     wrong = [f'{plan.case.name}: {each}' for case, plan in plans.items() for each in verified(plan, case).figures]
     if wrong:
-        for said in cut(wrong, SHOWN):
+        for said in cut(wrong, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)
         screen.print(f'no report: the records of session {name} do not verify; measure again', soft_wrap=True)
         return EXIT_CODES[Verdict.INVALID]

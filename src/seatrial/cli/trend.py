@@ -7,10 +7,10 @@ import polars as pl
 from rich.text import Text
 
 from seatrial.cli.compare import STYLES
-from seatrial.cli.options import profile_option, site_option
+from seatrial.cli.options import effect_option, profile_option, site_option
 from seatrial.cli.terminal import console
 from seatrial.history.store import folder_of, read
-from seatrial.judge.compare import EFFECT, SAME
+from seatrial.judge.compare import SAME
 from seatrial.report.comparison import interval_words, ratio_words
 from seatrial.report.trend import trend as trend_of
 from seatrial.report.words import cut
@@ -23,13 +23,7 @@ SHOWN = 5
 
 @click.command()
 @profile_option('nightly', 'Whose sessions.')
-@click.option(
-    '--effect',
-    type=click.FloatRange(0, 100, min_open=True),
-    default=100 * EFFECT,
-    show_default=True,
-    help='The smallest change that matters, in per cent.',
-)
+@effect_option
 @site_option
 def trend(profile: str, effect: float, site_folder: Path) -> None:
     """Show when families of metrics have changed their level over the sessions of a profile, newest change first.

@@ -13,7 +13,7 @@ from rich.text import Text
 from seatrial.check.verified import Verified, verified
 from seatrial.cli.bundle import unpacked
 from seatrial.cli.campaign import SESSIONS, protocol_again
-from seatrial.cli.evidence import named, plan_in, sessions_of
+from seatrial.cli.evidence import FAULTS_SHOWN, named, plan_in, sessions_of
 from seatrial.cli.extracts import differing
 from seatrial.cli.options import site_option
 from seatrial.cli.results import RESULTS
@@ -26,8 +26,6 @@ from seatrial.model.record import PLAN
 from seatrial.report.words import chain_words, cut
 from seatrial.site.load import load as load_site
 from seatrial.workload.words import counted
-
-SHOWN = 10
 
 
 @click.command()
@@ -65,7 +63,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))
         faults += differences
         faults += differing(page, Path(scratch)) if page else []
-        for said in cut(faults, SHOWN):
+        for said in cut(faults, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)
         sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))
         verdicts = [_verify_session(screen, each) for each in sessions]
@@ -88,7 +86,7 @@ def _verify_session(screen: Console, folder: Path) -> Verdict:
         result = judge_case(plan, records_in(str(file.parent)))
         results.append(result)
         screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
-        for said in cut([*found.contradictions, *found.unproved], SHOWN):
+        for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
         if found.contradictions:
             proved = Verdict.INVALID
@@ -101,7 +99,7 @@ def _verify_session(screen: Console, folder: Path) -> Verdict:
     except (KeyError, TypeError):
         contradicted = ['it is not of this version of Seatrial, and is not compared']
         proved = Verdict.INVALID if proved is Verdict.INVALID else Verdict.INCOMPLETE
-    for said in cut(contradicted, SHOWN):
+    for said in cut(contradicted, FAULTS_SHOWN):
         screen.print(f'{RESULTS}: {said}', soft_wrap=True)
     said = f'  session {folder.name}: {chain_words(whole.chain)}'
     screen.print(Text.assemble(_shown(proved), said), soft_wrap=True)

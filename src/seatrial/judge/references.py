@@ -75,6 +75,7 @@ class ReferenceResult:
     words:    both in one sentence
     chance:   of a metric that is outside, or is left undecided by `level` alone: the probability of samples so far
               outside if the true value lay at the bound; else None
+    found:    the mean, or other statistic, in the base unit; None without samples
     """
 
     metric: str
@@ -88,6 +89,16 @@ class ReferenceResult:
     interval: str
     words: str
     chance: float | None = None
+    found: float | None = None
+
+    @property
+    def margin(self) -> float | None:
+        """How far it is on the right side of the nearer bound, as a share of that; None where there is nothing."""
+        if self.found is None:
+            return None
+        sides = [self.found / self.low - 1] if self.low else []
+        sides += [1 - self.found / self.high] if self.high else []
+        return min(sides, default=None)
 
 
 @dataclass(frozen=True)
@@ -146,7 +157,7 @@ def judge_reference(
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
         wanted = _wanted(reference, low, high, MIN_DIGITS)
-        return _result(reference, '', UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
+        return _result(reference, None, UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
     name = reference.statistic
     found, lowest, highest = _estimate(values, name, correlation)
     ends = lowest * (1 - clock_error), highest * (1 + clock_error)
@@ -156,40 +167,40 @@ def judge_reference(
     def shown(*figures: float) -> str:
         return ' to '.join(_figure(figure, reference.unit, digits) for figure in figures)
 
-    point = INSIDE if _lies_in(found, found, low, high) else OUTSIDE
-    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {point}'
+    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {_point(found, low, high)}'
+
     if engine and reference.engine not in ('', engine):
         why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {said}'
-        return _result(reference, point, UNDECIDED, why)
+        return _result(reference, found, UNDECIDED, why)
     if doubt:
-        return _result(reference, point, UNDECIDED, f'{said}, but cannot decide: {doubt}')
+        return _result(reference, found, UNDECIDED, f'{said}, but cannot decide: {doubt}')
     n = len(values)
     if n < MIN_SAMPLES:
         why = f'{said}, but {n} samples are fewer than the {MIN_SAMPLES} that a verdict needs'
-        return _result(reference, point, UNDECIDED, why)
+        return _result(reference, found, UNDECIDED, why)
     interval = _interval_words(name, ends, shown)
     if clock_error >= CLOCK_SAID:
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
     where = _where(*ends, low, high)
     if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
         why = f'{said}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
-        return _result(reference, point, UNDECIDED, why)
+        return _result(reference, found, UNDECIDED, why)
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
         why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
-        return _result(reference, point, UNDECIDED, why)
+        return _result(reference, found, UNDECIDED, why)
     if where == UNDECIDED:
-        return _result(reference, point, where, f'{said}, but {interval} is not wholly')
+        return _result(reference, found, where, f'{said}, but {interval} is not wholly')
     said += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
     if where == INSIDE:
-        return _result(reference, point, where, said)
+        return _result(reference, found, where, said)
     chance = _chance(values, reference, (low, high), clock_error, correlation)
     if chance <= level:
-        return _result(reference, point, where, said, chance)
+        return _result(reference, found, where, said, chance)
     why = (
         f'{said}, but of so many criteria one may look so by chance '
         f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)'
     )
-    return _result(reference, point, UNDECIDED, why, chance)
+    return _result(reference, found, UNDECIDED, why, chance)
 
 
 def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tuple[float, float, float]:
@@ -259,6 +270,10 @@ def _lies_in(lowest: float, highest: float, low: float | None, high: float | Non
     return (low is None or lowest >= low * (1 - EQUAL)) and (high is None or highest <= high * (1 + EQUAL))
 
 
+def _point(found: float, low: float | None, high: float | None) -> str:
+    return INSIDE if _lies_in(found, found, low, high) else OUTSIDE
+
+
 MIN_DIGITS, MAX_DIGITS = 5, 12
 CLOCK_SAID = 0.005
 
@@ -287,18 +302,20 @@ def _figure(value: float, unit: str, digits: int) -> str:
 
 
 def _result(
-    reference: Reference, point: str, interval: str, words: str, chance: float | None = None
+    reference: Reference, found: float | None, interval: str, words: str, chance: float | None = None
 ) -> ReferenceResult:
+    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     return ReferenceResult(
         metric=reference.metric,
         reference=reference.value,
-        low=_bound(reference, reference.low),
-        high=_bound(reference, reference.high),
+        low=low,
+        high=high,
         unit=reference.unit,
         origin=reference.origin,
         date=reference.date,
-        point=point,
+        point='' if found is None else _point(found, low, high),
         interval=interval,
         words=words,
         chance=chance,
+        found=found,
     )

@@ -108,9 +108,9 @@ def _overview(title: str, cases: Sequence[CaseEvidence], system: str) -> Overvie
 def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
     columns: dict[str, tuple[str, ...]] = {}
     for case in cases:
-        own = kind_of(case.plan.kind).columns
-        own = own or tuple((each.name, (each.name,)) for each in metrics_at(case.plan.points[0]))
-        columns.update(own)
+        kind = kind_of(case.plan.kind)
+        own = tuple((kind.metric_words(each.name), (each.name,)) for each in metrics_at(case.plan.points[0]))
+        columns.update(kind.columns or own)
     plain = [Role(name, metrics, '', Unit()) for name, metrics in columns.items()]
     there = {
         role: found for role in plain if (found := [metric for case in cases for metric in role.of(case.result)])

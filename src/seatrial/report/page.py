@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment as Jinja
@@ -20,6 +21,7 @@ from seatrial.report import curve as curves
 from seatrial.report import dots, drilled, figures, isolation, words
 from seatrial.report.beside import beside, guarantees_beside
 from seatrial.report.contrast import Cached, Contention, ListingTime, cached, contentions, listings
+from seatrial.report.criteria import criteria
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.layouts import recommendations
@@ -31,30 +33,33 @@ from seatrial.report.timeline import Timeline, timeline, why_none
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted, grouped
 
+CRITERIA_SHOWN, CAVEATS_SHOWN = 12, 3
+"""On the first page."""
+
 DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
     """The page of a session."""
     template = jinja().get_template('page.html')
-    shared = words.shared_labels(evidence.result)
-    cases = [_case(each, f'case-{number}', shared, evidence.units) for number, each in enumerate(evidence.cases, 1)]
+    cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
     common, where = words.where(evidence.cases)
     environments = {each.result.case.name.partition('/')[2] for each in evidence.cases}
     return template.render(
         evidence=evidence,
         result=evidence.result,
-        cases=cases,
         views={each.evidence.plan.case: each for each in cases},
         one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
-        shared=shared,
+        criteria=criteria(evidence.result),
+        caveats=words.caveats(evidence.result),
         overviews=overviews(_worst_first(evidence.cases), evidence.units),
         states=states(evidence.cases),
         beside=beside(evidence.cases, evidence.units),
         layouts=recommendations(evidence.cases, evidence.units),
         guarantees_beside=guarantees_beside(evidence.cases),
+        glossary=_glossary(),
     )
 
 
@@ -111,8 +116,9 @@ class GuaranteeRow:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One point to be repeated. lines: for a shell; steps: what was run."""
+    """One point to be repeated. anchor: of its lines in the page; lines: for a shell; steps: what was run."""
 
+    anchor: str
     point: str
     lines: str
     steps: Sequence[Step]
@@ -122,6 +128,7 @@ class Repeat:
 class CaseView:
     """One case as the template needs it.
 
+    facts:    what is to be known of it before its figures; repeats: by the label of the point
     drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
     isolation: of a sweep over nodes or targets, in place of these
     timeline: of the throughput; uncounted: why there is none, or empty
@@ -130,6 +137,7 @@ class CaseView:
     evidence: CaseEvidence
     anchor: str
     sentence: str
+    facts: Sequence[str]
     drawings: Sequence[Mapping[str, curves.Curve | dots.Dots]]
     lines: bool
     table: MetricTable
@@ -138,8 +146,7 @@ class CaseView:
     cached: Sequence[Cached]
     guarantees: Sequence[GuaranteeRow]
     expectations: Sequence[ExpectationResult]
-    repeats: Sequence[Repeat]
-    labels: Sequence[str]
+    repeats: Mapping[str, Repeat]
     drilled: drilled.DrillView | None
     summaries: Mapping[str, Summary]
     timeline: Timeline | None
@@ -147,7 +154,7 @@ class CaseView:
     isolation: isolation.IsolationView | None
 
 
-def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str], system: str) -> CaseView:
+def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
     plan, result = evidence.plan, evidence.result
     guarantees = _guarantees(evidence) if words.only_counts(plan) else []
     units = units_of(result.metrics, system)
@@ -155,6 +162,7 @@ def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str], system: st
         evidence=evidence,
         anchor=anchor,
         sentence=words.sentence(evidence),
+        facts=words.facts(evidence),
         drawings=_drawings(evidence, units),
         lines=curves.has_curve(plan),
         table=_table(evidence, units, system),
@@ -163,12 +171,16 @@ def _case(evidence: CaseEvidence, anchor: str, shared: Sequence[str], system: st
         cached=[each for point in plan.points if (each := cached(plan, result, point.label))],
         guarantees=guarantees,
         expectations=() if guarantees else result.expectations,
-        repeats=[
-            Repeat(words.point_words(plan.axis, point), recipe(plan, steps, evidence.raw, system), steps)
-            for point in plan.points
+        repeats={
+            point.label: Repeat(
+                f'{anchor}-{number}',
+                words.point_words(plan.axis, point),
+                recipe(plan, steps, evidence.raw, system),
+                steps,
+            )
+            for number, point in enumerate(plan.points, 1)
             if (steps := evidence.steps.get(point.label))
-        ],
-        labels=[label for label in result.labels if label not in shared],
+        },
         drilled=drilled.view(evidence, system),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
         timeline=timeline(evidence, system),
@@ -271,6 +283,14 @@ def _guarantees(evidence: CaseEvidence) -> list[GuaranteeRow]:
 
 
 @cache
+def _glossary() -> list[tuple[str, str]]:
+    """The words of docs/glossary.md with what they mean here."""
+    text = (files('seatrial.report') / 'templates' / 'glossary.md').read_text(encoding='utf-8').replace('`', '')
+    rows = [line.strip('| ').split(' | ', 1) for line in text.partition('|---|---|\n')[2].splitlines()]
+    return [(word, meaning) for word, meaning in rows]
+
+
+@cache
 def jinja() -> Jinja:
     """The templates. Every text in them is escaped, whatever it holds."""
     environment = Jinja(
@@ -295,6 +315,7 @@ def jinja() -> Jinja:
         rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
     )
     environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE, SHAPES=SHAPES)
+    environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN)
     return environment
 
 

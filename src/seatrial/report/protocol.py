@@ -131,6 +131,16 @@ class Protocol:
     rows: Sequence[Row]
     milestones: Mapping[str, str]
 
+    @property
+    def caveats(self) -> list[tuple[str, list[str]]]:
+        """What must be read beside the figures that decide, with its criteria; that of the most criteria first."""
+        found: dict[str, dict[str, None]] = {}
+        for row in self.rows:
+            for attempt in row.outcome.counted:
+                if attempt.caveat:
+                    found.setdefault(attempt.caveat, {})[row.asked.id] = None
+        return sorted(((caveat, list(ids)) for caveat, ids in found.items()), key=lambda own: -len(own[1]))
+
     def counts(self) -> str:
         """'2 met, 1 missed (1 waived), 1 undecided'."""
         return counts(self.rows)

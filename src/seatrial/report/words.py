@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from seatrial.judge.expectations import ExpectationResult
@@ -251,6 +252,22 @@ def lasted(evidence: SessionEvidence) -> timedelta | None:
     return timedelta(seconds=max(ends) - min(begins)) if begins and ends else None
 
 
+def facts(case: CaseEvidence) -> list[str]:
+    """What is asked first of its figures: transfers, files, layout, nodes and tasks, caches, engine."""
+    points = case.points
+    transfers = {point.transfer_size for point in points} - {0}
+    sizes = {file.size for point in points for file in kind_of(point.kind).files(point)}
+    on_disk = dict.fromkeys(said for _, said in totals(case))
+    said = [f'transfers of {_sizes(transfers)}'] if transfers else []
+    said += [f'files of {_sizes(sizes)}'] if sizes else [listed(list(on_disk), 2)]
+    layouts = {point.layout.name for point in points if point.layout}
+    said.append(counted(len(layouts), 'layout') if len(layouts) > 1 else f'layout {case.plan.case.layout}')
+    tasks = {-(-point.tasks // point.nodes) for point in points}
+    said.append(f'{_span({point.nodes for point in points}, "node")} \u00d7 {_span(tasks, "task")}')
+    caches = dict.fromkeys(metric.cache for metric in case.result.metrics if metric.cache)
+    return [*said, *([f'cache: {", ".join(caches)}'] if caches else []), engine(case.result)]
+
+
 def largest(plan: TrialPlan) -> str:
     """The largest launch of a case: '8 tasks on 2 nodes'."""
     point = max(plan.points, key=lambda point: point.tasks)
@@ -307,12 +324,22 @@ def unjudged(session: SessionResult) -> str:
     return reasons[0] if len(set(reasons)) == 1 else f'{session.profile}: too few repetitions, not judged'
 
 
-def shared_labels(session: SessionResult) -> list[str]:
-    """The caveats of every case that was measured, where there are several."""
-    measured = [case for case in session.cases if any(metric.summary for metric in case.metrics)]
-    if len(measured) < 2:
-        return []
-    return [label for label in measured[0].labels if all(label in case.labels for case in measured)]
+def caveats(session: SessionResult) -> list[tuple[str, int]]:
+    """What must be read beside the figures, each rule once with the number of its cases, most cases first."""
+    by_rule: dict[str, list[str]] = {}
+    for case in session.cases:
+        for rule, label in {label.partition(':')[0]: label for label in case.labels}.items():
+            by_rule.setdefault(rule, []).append(label)
+    found = [(Counter(labels).most_common(1)[0][0], len(labels)) for labels in by_rule.values()]
+    return sorted(found, key=lambda own: -own[1])
+
+
+def _sizes(sizes: Collection[int]) -> str:
+    return ' to '.join(dict.fromkeys(map(approximate_size, (min(sizes), max(sizes)))))
+
+
+def _span(numbers: Collection[int], noun: str) -> str:
+    return f'{span(numbers)} {noun}{"" if set(numbers) == {1} else "s"}'
 
 
 def _starts(evidence: SessionEvidence) -> list[Start]:

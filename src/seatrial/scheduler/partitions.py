@@ -49,12 +49,15 @@ class Partitions(NamedTuple):
 
 
 class SlurmPartition(NamedTuple):
-    """A partition of Slurm. Of unlike nodes the smallest; memory in bytes, limit_s None where it has none."""
+    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none.
+
+    memory: in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
+    """
 
     name: str
     nodes: int
     cpus: int
-    memory: int
+    memory: int | None
     limit_s: float | None
 
 
@@ -71,11 +74,11 @@ def parse_sinfo(text: str) -> list[SlurmPartition]:
         if match is None:
             raise QueueError(f'sinfo has printed a line that is not understood: {printable(line)}')
         name, limit = match.group(1), match.group(5)
-        nodes, cpus, memory = int(match.group(2)), int(match.group(3)), int(match.group(4)) * MIB
+        nodes, cpus = int(match.group(2)), int(match.group(3))
+        memory = int(match.group(4)) * MIB if int(match.group(4)) > 1 else None
         before = found.get(name, SlurmPartition(name, 0, cpus, memory, _seconds(limit)))
-        found[name] = before._replace(
-            nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=min(before.memory, memory)
-        )
+        known = memory and before.memory and min(before.memory, memory)
+        found[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
     return list(found.values())
 
 

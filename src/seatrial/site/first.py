@@ -26,12 +26,15 @@ _NO_NAME = re.compile(r'[^A-Za-z0-9_-]+')
 
 @dataclass(frozen=True)
 class FoundPartition:
-    """Where jobs run. slurm: its name in Slurm, empty for this machine alone; memory in bytes, limit_s None: none."""
+    """Where jobs run. slurm: its name in Slurm, empty for this machine alone; limit_s None: none.
+
+    memory: in bytes; None is unknown
+    """
 
     name: str
     nodes: int
     cpus: int
-    memory: int
+    memory: int | None
     slurm: str = ''
     limit_s: float | None = None
 

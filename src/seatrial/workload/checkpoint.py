@@ -70,5 +70,8 @@ class Checkpoint(Access):
         state = f'{approximate_size(point.working_set)} every {duration(point.interval_s)}'
         return f'{super().sentence(points)}, as a checkpoint of {state}'
 
+    def metric_words(self, metric: str) -> str:
+        return metric.replace('_', ' ')
+
     def title_of(self, point: Point) -> str:
         return f'checkpoint, {super().title_of(point)}'
