@@ -179,6 +179,15 @@ def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
     return found
 
 
+def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Criterion, Standing]:
+    """What people hear of after the last of the nights: what is INVALID only once it was for `patience` in a row."""
+    return {
+        key: standing
+        for key, standing in found.items()
+        if standing.verdict is not Verdict.INVALID or sum(night.began >= standing.since for night in past) >= patience
+    }
+
+
 def difference(before: Standings, after: Standings) -> Difference:
     """What is different, in the order of the criteria."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
