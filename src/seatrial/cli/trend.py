@@ -14,6 +14,7 @@ from seatrial.cli.terminal import console
 from seatrial.history.annotations import Annotation, annotations
 from seatrial.history.store import Skipped, folder_of, read
 from seatrial.judge.compare import EFFECT
+from seatrial.report.nights import whole
 from seatrial.report.trend import Trend
 from seatrial.report.trend import trend as trend_of
 from seatrial.site.load import answering
@@ -22,7 +23,10 @@ from seatrial.workload.words import counted
 
 
 class Past(NamedTuple):
-    """All nights of a profile. trend: None where there is none; skipped: what could not be read."""
+    """All nights of a profile, without sessions of named checks.
+
+    trend: None where there is none; skipped: what could not be read
+    """
 
     trend: Trend | None
     annotations: Sequence[Annotation]
@@ -34,7 +38,7 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     """What the history of a site has of a profile. Raises OSError."""
     history = read(folder_of(site.state))
     own, no_lines = annotations(site.state)
-    rows = history.rows.filter(pl.col('profile') == profile)
+    rows = whole(history.rows, site.name, profile)
     found = trend_of(rows, site.false_notifications, effect, site.units, own) if rows.height else None
     return Past(found, own, [*history.skipped, *no_lines], rows)
 
