@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from seatrial.check.session import FILE, began
 from seatrial.cli.report import FOLDER, PAGE
 from seatrial.cli.results import RESULTS
@@ -64,6 +66,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         unread=unread,
         criteria=_criteria(results) if past else None,
         chain=str(results.get('chain', '')),
+        rows=found.rows.filter(pl.col('session') == last) if past else None,
     )
 
 

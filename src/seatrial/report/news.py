@@ -1,10 +1,12 @@
 """Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
+
+import polars as pl
 
 from seatrial.judge.compare import BETTER, WORSE
 from seatrial.judge.verdict import Verdict
@@ -45,6 +47,7 @@ class TrialWatch:
     criteria: how many the last session had; None where nobody knows any more
     chain: with what the chain of its records ends, or empty
     unread: files of the history from after the last session that cannot be read, with the reasons
+    rows:   of the last session; None where nobody wants its figures
     """
 
     site: str
@@ -59,6 +62,7 @@ class TrialWatch:
     criteria: int | None = None
     chain: str = ''
     unread: Sequence[str] = ()
+    rows: pl.DataFrame | None = field(default=None, compare=False)
 
     @cached_property
     def standings(self) -> Sequence[Standings]:

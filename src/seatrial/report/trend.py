@@ -104,6 +104,7 @@ def trend(
     budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The rate that follows is an upper
     bound: most of what a history shows by chance it has shown the night before.
     """
+    rows = rows.rechunk()  # of a file a session: each filter below would go through all of them
     nights = _nights(rows)
     began = rows.group_by('session').agg(pl.col('session_started').first())['session_started'].sort().to_list()
     lasted = began[-1] - began[0]
