@@ -14,7 +14,7 @@ from seatrial.history.annotations import Annotation, annotate
 from seatrial.history.store import write
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import DONE, MISSED, DueRun, nights
-from seatrial.report.trend import trend
+from seatrial.report.trend import nights_in, trend
 from seatrial.site.load import load
 from year import DEAD, DUE, year
 
@@ -40,7 +40,8 @@ def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch):
     for number, due in enumerate(DUE):
         if number % LOOKS == 0:
             rows = pl.concat(own for day, own in year().items() if day <= number)
-            shown = Past(trend(rows, observed.false_notifications, 0.05), (), (), rows)
+            own = nights_in(rows)
+            shown = Past(trend(own, observed.false_notifications, 0.05), (), (), own)
             monkeypatch.setattr(notify, 'past_of', lambda site, profile, shown=shown: shown)
         ended = [each for each in past if each.began <= due]
         seen = TrialWatch('site', 'nightly', due, ended[-20:], runs[max(0, number - 13) : number + 1])

@@ -10,7 +10,7 @@ from nights import session
 from seatrial.history.annotations import Annotation
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import nights
-from seatrial.report.trend import trend
+from seatrial.report.trend import nights_in, trend
 from seatrial.report.year import year_page
 from year import DEAD, DUE, FLAPPING, METADATA_WORSE, UPGRADE, WRITES_WORSE, year
 
@@ -22,8 +22,8 @@ def page():
     noted = [Annotation(DUE[UPGRADE].date(), 'clients <upgraded>')]
     past = nights(rows.filter(pl.col('session_started') > DUE[-20]), 'site', 'nightly')
     watch = TrialWatch('site', 'nightly', DUE[-1] + timedelta(hours=4), past)
-    found = trend(rows, 1.0, 0.05, annotations=noted)
-    return year_page(watch, rows, found, noted, [DUE[number] for number in DEAD], [session(DUE[-1])])
+    found = trend(nights_in(rows), 1.0, 0.05, annotations=noted)
+    return year_page(watch, nights_in(rows), found, noted, [DUE[number] for number in DEAD], [session(DUE[-1])])
 
 
 def test_exactly_what_was_planted_stands_on_the_page(page):

@@ -1,6 +1,6 @@
 """`seatrial trend`: when the nights of a site have become better or worse, by how much, and with what beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,10 +12,10 @@ from seatrial.cli.compare import STYLES
 from seatrial.cli.options import profile_option, site_option
 from seatrial.cli.terminal import console
 from seatrial.history.annotations import Annotation, annotations
-from seatrial.history.store import Skipped, folder_of, read
+from seatrial.history.store import Skipped, folder_of, one_by_one, read
 from seatrial.judge.compare import EFFECT
 from seatrial.report.nights import whole
-from seatrial.report.trend import Trend
+from seatrial.report.trend import Nights, Trend, gathered
 from seatrial.report.trend import trend as trend_of
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -31,16 +31,24 @@ class Past(NamedTuple):
     trend: Trend | None
     annotations: Sequence[Annotation]
     skipped: Sequence[Skipped]
-    rows: pl.DataFrame
+    nights: Nights
 
 
 def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     """What the history of a site has of a profile. Raises OSError."""
-    history = read(folder_of(site.state))
+    folder, skipped = folder_of(site.state), []
+
+    def tables() -> Iterator[pl.DataFrame]:
+        for each in one_by_one(folder):
+            if isinstance(each, Skipped):
+                skipped.append(each)
+            elif (rows := whole(each, site.name, profile)).height:
+                yield rows
+
+    past = gathered(tables(), lambda names: read(folder, named=names).rows)
     own, no_lines = annotations(site.state)
-    rows = whole(history.rows, site.name, profile)
-    found = trend_of(rows, site.false_notifications, effect, site.units, own) if rows.height else None
-    return Past(found, own, [*history.skipped, *no_lines], rows)
+    found = trend_of(past, site.false_notifications, effect, site.units, own) if past.began.height else None
+    return Past(found, own, [*skipped, *no_lines], past)
 
 
 @click.command()

@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import polars as pl
-
 from seatrial.cli.trend import past_of
 from seatrial.cli.watch import missed_of, watch_of
 from seatrial.report.year import year_page
@@ -14,12 +12,12 @@ from seatrial.site.model import Site
 def write_year(site: Site, profile: str) -> Path:
     """Write the page of a profile; returns the file. Raises OSError."""
     past = past_of(site, profile)
-    ended = dict(past.rows.group_by('session').agg(pl.col('session_started').first()).sort('session').iter_rows())
+    ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
     folder = Path(site.state) / 'sessions'
     reported = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     text = year_page(
         watch_of(site, profile),
-        past.rows,
+        past.nights,
         past.trend,
         past.annotations,
         missed_of(site, profile, ended),

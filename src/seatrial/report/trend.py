@@ -1,15 +1,15 @@
 """The nights of a site in a row: when which family changed its level, by how much, and what changed beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import polars as pl
 
 from seatrial.history.annotations import Annotation
 from seatrial.history.provenance import CASE, differences
-from seatrial.history.rows import OF_ONE_SESSION
+from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
 from seatrial.judge.compare import SAME, Change
 from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
@@ -91,36 +91,60 @@ class Trend:
     turns: Sequence[Turn]
 
 
+@dataclass(frozen=True)
+class Nights:
+    """A history, in the part that fits into memory however long it is.
+
+    began: the sessions in their order: name, beginning, verdict; means: the logarithm of each metric of each session
+    rows_of: all rows of the sessions that are named
+    """
+
+    began: pl.DataFrame
+    means: pl.DataFrame
+    rows_of: Callable[[Sequence[str]], pl.DataFrame]
+
+
+def gathered(tables: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
+    """Of the rows of sessions, of one or of several at a time."""
+    parts = [(_began(rows), _means(rows)) for rows in chain([pl.DataFrame(schema=COLUMNS)], tables)]
+    # As one piece each: a filter would go through a piece for each session.
+    began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
+    return Nights(began.sort('session'), means, rows_of)
+
+
+def nights_in(rows: pl.DataFrame) -> Nights:
+    """Of rows that are in memory."""
+    return gathered([rows], lambda names: rows.filter(pl.col('session').is_in(names)))
+
+
 def trend(
-    rows: pl.DataFrame,
+    history: Nights,
     budget: float,
     effect: float,
     units: str = BINARY,
     annotations: Sequence[Annotation] = (),
 ) -> Trend:
-    """Of the rows of sessions of one profile: changes by families, the newest first, but those within `effect`.
+    """Of the sessions of one profile: changes by families, the newest first, but those within `effect`.
 
     budget: how many false notifications a month people bear. Each session is an occasion for one, so the level is the
     budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The rate that follows is an upper
     bound: most of what a history shows by chance it has shown the night before.
     """
-    rows = rows.rechunk()  # of a file a session: each filter below would go through all of them
-    nights = _nights(rows)
-    began = rows.group_by('session').agg(pl.col('session_started').first())['session_started'].sort().to_list()
-    lasted = began[-1] - began[0]
+    nights = _levels(history.means)
+    began = history.began['session_started'].to_list()
+    lasted = max(began) - min(began)
     monthly = (len(began) - 1) * (MONTH / lasted) if lasted else MONTH / timedelta(days=1)
     level = min(MAX_LEVEL, budget / monthly)
     places_of = {}
     turns = []
     for (file_system, family), own in nights.items():
-        mine = rows.filter(pl.col('file_system') == file_system)
         names = [name for name, _ in own]
         places = [each.first for each in changes([value for _, value in own], level / len(nights))]
         places_of[file_system, family] = places
         ends = [0, *places, len(names)]
         for start, place, end in zip(ends, places, ends[2:], strict=False):
             before, after = (
-                mine.filter(pl.col('session').is_in(part))
+                history.rows_of(part).filter(pl.col('file_system') == file_system)
                 for part in (names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)])
             )
             found = comparison(before, after, ('before', 'after'), effect, units)
@@ -128,7 +152,7 @@ def trend(
             if change is None or change.verdict == SAME:
                 continue
             around = names[max(0, place - SUSPECTED) : place + SUSPECTED]
-            near = mine.filter(pl.col('session').is_in(around))
+            near = history.rows_of(around).filter(pl.col('file_system') == file_system)
             days = near['session_started'].dt.date().to_list()
             turns.append(
                 Turn(
@@ -143,15 +167,15 @@ def trend(
                 )
             )
     turns.sort(key=lambda turn: turn.session, reverse=True)
-    sessions = rows['session'].unique(maintain_order=True).to_list()
-    return Trend(sessions, nights, places_of, level, level * monthly, turns)
+    return Trend(history.began['session'].to_list(), nights, places_of, level, level * monthly, turns)
 
 
-def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
-    """By file system and family each session with how good it was: the mean over the metrics of the logarithms.
+def _began(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first())
 
-    Each metric is centred over all sessions, so that a session without one of them still counts.
-    """
+
+def _means(rows: pl.DataFrame) -> pl.DataFrame:
+    """How good each metric of each session was, as a logarithm; key: of what is the same metric in every session."""
     usable = rows.lazy().filter(
         ~OF_ONE_SESSION
         & pl.col('valid')
@@ -171,10 +195,22 @@ def _nights(rows: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]
     kinds = means.select(_KIND).unique()
     named = kinds.with_columns(family=pl.Series([family_of(row) for row in kinds.rows(named=True)], dtype=pl.String))
     sign = pl.when(pl.col('better') == HIGHER).then(1.0).otherwise(-1.0)
+    return means.join(named, on=_KIND, nulls_equal=True).select(
+        'file_system',
+        'family',
+        'session',
+        key=pl.struct(*_METRIC, 'unit', 'better').hash(),
+        good=sign * pl.col('value').log(),
+    )
+
+
+def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
+    """By file system and family each session with how good it was: the mean over the metrics.
+
+    Each metric is centred over all sessions, so that a session without one of them still counts.
+    """
     nights = (
-        means.join(named, on=_KIND, nulls_equal=True)
-        .with_columns(good=sign * pl.col('value').log())
-        .with_columns(good=pl.col('good') - pl.col('good').mean().over(*_METRIC, 'unit', 'better'))
+        means.with_columns(good=pl.col('good') - pl.col('good').mean().over('key'))
         .group_by('file_system', 'family', 'session')
         .agg(pl.col('good').mean())
         .sort('session')

@@ -27,7 +27,7 @@ from seatrial.report.comparison import (
 )
 from seatrial.report.news import TrialWatch, screen
 from seatrial.report.page import jinja
-from seatrial.report.trend import NEAR, Trend, Turn
+from seatrial.report.trend import NEAR, Nights, Trend, Turn
 from seatrial.workload.words import counted
 
 YEAR = timedelta(days=365)
@@ -84,7 +84,7 @@ class Drawing:
 
 def year_page(
     watch: TrialWatch,
-    rows: pl.DataFrame,
+    history: Nights,
     found: Trend | None,
     annotations: Sequence[Annotation] = (),
     missed: Sequence[datetime] = (),
@@ -93,15 +93,15 @@ def year_page(
 ) -> str:
     """The page of a profile of a site.
 
-    rows: of all its sessions; found: the trend of these; missed: all runs that were
+    history: all its sessions; found: the trend of these; missed: all runs that were
     reported: the sessions that have a report, which lies where the page's links lead, beside its folder
     """
-    nights = rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()).sort('session')
+    nights = history.began
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
     missed_days = [due.astimezone().date() for due in missed]
     days = {**dict.fromkeys(missed_days, Cell(MISSED)), **days}
     invalid = [day for day, cell in days.items() if cell.state == Verdict.INVALID.value]
-    worst = _worst(rows, nights, units) if nights.height else None
+    worst = _worst(history, units) if nights.height else None
     states = [cell.state for cell in days.values()]
     return (
         jinja()
@@ -200,14 +200,14 @@ def _drawings(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotati
         )
 
 
-def _worst(rows: pl.DataFrame, nights: pl.DataFrame, units: str) -> Comparison | None:
+def _worst(history: Nights, units: str) -> Comparison | None:
     """The last nights compared with those a year ago, or with the first ones; None of too few."""
-    names = nights.filter(pl.col('session_started') >= pl.col('session_started').max() - YEAR)['session'].to_list()
+    recent = pl.col('session_started') >= pl.col('session_started').max() - YEAR
+    names = history.began.filter(recent)['session'].to_list()
     side = min(NEAR, len(names) // 2)
     if not side:
         return None
-    before, after = (rows.filter(pl.col('session').is_in(part)) for part in (names[:side], names[-side:]))
-    return comparison(before, after, units=units)
+    return comparison(history.rows_of(names[:side]), history.rows_of(names[-side:]), units=units)
 
 
 def _worse(found: Comparison) -> list[MetricRow]:
