@@ -45,7 +45,10 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         _show(screen, site, watch)
         if notify:
             send_notification(screen, site, watch)
-            write_year(site, profile)
+            try:
+                write_year(site, profile)
+            except OSError as error:
+                screen.print(f'the page of the nights was not written: {error.filename}: {error.strerror}')
     return EXIT_CODES[watch.verdict]
 
 
