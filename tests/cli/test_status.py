@@ -297,3 +297,10 @@ def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, sque
     found = status()
     assert found.status == 0
     assert 'unknown: squeue ended with 1: slurm_load_jobs error' in said(found.out, 'Slurm')[0]
+
+
+def test_a_page_of_the_nights_that_cannot_be_written_changes_no_exit_code(status, night, state):
+    night(datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc), 'FAIL')
+    (state / 'reports').touch()
+    found = status('--notify')
+    assert (found.status, 'the page of the nights was not written' in found.out) == (10, True)

@@ -35,6 +35,31 @@ def test_a_change_is_said_with_its_night_size_metrics_and_suspect(trend, month):
     assert lines[3] == f'  not measured with the same: kernel: 6.1 against 6.2 (from {first} on)'
 
 
+def test_what_was_annotated_for_those_days_stands_beside_the_change(trend, month, command, site):
+    for day, text in (('2026-10-11', 'OSS firmware 3.1\n\x1b[2J'), ('2026-10-02', 'new rack')):
+        assert command('annotate', day, text, f'--site={site.folder}').status == 0
+    lines = trend().out.splitlines()
+    assert r'  annotated 2026-10-11: OSS firmware 3.1 \x1b[2J' in lines
+    assert lines[-1] == 'annotated 2026-10-02, beside no change: new rack'
+
+
+@pytest.mark.parametrize(('day', 'text'), [('2026-13-01', 'x'), ('yesterday', 'x'), ('2026-10-11', ' ')])
+def test_an_annotation_without_a_day_or_words_is_refused(command, site, day, text):
+    found = command('annotate', day, text, f'--site={site.folder}')
+    assert found.status == 64 and not (site.folder / 'state').exists()
+
+
+def test_the_site_says_how_many_false_notifications_it_bears(trend, month, site):
+    def expected():
+        return trend().out.splitlines()[0].rpartition(': ')[2]
+
+    assert expected() == 'at most 1 a month'
+    site.trial.write_text(site.trial.read_text() + 'false_notifications: 0.1\n')
+    assert expected() == 'at most 0.1 a month'
+    site.trial.write_text(site.trial.read_text().replace('0.1', '0.0'))
+    assert 'trial.yaml: false_notifications: ' in trend().err
+
+
 def test_a_history_without_a_change_says_so(trend, site):
     for day in range(8):
         began = BEGAN + timedelta(days=day)

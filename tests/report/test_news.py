@@ -96,7 +96,7 @@ def test_without_a_new_session_there_is_nothing_new_of_its_criteria():
 def test_inconclusive_nights_are_news_once_there_are_enough_of_them():
     verdicts = ['PASS', *['INCONCLUSIVE'] * 7]
     found = [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 9)]
-    assert found == [(), (), ('undecided',), (), (), ('undecided',), ()]
+    assert found == [(), (), ('undecided',), (), (), (), ()]
 
 
 def test_nights_without_a_valid_result_are_counted_together():
@@ -104,7 +104,7 @@ def test_nights_without_a_valid_result_are_counted_together():
     assert 'undecided' in events(watch, told(2))
 
 
-def test_a_round_number_that_passed_while_nobody_could_be_told_is_told():
+def test_nights_that_were_enough_while_nobody_could_be_told_are_told():
     assert events(watched(*['INCONCLUSIVE'] * 4), told(2)) == ('undecided',)
 
 
@@ -120,6 +120,26 @@ def test_a_run_that_was_missed_before_the_last_one_is_told_by_that():
     watch = watched('PASS', runs=[DONE, MISSED, DONE])
     assert events(watch, told(1)) == ('missed',)
     assert watch.verdict is Verdict.PASS
+
+
+def test_a_silence_is_told_once_however_long_it_lasts():
+    days = [FIRST + number * DAY for number in range(6)]
+    silent = [DONE, MISSED, MISSED, MISSED]
+    assert news(watched('PASS', runs=silent[:2]), told(1), PATIENCE).events == ('missed',)
+    assert events(watched('PASS', runs=silent), told(1, days[1])) == ()
+    found = news(watched('PASS', runs=[*silent, DONE, MISSED]), told(1, days[1]), PATIENCE)
+    assert found.subject.endswith(f'1 run missed: {days[5]:%Y-%m-%d %H:%M}')
+
+
+def test_flapping_between_invalid_and_valid_is_no_news():
+    verdicts = ['PASS', *['INVALID', 'PASS'] * 10]
+    assert [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 22)] == [()] * 20
+
+
+def test_what_stays_invalid_is_news_once_and_when_it_ends():
+    verdicts = ['PASS', *['INVALID'] * 5, 'PASS']
+    found = [events(watched(*verdicts[:count]), told(count - 1)) for count in range(2, 8)]
+    assert found == [(), (), ('changed', 'undecided'), (), (), ('changed',)]
 
 
 def test_a_run_that_died_is_told_first():

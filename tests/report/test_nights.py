@@ -242,7 +242,7 @@ def became(*, ended=(), alive=(), dead=(), now=MORNING):
         *(Unfinished(session(began), began, True) for began in alive),
         *(Unfinished(session(began), began, False) for began in dead),
     ]
-    return [run.state for run in runs(DUE, FOLLOWING, now, past, begun)]
+    return [run.state for run in runs(DUE, FOLLOWING, now, [night.began for night in past], begun)]
 
 
 def test_a_session_belongs_to_the_run_that_was_due_last_when_it_began():

@@ -1,13 +1,16 @@
 """The file for a monitoring system, as node_exporter's textfile collector and OpenMetrics want it."""
 
 import dataclasses
+import json
 import re
 from datetime import datetime, timedelta, timezone
 
 import polars as pl
 import pytest
+import yaml
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from nights import plain, rows
+from nights import CASE, figures, plain, rows
 from seatrial.judge.verdict import Verdict
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import DONE, MISSED, DueRun, nights
@@ -42,6 +45,55 @@ def samples(watch):
             assert sample is not None and sample.group(1) == family, line
             found[family, sample.group(2).partition('verdict=')[2].strip('"')] = int(sample.group(3))
     return found
+
+
+def measured(**columns):
+    """What Prometheus reads of a session: the families by name, each with labels and value."""
+    values = {'write@1MiB': [9e7, 1e8, 1.1e8, 1e8, 1e8, 1e8]}
+    rates = {**columns, 'unit': 'op/s', 'check': 'Opens', 'better': 'higher'}
+    table = pl.concat([figures(FIRST, values, **columns), figures(FIRST, {'open@one': [7e3, 7.5e3] * 3}, **rates)])
+    watch = dataclasses.replace(watched(table), rows=table)
+    return {
+        family.name: [(sample.labels, sample.value) for sample in family.samples]
+        for family in text_string_to_metric_families(openmetrics(watch))
+    }
+
+
+def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_was_measured():
+    found = measured()
+    ((labels, mean),) = found['seatrial_bandwidth_bytes_per_second']
+    assert mean == pytest.approx(1e8)
+    assert labels == {
+        'site': 'site',
+        'profile': 'nightly',
+        'check': 'Check',
+        'metric': 'write@1MiB',
+        'better': 'higher',
+        **{name: str(value) for name, value in CASE.items()},
+    }
+    ((_, low),) = found['seatrial_bandwidth_low_bytes_per_second']
+    ((_, high),) = found['seatrial_bandwidth_high_bytes_per_second']
+    assert low < mean < high
+    assert found['seatrial_rate_operations_per_second'][0][1] == pytest.approx(7250)
+    assert len(found['seatrial_case_began_timestamp_seconds']) == 2
+    assert {value for _, value in found['seatrial_case_began_timestamp_seconds']} == {FIRST.timestamp()}
+
+
+def test_what_is_invalid_has_its_verdict_and_no_figure():
+    found = measured(verdict='INVALID')
+    assert [labels['verdict'] for labels, _ in found['seatrial_metric_verdict']] == ['INVALID'] * 2
+    assert not any('bandwidth' in name for name in found)
+
+
+def test_names_in_the_dashboard_and_the_alerts_are_exported(repository):
+    exported = set(measured()) | {name for name, _ in samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))}
+    folder = repository / 'reports' / 'grafana'
+    board = json.loads((folder / 'dashboard.json').read_text())
+    asked = [target['expr'] for panel in board['panels'] for target in panel['targets']]
+    rules = yaml.safe_load((folder / 'alerts.yaml').read_text())['groups']
+    asked += [rule['expr'] for group in rules for rule in group['rules']]
+    names = {name for text in asked for name in re.findall(r'seatrial_\w+', text)}
+    assert len(asked) > 8 and names <= exported
 
 
 def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported():
@@ -97,7 +149,8 @@ def test_a_label_is_escaped(site, shown):
 def test_every_figure_is_documented(repository):
     found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
     documentation = (repository / 'docs' / 'scheduled.md').read_text()
-    assert [name for name, _ in found if not re.search(rf'^\| `{name}[`{{]', documentation, re.MULTILINE)] == []
+    names = {*measured(), *(name for name, _ in found)}
+    assert [name for name in names if not re.search(rf'^\|.*`{name}[`{{]', documentation, re.MULTILINE)] == []
 
 
 def test_the_criteria_of_the_last_session_are_counted_where_they_are_known():

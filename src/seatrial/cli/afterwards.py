@@ -10,9 +10,11 @@ from seatrial.cli.evidence import evidence_of
 from seatrial.cli.history import remember
 from seatrial.cli.report import FOLDER, write_report
 from seatrial.cli.results import write_results
+from seatrial.cli.year import write_year
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
 from seatrial.report.state import changed_words, states
+from seatrial.site.profile import SMOKE
 
 T = TypeVar('T')
 
@@ -36,12 +38,22 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
     )
     if file is not None:
         screen.print(f'  report:  {file}', soft_wrap=True)
-    tried(
+    kept = tried(
         screen,
         session,
         'the history does not have this session',
         lambda: remember(evidence, session.site.state, session.only, session.label),
     )
+    if kept is None or session.profile is SMOKE:
+        return
+    year = tried(
+        screen,
+        session,
+        'the page of the nights was not written',
+        lambda: write_year(session.site, session.profile.name),
+    )
+    if year is not None:
+        screen.print(f'  nights:  {year}', soft_wrap=True)
 
 
 def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T]) -> T | None:

@@ -13,6 +13,7 @@ from seatrial.check.declared import CheckError
 from seatrial.check.derived import Underivable
 from seatrial.check.planning import Unplannable
 from seatrial.cli.accept import accept
+from seatrial.cli.annotate import annotate
 from seatrial.cli.baseline import baseline
 from seatrial.cli.bundle import bundle
 from seatrial.cli.clean import clean
@@ -66,6 +67,7 @@ for command in (
     history,
     compare,
     trend,
+    annotate,
     baseline,
     schedule,
     status,

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
+from seatrial.cli.trend import past_of
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.report.news import News, Notified, TrialWatch, news
+from seatrial.report.news import News, Notified, ToldChange, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
@@ -36,14 +38,17 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
     """
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
-    found = news(watch, notified, site.schedule(watch.profile).inconclusive_nights, faults)
+    past = past_of(site, watch.profile).trend
+    patience = site.schedule(watch.profile).inconclusive_nights
+    found = news(watch, notified, patience, faults, past.turns if past else ())
     fault = None
     if found is not None:
         screen.print(found.subject, soft_wrap=True)
         fault = _send(site.trial_file.notify, found, facts(watch, found))
         if fault:
             screen.print(f'no notification was sent: {fault}', soft_wrap=True)
-    _remember(screen, site, watch, notified, bool(faults), fault)
+    told = [*notified.changes, *(found.changes if found and not fault else ())]
+    _remember(screen, site, watch, notified._replace(changes=told), bool(faults), fault)
 
 
 def export(screen: Console, site: Site, watch: TrialWatch) -> None:
@@ -63,7 +68,9 @@ def notified_of(site: Site, profile: str) -> Notified:
     """What people know; nothing where no file says so."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
-        return Notified(data['session'], datetime.fromisoformat(data['missed']) if data['missed'] else None)
+        changes = [ToldChange(datetime.fromisoformat(began), *words) for began, *words in data.get('changes', ())]
+        missed = datetime.fromisoformat(data['missed']) if data['missed'] else None
+        return Notified(data['session'], missed, changes)
     return Notified()
 
 
@@ -89,7 +96,7 @@ def facts(watch: TrialWatch, found: News) -> dict[str, str]:
     }
 
 
-def _kept(site: Site, profile: str) -> dict[str, str]:
+def _kept(site: Site, profile: str) -> dict[str, Any]:
     try:
         data = json.loads(file_of(series_of(site, profile), '.notified.json').read_text())
     except (OSError, ValueError):
@@ -139,12 +146,17 @@ def _remember(
     screen: Console, site: Site, watch: TrialWatch, notified: Notified, died: bool, fault: str | None
 ) -> None:
     """Keep what people know now. A run that died is one notification, and not another as missed."""
-    known, missed = notified
+    known, missed, changes = notified
     if fault is None:
         known = watch.last.session if watch.last else known
         times = [*watch.missed, *(run.due for run in watch.runs[-1:] if died), *([missed] if missed else [])]
         missed = max(times, default=None)
-    data = {'session': known, 'missed': missed.isoformat() if missed else None, 'fault': fault}
+    data = {
+        'session': known,
+        'missed': missed.isoformat() if missed else None,
+        'changes': [(each.began.isoformat(), *each[1:]) for each in changes],
+        'fault': fault,
+    }
     try:
         put(file_of(series_of(site, watch.profile), '.notified.json'), json.dumps(data) + '\n')
     except OSError as error:

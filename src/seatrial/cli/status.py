@@ -11,6 +11,7 @@ from seatrial.cli.notify import news_lock, send_notification, unsent
 from seatrial.cli.options import no_more_systems, one_system, profile_option, site_option
 from seatrial.cli.terminal import MARKS, console
 from seatrial.cli.watch import watch_of
+from seatrial.cli.year import write_year
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.report.news import TrialWatch, aligned
 from seatrial.report.news import screen as lines_of
@@ -44,6 +45,10 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         _show(screen, site, watch)
         if notify:
             send_notification(screen, site, watch)
+            try:
+                write_year(site, profile)
+            except OSError as error:
+                screen.print(f'the page of the nights was not written: {error.filename}: {error.strerror}')
     return EXIT_CODES[watch.verdict]
 
 

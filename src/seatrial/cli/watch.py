@@ -2,10 +2,12 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from seatrial.check.session import FILE, began
 from seatrial.cli.report import FOLDER, PAGE
@@ -14,8 +16,19 @@ from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.report.news import TrialWatch
-from seatrial.report.nights import Criterion, Judged, Night, Unfinished, criteria_in, enforced_in, nights, runs
-from seatrial.scheduler.series import queue_words, scheduled, series_of
+from seatrial.report.nights import (
+    MISSED,
+    Criterion,
+    Judged,
+    Night,
+    Unfinished,
+    criteria_in,
+    enforced_in,
+    nights,
+    runs,
+)
+from seatrial.scheduler.series import Scheduled, queue_words, scheduled, series_of
+from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
@@ -30,11 +43,8 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     found, past = _past(site, profile, system)
     series = series_of(site, profile)
     plan = scheduled(series)
-    calendar = plan.calendar if plan else None
-    since = datetime.fromtimestamp(plan.since).astimezone() if plan else now
-    if plan is None and profile in site.trial_file.schedule:
-        calendar = site.schedule(profile).calendar  # something else than `seatrial schedule` may start it
-        since = past[0].began if past else now
+    ended = {night.session: night.began for night in past}
+    calendar, since = _calendar(site, profile, plan, ended, now)
     due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
     following = calendar.after(now)[0] if calendar else None
     last = past[-1].session if past else ''
@@ -42,12 +52,13 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     # Whose they are is not known: names of sessions sort by time.
     unread = [f'{each.file}: {each.why}' for each in found.skipped if each.file.stem > last]
     page = site.session_folder(past[-1].session) / FOLDER / PAGE if past else None
+    begun = _unfinished(site, profile, ended, system)
     return TrialWatch(
         site=site.name,
         profile=profile,
         now=now,
         nights=past,
-        runs=runs(due, following, now, past, _unfinished(site, profile, past, system)) if following else [],
+        runs=runs(due, following, now, ended.values(), begun) if following else [],
         calendar=calendar.words if calendar else '',
         following=following,
         queue=queue_words(series) if plan else '',
@@ -55,7 +66,34 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
         unread=unread,
         criteria=_criteria(results) if past else None,
         chain=str(results.get('chain', '')),
+        rows=found.rows.filter(pl.col('session') == last) if past else None,
     )
+
+
+def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
+    """All runs of a profile that were missed, as far as its schedule is known.
+
+    ended: when its sessions began, by their names, oldest first
+    """
+    now = datetime.now().astimezone()
+    calendar, since = _calendar(site, profile, scheduled(series_of(site, profile)), ended, now)
+    if calendar is None:
+        return []
+    due = calendar.between(since, now)
+    found = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None))
+    return [run.due for run in found if run.state == MISSED]
+
+
+def _calendar(
+    site: Site, profile: str, plan: Scheduled | None, ended: Mapping[str, datetime], now: datetime
+) -> tuple[Calendar | None, datetime]:
+    """When a profile is due, and since when."""
+    if plan is not None:
+        return plan.calendar, datetime.fromtimestamp(plan.since).astimezone()
+    since = next(iter(ended.values()), now)
+    if profile in site.trial_file.schedule:  # something else than `seatrial schedule` may start it
+        return site.schedule(profile).calendar, since
+    return None, since
 
 
 def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, list[Night]]:
@@ -93,10 +131,10 @@ def _results(site: Site, session: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _unfinished(site: Site, profile: str, past: list[Night], system: str | None) -> list[Unfinished]:
-    ended = {night.session for night in past}
+def _unfinished(site: Site, profile: str, ended: Collection[str], system: str | None) -> list[Unfinished]:
+    """ended: the sessions that ended, oldest first."""
     found = []
-    folder, first = Path(site.state) / 'sessions', past[0].session if past else ''
+    folder, first = Path(site.state) / 'sessions', next(iter(ended), '')
     for session in sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []:
         if session in ended or session < first:
             continue

@@ -7,7 +7,7 @@ who reads while another session is written sees all of it or nothing.
 import hashlib
 import io
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,16 +82,20 @@ def read(folder: Path, newest: int = 0, named: Collection[str] | None = None) ->
 
     newest: how many of them, the last ones; 0: all; named: only these sessions
     """
-    tables, skipped = [], []
+    found = list(one_by_one(folder, newest, named))
+    tables = [each for each in found if isinstance(each, pl.DataFrame)]
+    skipped = tuple(each for each in found if isinstance(each, Skipped))
+    return History(pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), skipped)
+
+
+def one_by_one(
+    folder: Path, newest: int = 0, named: Collection[str] | None = None
+) -> Iterator[pl.DataFrame | Skipped]:
+    """The same, a session after the other: who keeps a part of each needs no memory for all."""
     for file in files_in(folder)[-newest:]:
-        if named is not None and file.stem not in named:
-            continue
-        found = _table_in(file)
-        if isinstance(found, pl.DataFrame):
-            tables.append(found)
-        else:
-            skipped.append(Skipped(file, found))
-    return History(pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), tuple(skipped))
+        if named is None or file.stem in named:
+            found = _table_in(file)
+            yield found if isinstance(found, pl.DataFrame) else Skipped(file, found)
 
 
 def _table_in(file: Path) -> pl.DataFrame | str:

@@ -294,16 +294,18 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
 
 def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
     """Of one side, by case and name."""
-    for key, own in rows.group_by(*CASE, 'metric', maintain_order=True):
-        first = own.row(0, named=True)
-        sessions, without = {}, []
-        for (session, verdict), launches in own.group_by('session', 'metric_verdict', maintain_order=True):
-            values = launches.filter(pl.col('valid') & pl.col('value').is_finite())['value'].to_list()
-            if verdict == Verdict.INVALID.value or not values:
-                without.append(f'{verdict} in {session}')
-            else:
-                sessions[str(session)] = values
-        used = own.filter(pl.col('session').is_in(list(sessions)))
+    usable = pl.col('valid') & pl.col('value').is_finite()
+    # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
+    table = rows.group_by(*CASE, 'metric', 'session', 'metric_verdict', maintain_order=True).agg(
+        pl.col('axis', 'kind', 'unit', 'operation', 'better', 'steers').first(),
+        pl.col('cache').fill_null('').unique(),
+        pl.col('value').filter(usable),
+    )
+    metrics: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in table.iter_rows(named=True):
+        metrics.setdefault(tuple(row[name] for name in (*CASE, 'metric')), []).append(row)
+    for key, own in metrics.items():
+        first, used = own[0], list(filter(_used, own))
         yield (
             (Case(*key[:5]).name, str(key[5])),
             _Metric(
@@ -312,11 +314,15 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
                 unit=first['unit'] or '',
                 better=first['better'] or HIGHER,
                 steers=first['steers'] is not False,
-                caches=frozenset(used['cache'].fill_null('').unique()),
-                sessions=sessions,
-                without=without,
+                caches=frozenset(cache for row in used for cache in row['cache']),
+                sessions={row['session']: row['value'] for row in used},
+                without=[f'{row["metric_verdict"]} in {row["session"]}' for row in own if not _used(row)],
             ),
         )
+
+
+def _used(row: Mapping[str, Any]) -> bool:
+    return bool(row['value']) and row['metric_verdict'] != Verdict.INVALID.value
 
 
 def family_of(row: Mapping[str, Any]) -> str:

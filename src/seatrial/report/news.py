@@ -1,11 +1,14 @@
 """Notifications of a scheduled trial: one screen of how it stands, and news only where there are any."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import NamedTuple
 
+import polars as pl
+
+from seatrial.judge.compare import BETTER, WORSE
 from seatrial.judge.verdict import Verdict
 from seatrial.report.nights import (
     AWAITED,
@@ -18,10 +21,12 @@ from seatrial.report.nights import (
     Standings,
     difference,
     in_a_row,
+    lasting,
     passed,
     standings,
     without_result,
 )
+from seatrial.report.trend import NEAR, Turn
 from seatrial.report.words import chain_words, clean, cut, listed
 from seatrial.workload.words import counted
 
@@ -42,6 +47,7 @@ class TrialWatch:
     criteria: how many the last session had; None where nobody knows any more
     chain: with what the chain of its records ends, or empty
     unread: files of the history from after the last session that cannot be read, with the reasons
+    rows:   of the last session; None where nobody wants its figures
     """
 
     site: str
@@ -56,6 +62,7 @@ class TrialWatch:
     criteria: int | None = None
     chain: str = ''
     unread: Sequence[str] = ()
+    rows: pl.DataFrame | None = field(default=None, compare=False)
 
     @cached_property
     def standings(self) -> Sequence[Standings]:
@@ -84,49 +91,89 @@ class TrialWatch:
         return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
 
 
+class ToldChange(NamedTuple):
+    """A change of a family of which people were notified. began: of the first night on the new level."""
+
+    began: datetime
+    file_system: str
+    family: str
+    verdict: str
+
+    def is_of(self, turn: Turn) -> bool:
+        """Whether it is this one: with each night more, the night from which on moves a little."""
+        same = (self.file_system, self.family, self.verdict) == (turn.file_system, turn.family, turn.change.verdict)
+        return same and abs(self.began - turn.began) < timedelta(days=NEAR)
+
+
 class Notified(NamedTuple):
-    """Of what people have been notified: all up to a session, and the misses up to a time."""
+    """Of what people have been notified: all up to a session, the misses up to a time, and changes of families."""
 
     session: str = ''
     missed: datetime | None = None
+    changes: Sequence[ToldChange] = ()
 
 
 class News(NamedTuple):
-    """A notification. events: 'changed', 'undecided', 'missed', 'died'."""
+    """A notification. events: 'changed', 'trend', 'undecided', 'missed', 'died'; changes: of which it tells."""
 
     events: tuple[str, ...]
     subject: str
     text: str
+    changes: Sequence[ToldChange] = ()
 
 
-def news(watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = ()) -> News | None:
-    """What is new since the last notification, or None.
+def news(
+    watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = (), turns: Sequence[Turn] = ()
+) -> News | None:
+    """What is new since the last notification, or None. What goes on is told once.
 
-    patience: how many nights in a row may have no valid result until people are notified, and again after as many
-              more
+    patience: how many nights in a row may have no valid result, or a criterion be INVALID, until people are notified
     faults:   sentences on what went wrong around the last run itself
+    turns:    the changes of families that the history shows now
     """
     known = [night.session for night in watch.nights]
     index = known.index(notified.session) if notified.session in known else -1
-    before: Standings = watch.standings[index] if index >= 0 else {}
+    before: Standings = lasting(watch.standings[index], watch.nights[: index + 1], patience) if index >= 0 else {}
     heads: list[tuple[str, str]] = [('died', fault) for fault in faults]
-    missed = [due for due in watch.missed if notified.missed is None or due > notified.missed]
+    missed = _silence(watch.runs, notified.missed)
     if missed:
         heads.append(('missed', f'{counted(len(missed), "run")} missed: {listed([_moment(due) for due in missed])}'))
     if index + 1 < len(known):
-        new, ended = difference(before, watch.standing)
+        new, ended = difference(before, lasting(watch.standing, watch.nights, patience))
         if new or ended:
             heads.append(('changed', _change_in_short(watch, new, ended)))
         without = in_a_row(watch.nights, without_result)
-        if without // patience > max(0, without - (len(known) - 1 - index)) // patience:
+        if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
+    moved = [
+        turn
+        for turn in turns
+        if turn.change.verdict in (BETTER, WORSE) and not any(told.is_of(turn) for told in notified.changes)
+    ]
+    heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
     if not heads:
         return None
     subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
     unlike = dict.fromkeys(said for night in watch.nights[index + 1 :] for said in night.unlike)
     first = [clean(f'{UNLIKE}: {"; ".join(unlike)}')] if unlike else []
-    text = '\n'.join([*first, *(said for _, said in heads), '', *aligned(screen(watch, before))])
-    return News(tuple(dict.fromkeys(event for event, _ in heads)), clean(' '.join(subject.split())), f'{text}\n')
+    beside = [clean(f'{turn.file_system}: {turn.family}: {said}') for turn in moved for said in turn.beside]
+    text = '\n'.join([*first, *(said for _, said in heads), *beside, '', *aligned(screen(watch, before))])
+    return News(
+        tuple(dict.fromkeys(event for event, _ in heads)),
+        clean(' '.join(subject.split())),
+        f'{text}\n',
+        [ToldChange(turn.began, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
+    )
+
+
+def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
+    """The runs that were missed since people were notified of misses; one silence is told once."""
+    found, known = [], False
+    for run in runs:
+        known = run.state == MISSED and (known or (told is not None and run.due <= told))
+        if run.state == MISSED and not known:
+            found.append(run.due)
+    return found
 
 
 def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:

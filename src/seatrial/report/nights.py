@@ -5,7 +5,7 @@ that could not decide has fixed nothing. What was invalid, or did not run, leave
 again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
@@ -129,14 +129,17 @@ def nights(
     system: only its rows, where a site has several
     """
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
-    whole = pl.col('selection').fill_null('') == ''
-    own = rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & whole & of_system).sort(
-        'session_started', 'session', maintain_order=True
-    )
+    own = whole(rows, site, profile).filter(of_system).sort('session_started', 'session', maintain_order=True)
     tables = [table for _, table in own.group_by('session', maintain_order=True)]
     found = [_night(str(table['session'][0]), table, enforced(str(table['session'][0]))) for table in tables]
     unlike = [(), *(differences(before, after) for before, after in pairwise(tables))]
     return [replace(night, unlike=tuple(said)) for night, said in zip(found, unlike, strict=False)]
+
+
+def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
+    """The rows of the sessions of a site and profile that were not restricted to named checks."""
+    of_all = pl.col('selection').fill_null('') == ''
+    return rows.filter((pl.col('site') == site) & (pl.col('profile') == profile) & of_all)
 
 
 def enforced_in(results: Mapping[str, Any]) -> dict[Criterion, Judged]:
@@ -179,6 +182,15 @@ def standings(past: Iterable[Night]) -> list[dict[Criterion, Standing]]:
     return found
 
 
+def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[Criterion, Standing]:
+    """What people hear of after the last of the nights: what is INVALID only once it was for `patience` in a row."""
+    return {
+        key: standing
+        for key, standing in found.items()
+        if standing.verdict is not Verdict.INVALID or sum(night.began >= standing.since for night in past) >= patience
+    }
+
+
 def difference(before: Standings, after: Standings) -> Difference:
     """What is different, in the order of the criteria."""
     new = [key for key, standing in after.items() if key not in before or before[key].verdict != standing.verdict]
@@ -201,14 +213,18 @@ def without_result(night: Night) -> bool:
 
 
 def runs(
-    due: Sequence[datetime], following: datetime, now: datetime, past: Iterable[Night], begun: Iterable[Unfinished]
+    due: Sequence[datetime],
+    following: datetime,
+    now: datetime,
+    ended: Collection[datetime],
+    begun: Iterable[Unfinished],
 ) -> list[DueRun]:
     """What became of the runs that were due, in their order.
 
-    due: in their order, all of them past; following: the next one. A session belongs to the run that was due last
-    when it began, whoever started it. While any session runs, the last run is not missed yet.
+    due: in their order, all of them past; following: the next one; ended: when those that ended began
+    A session belongs to the run that was due last when it began, whoever started it. While any session runs, the last
+    run is not missed yet.
     """
-    ended = [night.began for night in past]
     alive = [each.began for each in begun if each.alive]
     found = []
     for this, after in pairwise([*due, following]):

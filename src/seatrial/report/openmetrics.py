@@ -1,17 +1,35 @@
-"""How a scheduled trial stands, for a monitoring system: silence must not mean dead.
+"""How a scheduled trial stands, for a monitoring system: silence must not mean dead. And what was measured last.
 
 The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
-node_exporter's textfile collector reads it.
+node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
+base units, which stand at the end of the name.
 """
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+import polars as pl
+
+from seatrial.history.provenance import CASE
+from seatrial.history.rows import OF_ONE_SESSION
+from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import in_a_row, passed
 
 PREFIX = 'seatrial'
+
+QUANTITIES = {
+    'B/s': ('bandwidth', 'bytes_per_second'),
+    'op/s': ('rate', 'operations_per_second'),
+    's': ('time', 'seconds'),
+    'B': ('size', 'bytes'),
+    '': ('quantity', ''),
+}
+"""What figures of a base unit are called, and the unit as Prometheus writes it."""
+
+ENDS = {'': 'mean', '_low': 'lower end of the 90 % interval', '_high': 'upper end of the 90 % interval'}
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 
 
@@ -49,15 +67,61 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
         counts['judged_criteria'] = (watch.criteria, 'References and other criteria of the last session.')
     for name, (number, says) in counts.items():
         yield from _family(name, says, {'': str(number)}, labels)
+    if watch.rows is not None:
+        yield from _measured(watch.rows.filter(~OF_ONE_SESSION), labels)
+
+
+def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
+    """The metrics of the last session: mean and interval of what is valid, the verdicts of all, when each case began.
+
+    Groups of a node sweep are left out: they are other nodes in every session.
+    """
+    figures: dict[str, list[tuple[Mapping[str, str], float]]] = {}
+    verdicts, times = [], {}
+    for key, own in rows.group_by(*CASE, 'metric', maintain_order=True):
+        case = {name: str(value) for name, value in zip(CASE, key, strict=False)}
+        first = own.row(0, named=True)
+        metric = {**labels, **case, 'metric': first['metric'], 'better': first['better'] or ''}
+        verdict = first['metric_verdict']
+        verdicts.append(({**metric, 'verdict': verdict}, 1.0))
+        began = own['started'].drop_nulls()
+        if len(began):
+            times[key[:-1]] = ({**labels, **case}, began.to_list()[0].timestamp())
+        values = own.filter(pl.col('valid') & pl.col('value').is_finite())['value'].to_list()
+        if verdict == Verdict.INVALID.value or not values:
+            continue
+        quantity, unit = QUANTITIES.get(first['unit'] or '', QUANTITIES[''])
+        found = summary(values)
+        for end, value in zip(ENDS, (found.mean, found.interval.low, found.interval.high), strict=True):
+            if math.isfinite(value):
+                name = '_'.join(filter(None, (f'{quantity}{end}', unit)))
+                figures.setdefault(name, []).append((metric, value))
+    for name, samples in figures.items():
+        quantity, unit = next(each for each in QUANTITIES.values() if name.startswith(each[0]))
+        end = name[len(quantity) :].removesuffix(unit).rstrip('_')
+        yield from _samples(name, f'Metrics of the last session: {ENDS[end]}.', samples, unit)
+    yield from _samples('metric_verdict', 'Verdict of each metric of the last session, with the value 1.', verdicts)
+    yield from _samples('case_began_timestamp_seconds', 'When the last session measured.', list(times.values()))
 
 
 def _family(name: str, says: str, values: Mapping[str, str], labels: Mapping[str, str]) -> Iterator[str]:
     """values: by verdict; by the empty text where there is one only."""
+    samples = [({**labels, 'verdict': verdict} if verdict else labels, value) for verdict, value in values.items()]
+    yield from _samples(name, says, samples)
+
+
+def _samples(
+    name: str, says: str, samples: Sequence[tuple[Mapping[str, str], float | str]], unit: str = ''
+) -> Iterator[str]:
+    """A family with each of its samples behind its labels; none without samples."""
+    if not samples:
+        return
     yield f'# HELP {PREFIX}_{name} {says}'
     yield f'# TYPE {PREFIX}_{name} gauge'
-    for verdict, value in values.items():
-        own = {**labels, 'verdict': verdict} if verdict else labels
-        shown = ','.join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in own.items())
+    if unit:
+        yield f'# UNIT {PREFIX}_{name} {unit}'
+    for labels, value in samples:
+        shown = ','.join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
         yield f'{PREFIX}_{name}{{{shown}}} {value}'
 
 

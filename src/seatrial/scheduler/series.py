@@ -69,6 +69,11 @@ def metrics_file(site: Site, profile: str) -> Path:
     return Path(site.state) / 'metrics' / f'{title_of(site, profile)}.prom'
 
 
+def page_file(site: Site, profile: str) -> Path:
+    """The page of its nights, from which the reports of the sessions are reached by relative links."""
+    return Path(site.state) / 'reports' / f'{title_of(site, profile)}.html'
+
+
 def queue_words(series: Path) -> str:
     """What the queue has of its jobs, or what Slurm says instead; empty on a host without Slurm."""
     if shutil.which('squeue') is None:

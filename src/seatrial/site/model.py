@@ -124,6 +124,13 @@ def _count(what: str, most: int = MOST_COUNT) -> Callable[[Any], int]:
     return count
 
 
+def _monthly(value: Any) -> float:
+    number = float(value) if re.fullmatch(r'\d{1,6}(\.\d{1,6})?', str(value)) else 0.0
+    if not number:
+        raise ValueError(f'{show(value)} is not how many a month; write a number above 0, as in 0.5')
+    return number
+
+
 def _truth(value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError(f'{show(value)} is neither true nor false; write one of them')
@@ -459,6 +466,7 @@ class TrialFile(Entry):
     )
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
 
 
@@ -509,6 +517,11 @@ class Site:
     def units(self) -> str:
         """The system of the units that it shows."""
         return self.trial_file.units
+
+    @property
+    def false_notifications(self) -> float:
+        """How many a month are allowed of each scheduled profile, which share what the site allows."""
+        return self.trial_file.false_notifications / max(1, len(self.trial_file.schedule))
 
     def session_folder(self, session: str) -> Path:
         """The folder of a session in the state directory."""

@@ -1,0 +1,33 @@
+"""`seatrial annotate`: what happened on a day, for those who look at the nights later."""
+
+from datetime import date
+from pathlib import Path
+
+import click
+
+from seatrial.cli.options import site_option
+from seatrial.cli.terminal import console
+from seatrial.history.annotations import Annotation
+from seatrial.history.annotations import annotate as append
+from seatrial.report.words import clean
+from seatrial.site.load import answering
+
+
+@click.command()
+@click.argument('day', metavar='DATE')
+@click.argument('text')
+@site_option
+def annotate(day: str, text: str, site_folder: Path) -> None:
+    """Write down that TEXT happened on DATE, as in 2026-10-31.
+
+    `seatrial trend`, the page of the nights and notifications show it beside the changes of those days.
+    """
+    said = ' '.join(text.split())
+    if not said:
+        raise click.UsageError('an annotation without words; write what happened')
+    try:
+        own = Annotation(date.fromisoformat(day), clean(said))
+    except ValueError:
+        raise click.UsageError(f"'{day}' is no day; write it as in 2026-10-31") from None
+    file = append(answering(site_folder).state, own)
+    console().print(f'{own.day}: {own.text} (in {file})', soft_wrap=True)

@@ -1,0 +1,29 @@
+"""The page of the nights, which is written anew whenever a session has ended or people are notified."""
+
+from pathlib import Path
+
+from seatrial.cli.trend import past_of
+from seatrial.cli.watch import missed_of, watch_of
+from seatrial.report.year import year_page
+from seatrial.scheduler.series import page_file, put
+from seatrial.site.model import Site
+
+
+def write_year(site: Site, profile: str) -> Path:
+    """Write the page of a profile; returns the file. Raises OSError."""
+    past = past_of(site, profile)
+    ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
+    folder = Path(site.state) / 'sessions'
+    reported = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    text = year_page(
+        watch_of(site, profile),
+        past.nights,
+        past.trend,
+        past.annotations,
+        missed_of(site, profile, ended),
+        reported,
+        site.units,
+    )
+    file = page_file(site, profile)
+    put(file, text)
+    return file
