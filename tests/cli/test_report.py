@@ -272,7 +272,11 @@ def left(site, past):
 
 def test_after_a_run_the_report_and_the_history_are_there(left, site):
     folder = site.folder / 'state' / 'sessions' / FIRST
-    assert left() == f'  results: {folder}/results.json\n  report:  {folder}/report/index.html\n'
+    assert [Path(line.split()[1]) for line in left().splitlines()] == [
+        folder / 'results.json',
+        folder / 'report' / 'index.html',
+        site.folder / 'state' / 'reports' / 'seatrial-site-nightly.html',
+    ]
     assert read(folder_of(site.folder / 'state')).rows['session'].unique().to_list() == [FIRST]
 
 
@@ -285,7 +289,7 @@ def test_a_report_that_cannot_be_written_is_said_and_the_history_is_written(left
 
 def test_a_history_that_cannot_be_written_is_said_after_the_report(left, site):
     (site.folder / 'state' / 'history').write_text('in the way')
-    _, first, second = left().splitlines()
+    _, first, second, *_ = left().splitlines()
     assert first.startswith('  report:')
     assert second.startswith('the history does not have this session: ')
 
@@ -293,7 +297,7 @@ def test_a_history_that_cannot_be_written_is_said_after_the_report(left, site):
 def test_results_that_cannot_be_written_are_named_and_the_rest_is_written(left, site):
     folder = site.folder / 'state' / 'sessions' / FIRST
     (folder / f'.results.json.{os.getpid()}.tmp').symlink_to('/dev/full')
-    first, second = left().splitlines()
+    first, second, *_ = left().splitlines()
     assert first == f'the results were not written: {folder}/results.json: No space left on device'
     assert second.startswith('  report:')
     assert not list(folder.glob('.*.tmp'))

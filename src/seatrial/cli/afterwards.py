@@ -1,4 +1,4 @@
-"""What a session leaves for people once its verdict stands: its results, its row in the history and its report."""
+"""What a session leaves for people once its verdict stands: results, report, history, and the page of the nights."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -20,7 +20,7 @@ T = TypeVar('T')
 
 
 def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result: SessionResult) -> None:
-    """Write all three and say where. What goes wrong here is said, and changes no verdict: that is in the records."""
+    """Write them and say where. What goes wrong here is said, and changes no verdict: that is in the records."""
     results = tried(screen, session, 'the results were not written', lambda: write_results(session, result))
     if results is not None:
         screen.print(f'  results: {results}', soft_wrap=True)
