@@ -134,6 +134,17 @@ def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):
     assert (tmp_path / 'ran').read_text() == 'sent\n'
 
 
+def test_a_history_that_no_trend_can_be_made_of_keeps_back_no_news(tell, night, command, tmp_path, monkeypatch):
+    def fault(*unused):
+        raise OSError('oh')
+
+    monkeypatch.setattr(notify, 'past_of', fault)
+    command(f'cat > {tmp_path}/text')
+    night('FAIL')
+    assert "OSError('oh')" in tell()
+    assert (tmp_path / 'text').read_text()
+
+
 def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatrial, tmp_path):
     command(f'echo sent >> {tmp_path}/ran')
     night('FAIL')

@@ -38,7 +38,11 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
     """
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
-    past = past_of(site, watch.profile).trend
+    try:
+        past = past_of(site, watch.profile).trend
+    except Exception as error:  # people are told of a night that failed whatever the history holds
+        screen.print(f'changes of level are not known: {error!r}', soft_wrap=True)
+        past = None
     patience = site.schedule(watch.profile).inconclusive_nights
     found = news(watch, notified, patience, faults, past.turns if past else ())
     fault = None
