@@ -30,6 +30,20 @@ from seatrial.workload.semantics import HOLDING
 from seatrial.workload.sweep import AXES, Sweep, expand
 from seatrial.workload.tree import metadata_tree
 
+CONTRACT = """
+version: 1
+title: Acceptance of scratch
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+criteria:
+  - id: '1'
+    text: At least 100 MiB/s write.
+    metric: write bandwidth
+    workload: {access: file per process, transfer_size: 64KiB, bytes_per_task: 1MiB}
+    nodes: 1
+    at_least: 100 MiB/s
+    conditions: {caches: allowed, seconds: 1 s}
+"""
 SIZE = 64 * MIB  # bytes a task
 MFWA = data_access('multiple', bytes_per_task=SIZE)
 SIZES = Sweep('transfer_size', (16 * MIB, 32 * MIB))

@@ -13,23 +13,10 @@ import jsonschema
 import polars as pl
 import pytest
 
+from builders import CONTRACT
 from seatrial.cli.bundle import SIGNATURE, SUMS, unpacked
 from seatrial.model.units import MIB
 
-CONTRACT = """
-version: 1
-title: Acceptance of scratch
-date: 2026-06-30
-parties: {customer: Pelagia, supplier: Tidewater}
-criteria:
-  - id: '1'
-    text: At least 100 MiB/s write.
-    metric: write bandwidth
-    workload: {access: file per process, transfer_size: 64KiB, bytes_per_task: 1MiB}
-    nodes: 1
-    at_least: 100 MiB/s
-    conditions: {caches: allowed, seconds: 1 s}
-"""
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 
 

@@ -11,23 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from builders import CONTRACT
 from seatrial.cli import redact
 from seatrial.cli.bundle import SUMS
 
-CONTRACT = """
-version: 1
-title: Acceptance of scratch
-date: 2026-06-30
-parties: {customer: Pelagia, supplier: Tidewater}
-criteria:
-  - id: '1'
-    text: At least 100 MiB/s write.
-    metric: write bandwidth
-    workload: {access: file per process, transfer_size: 64KiB, bytes_per_task: 1MiB}
-    nodes: 1
-    at_least: 100 MiB/s
-    conditions: {caches: allowed, seconds: 1 s}
-"""
 SESSION = '20261120T020638-9f3a1c'
 
 NAMED = (
