@@ -23,6 +23,7 @@ from seatrial.cli.doctor import doctor
 from seatrial.cli.explain import explain
 from seatrial.cli.history import history
 from seatrial.cli.init import init
+from seatrial.cli.lfsck import lfsck
 from seatrial.cli.list import list_
 from seatrial.cli.plan import plan
 from seatrial.cli.report import report
@@ -76,6 +77,7 @@ for command in (
     bundle,
     verify,
     derive,
+    lfsck,
 ):
     main.add_command(command)
 

@@ -1,0 +1,129 @@
+"""`seatrial lfsck`: runs of Lustre's own check, from what its servers printed."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from seatrial.cli.terminal import console, marked, table_of
+from seatrial.filesystem.lustre.lfsck import TYPES, Run, parse_lfsck
+from seatrial.filesystem.lustre.text import NotUnderstood
+from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.lfsck import MIN_S, linear, share
+from seatrial.judge.relations import Relation
+from seatrial.judge.verdict import EXIT_CODES, Verdict
+
+SOURCE = 'Dai et al. 2019'
+ALIKE = 0.05
+"""Runs whose inodes differ by no more are of the same file system (the source repeats at 0.88 M and at 2.5 M)."""
+
+
+class _File(NamedTuple):
+    name: str
+    run: Run
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.run.found:
+            return Verdict.FAIL
+        return Verdict.INCOMPLETE if self.run.unended else Verdict.PASS
+
+    @property
+    def timed(self) -> bool:
+        return (self.run.seconds or 0) >= MIN_S
+
+
+@click.command()
+@click.argument('files', metavar='FILE...', type=click.Path(path_type=Path), nargs=-1, required=True)
+def lfsck(files: Sequence[Path]) -> int:
+    """Judge runs of LFSCK from saved output, one FILE a run, in the order in which they ran; nothing is started.
+
+    A FILE holds what `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout` prints on all MDS and OSS afterwards.
+    PASS: complete, and nothing inconsistent was found.
+    """
+    read = [_File(file.name, _read(file)) for file in files]
+    screen = console()
+    table = table_of('run', 'types', 'dry run', '#MDTs', '#OSTs', '#inodes', '#seconds', '#inodes/s', 'verdict')
+    for each in read:
+        run = each.run
+        mdts = len({scan.target for scan in run.scans if scan.mdt})
+        rate = f'{run.inodes / (run.seconds or 1):,.0f}' if each.timed else f'below {MIN_S} s'
+        table.add_row(
+            each.name,
+            ', '.join(run.types),
+            'yes' if run.dry else 'no',
+            str(mdts),
+            str(run.osts),
+            f'{run.inodes:,}',
+            '-' if run.seconds is None else str(run.seconds),
+            rate if run.seconds is not None else '-',
+            marked(each.verdict),
+        )
+    screen.print(table)
+    for each in read:
+        for sentence in _reasons(each):
+            screen.print(f'{each.name}: {sentence}', soft_wrap=True)
+    for result in _relations(read):
+        screen.print(f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})', soft_wrap=True)
+    verdicts = {each.verdict for each in read}
+    return EXIT_CODES[next(each for each in (Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS) if each in verdicts)]
+
+
+def _read(file: Path) -> Run:
+    try:
+        return parse_lfsck(file.read_text(errors='surrogateescape'))
+    except NotUnderstood as error:
+        raise click.UsageError(f'{file}: {error}') from None
+    except OSError as error:
+        raise click.UsageError(f'{file}: {os.strerror(error.errno or 0)}') from None
+
+
+def _reasons(file: _File) -> Iterator[str]:
+    for name, count in sorted(file.run.found.items()):
+        yield f'{name} {count:,}, expected 0'
+    for scan in file.run.unended:
+        yield f'{scan.type} of {scan.target} is {scan.status}; wait for `lctl lfsck_query -w`, and save it again'
+    if not file.run.dry:
+        yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'
+
+
+def _relations(files: Sequence[_File]) -> Iterator[ExpectationResult]:
+    """What the source found, of runs that are long enough to be timed."""
+    timed = [(each, each.run, each.run.seconds or 0) for each in files if each.timed]
+    for types, osts in sorted({(run.types, run.osts) for _, run, _ in timed}):
+        sizes, times = zip(
+            *[(run.inodes, seconds) for _, run, seconds in timed if (run.types, run.osts) == (types, osts)],
+            strict=True,
+        )
+        if len(set(sizes)) > 1:
+            yield _result(
+                'FS-01', 'the time is linear in inodes', f'{_words(types)}, {osts} OSTs', linear(sizes, times)
+            )
+    for i, (first, before, before_s) in enumerate(timed):
+        for second, after, after_s in timed[i + 1 :]:
+            if abs(after.inodes - before.inodes) > ALIKE * before.inodes:
+                continue
+            named = f'{second.name} beside {first.name}'
+            if (before.types, before.osts) == (after.types, after.osts) == (('layout',), before.osts):
+                words = 'a layout scan takes 130 s in place of 500 s once metadata are cached (half, chosen)'
+                yield _result('FS-05', words, named, share(after_s, before_s, most=0.5))
+            elif before.types == after.types and before.osts != after.osts:
+                more, fewer = (after_s, before_s) if after.osts > before.osts else (before_s, after_s)
+                yield _result('FS-02', 'more servers take longer', named, share(more, fewer, least=1))
+            elif {before.types, after.types} == {('namespace',), TYPES}:  # no OST has a part in the namespace
+                part, whole = (after_s, before_s) if after.types == ('namespace',) else (before_s, after_s)
+                words = 'the namespace takes 400 s of 500 s (0.7, chosen)'
+                yield _result('FS-06', words, named, share(part, whole, least=0.7))
+    for each, run, _ in timed:
+        words = 'the second phase is short where nothing is wrong (a tenth, chosen)'
+        yield _result('FS-09', words, each.name, share(run.phases_s[1], sum(run.phases_s), most=0.1))
+
+
+def _result(test: str, words: str, subject: str, relation: Relation) -> ExpectationResult:
+    return ExpectationResult(test, words, SOURCE, subject, relation)
+
+
+def _words(types: Sequence[str]) -> str:
+    return ' and '.join(types)

@@ -1,0 +1,152 @@
+"""One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text.
+
+Each target keeps the last run of each type, with whole seconds and with what it found. The fields are those of a
+genuine 2.17 (tests/transcripts/lustre); their meaning is the manual's, "LFSCK status of layout" and "of namespace".
+"""
+
+import re
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
+from seatrial.filesystem.lustre.text import NotUnderstood, number
+
+TYPES = ('namespace', 'layout')
+COMPLETED = 'completed'
+
+_PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
+_FAULT = re.compile(r'repaired_\w+\Z|\w+_repaired\Z|failed_phase[12]\Z|unknown_inconsistency\Z|\w+_failed\Z')
+_SECONDS = re.compile(r'(\d+) seconds\Z')
+_LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phase2')
+
+
+class Scan(NamedTuple):
+    """What one target says of its last run of one type.
+
+    type:     'namespace' or 'layout'
+    mdt:      whether the target is an MDT
+    status:   'completed', 'init', 'scanning-phase1', 'partial', ...
+    options:  of the run: 'dryrun', 'all_targets', 'orphan', ...
+    checked:  objects of the first phase
+    phases_s: run times of both phases, in whole seconds
+    began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
+    found:    names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
+    """
+
+    target: str
+    type: str
+    mdt: bool
+    status: str
+    options: Tuple[str, ...]
+    checked: int
+    phases_s: Tuple[int, int]
+    began_s: Optional[int]
+    ended_s: Optional[int]
+    found: Tuple[Tuple[str, int], ...]
+
+
+class Run(NamedTuple):
+    """The scans of all targets, in the order of the text."""
+
+    scans: Tuple[Scan, ...]
+
+    @property
+    def types(self) -> Tuple[str, ...]:
+        return tuple(each for each in TYPES if any(scan.type == each for scan in self.scans))
+
+    @property
+    def dry(self) -> bool:
+        """Nothing was repaired: every MDT says so. OSTs are not told of it by all versions."""
+        return all('dryrun' in scan.options for scan in self.scans if scan.mdt)
+
+    @property
+    def inodes(self) -> int:
+        """Objects that the MDTs looked at in their first phase, each once."""
+        return sum(scan.checked for scan in self.scans if scan.mdt and scan.type == self.types[0])
+
+    @property
+    def osts(self) -> int:
+        return len({scan.target for scan in self.scans if not scan.mdt})
+
+    @property
+    def seconds(self) -> Optional[int]:
+        """The longest scan from start to end, each a whole second of its server; None of a run without end."""
+        if self.unended or any(scan.began_s is None or scan.ended_s is None for scan in self.scans):
+            return None
+        return max((scan.ended_s or 0) - (scan.began_s or 0) for scan in self.scans)
+
+    @property
+    def phases_s(self) -> Tuple[int, int]:
+        """Run times of both phases, of the type and MDT whose second one took longest."""
+        return max((scan.phases_s for scan in self.scans if scan.mdt), key=lambda phases: (phases[1], phases[0]))
+
+    @property
+    def unended(self) -> Tuple[Scan, ...]:
+        return tuple(scan for scan in self.scans if scan.status != COMPLETED)
+
+    @property
+    def found(self) -> Dict[str, int]:
+        """Inconsistencies and failures over all targets, by name."""
+        sums: Dict[str, int] = {}
+        for scan in self.scans:
+            for name, count in scan.found:
+                sums[name] = sums.get(name, 0) + count
+        return sums
+
+
+def parse_lfsck(text: str) -> Run:
+    """A run from the outputs of all servers, one after another, in any order.
+
+    Raises NotUnderstood: another output, a target twice, no MDT, or a text that was cut short.
+    """
+    scans: List[Scan] = []
+    for param in parse_params(text):
+        match = _PARAM.match(param.name)
+        if match is None:
+            raise NotUnderstood('not a parameter of LFSCK', param.name)
+        scans.append(_scan(param, match.group(1) == 'mdd', match.group(2), match.group(3)))
+    named = [(scan.target, scan.type) for scan in scans]
+    for each in named:
+        if named.count(each) > 1:
+            raise NotUnderstood(f'{each[1]} of {each[0]} stands twice; a file holds one run')
+    for kind in {scan.type for scan in scans}:
+        if not any(scan.mdt for scan in scans if scan.type == kind):
+            raise NotUnderstood(f'no MDT says how its {kind} scan went; ask the MDS for mdd.*.lfsck_{kind}')
+    if not scans:
+        raise NotUnderstood('no run of LFSCK is shown')
+    return Run(tuple(scans))
+
+
+def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
+    fields = parse_fields(param.value)
+    # The last field of both types: without it the text was cut short, and counters may be missing.
+    for name in (*_LEAST, 'current_position'):
+        if name not in fields:
+            raise NotUnderstood(f'{param.name} has no {name}; was the output cut short?')
+    return Scan(
+        target,
+        kind,
+        mdt,
+        fields['status'],
+        tuple(option for option in fields['param'].split(',') if option),
+        number(fields['checked_phase1'], param.name),
+        (_whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')),
+        _time(fields, 'latest_start_time'),
+        _time(fields, 'last_completed_time'),
+        tuple(
+            (name, number(value, f'{name}: {value}'))
+            for name, value in fields.items()
+            if _FAULT.match(name) and value != '0'
+        ),
+    )
+
+
+def _whole_seconds(fields: Dict[str, str], name: str) -> int:
+    match = _SECONDS.match(fields[name])
+    if match is None:
+        raise NotUnderstood(f'{name} is no number of seconds', fields[name])
+    return int(match.group(1))
+
+
+def _time(fields: Dict[str, str], name: str) -> Optional[int]:
+    value = fields.get(name, 'N/A')
+    return None if value == 'N/A' else number(value, f'{name}: {value}')

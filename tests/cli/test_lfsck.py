@@ -1,0 +1,70 @@
+"""`seatrial lfsck` on runs that are a genuine one with other figures."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from seatrial.cli.main import main
+from transcript import lustre_step
+
+OUT = lustre_step('123').stdout
+ALL = OUT[OUT.index('mdd.') :].replace('param: all_targets,orphan', 'param: dryrun,all_targets')
+
+
+def run_of(seconds: int, inodes: int, types: tuple[str, ...] = ('namespace', 'layout'), text: str = ALL) -> str:
+    """A run that took so long over so many inodes, most of it in its first phase."""
+    text = re.sub(r'latest_start_time: \d+', 'latest_start_time: 1000', text)
+    text = re.sub(r'last_completed_time: \d+', f'last_completed_time: {1000 + seconds}', text)
+    text = re.sub(r'run_time_phase1: \d+', f'run_time_phase1: {seconds - 1}', text)
+    text = re.sub(r'checked_phase1: \d+', f'checked_phase1: {inodes // 2}', text)
+    blocks = re.findall(r'(?ms)^(?:mdd|obdfilter)\..+?^current_position: .*?\n', text)
+    return ''.join(block for block in blocks if any(f'lfsck_{kind}=' in block.partition('\n')[0] for kind in types))
+
+
+def judged(tmp_path, *texts: str) -> tuple[int, str]:
+    files = []
+    for number, text in enumerate(texts):
+        file = tmp_path / f'run{number}.txt'
+        file.write_text(text)
+        files.append(str(file))
+    done = CliRunner().invoke(main, ['lfsck', *files], standalone_mode=False)
+    return done.return_value if done.exception is None else 64, done.output
+
+
+def test_a_complete_run_without_findings_is_a_pass(tmp_path):
+    code, said = judged(tmp_path, run_of(100, 500_000))
+    assert code == 0
+    assert '5,000' in said and 'FS-09' in said
+
+
+def test_a_finding_is_a_fail_and_names_itself(tmp_path):
+    code, said = judged(
+        tmp_path, run_of(100, 10**6), run_of(99, 10**6).replace('dangling_repaired: 0', 'dangling_repaired: 7')
+    )
+    assert code == 10
+    assert 'run1.txt: dangling_repaired 14' in said
+
+
+def test_a_run_that_still_runs_is_incomplete(tmp_path):
+    code, said = judged(tmp_path, run_of(100, 10**6).replace('status: completed', 'status: scanning-phase1', 1))
+    assert code == 13
+    assert 'lustre-MDT0000 is scanning-phase1' in said
+
+
+def test_the_relations_of_the_source_are_named(tmp_path):
+    sizes = [run_of(seconds, seconds * 5000) for seconds in (80, 180, 280, 380, 500)]
+    parts = [
+        run_of(400, 2_500_000, ('namespace',)),
+        run_of(500, 2_500_000, ('layout',)),
+        run_of(130, 2_500_000, ('layout',)),
+    ]
+    code, said = judged(tmp_path, *sizes, *parts)
+    assert code == 0
+    for test in ('FS-01', 'FS-05', 'FS-06'):
+        assert any(line.startswith(test) and 'here it holds' in line for line in said.splitlines()), test
+
+
+@pytest.mark.parametrize('text', ['', 'no output\n', run_of(100, 1000)[:3000]])
+def test_what_is_no_run_is_refused(tmp_path, text):
+    assert judged(tmp_path, text)[0] == 64

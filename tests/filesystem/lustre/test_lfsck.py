@@ -1,0 +1,69 @@
+"""Runs of LFSCK, as a Lustre 2.17 told them."""
+
+import pytest
+
+from seatrial.filesystem.lustre.lfsck import parse_lfsck
+from seatrial.filesystem.lustre.text import NotUnderstood
+from transcript import lustre_step
+
+
+def shown(step: str) -> str:
+    """The parameters that a step printed after what lctl said of the run."""
+    out = lustre_step(step).stdout
+    return out[out.index('mdd.') :]
+
+
+ALL = shown('123')
+
+
+def test_a_run_of_both_types_is_that_of_all_targets():
+    run = parse_lfsck(ALL)
+    assert run.types == ('namespace', 'layout')
+    assert (run.osts, run.inodes, run.seconds, run.phases_s) == (4, 50 + 15, 1, (0, 0))
+    assert not run.unended and not run.found and not run.dry
+
+
+def test_a_run_that_never_began_has_no_time():
+    run = parse_lfsck(shown('120'))
+    assert run.seconds is None
+    assert {scan.status for scan in run.unended} == {'init'}
+
+
+def test_what_it_found_is_summed_by_name():
+    worse = ALL.replace('dangling_repaired: 0', 'dangling_repaired: 2').replace(
+        'failed_phase1: 0', 'failed_phase1: 1'
+    )
+    assert parse_lfsck(worse).found == {'dangling_repaired': 4, 'failed_phase1': 8}
+
+
+def test_it_is_a_dry_run_where_every_mdt_says_so():
+    dry = ALL.replace('param: all_targets,orphan', 'param: dryrun,all_targets')
+    assert parse_lfsck(dry).dry
+    assert not parse_lfsck(dry.replace('dryrun,', '', 1)).dry
+
+
+def test_a_text_that_was_cut_short_at_any_line_is_refused_or_lacks_targets():
+    lines, whole = ALL.splitlines(keepends=True), parse_lfsck(ALL).scans
+    for number in range(len(lines)):
+        try:
+            scans = parse_lfsck(''.join(lines[:number])).scans
+        except NotUnderstood:
+            continue
+        assert scans == whole[: len(scans)]
+
+
+@pytest.mark.parametrize(
+    ('text', 'word'),
+    [
+        ('', 'no run'),
+        (ALL + ALL, 'twice'),
+        (ALL[ALL.index('obdfilter.') :], 'MDS'),
+        (ALL.replace('lfsck_layout=', 'stats='), 'not a parameter of LFSCK'),
+        (ALL.replace('run_time_phase1: 0 seconds', 'run_time_phase1: soon'), 'soon'),
+        (lustre_step('126').stdout, 'not a parameter'),
+        (lustre_step('431').stdout, 'not a parameter'),
+    ],
+)
+def test_another_text_is_refused_in_words(text, word):
+    with pytest.raises(NotUnderstood, match=word):
+        parse_lfsck(text)
