@@ -102,7 +102,7 @@ def merge(folder: Path, apart: int = KEPT_APART) -> Merged:
 def merge_if_many(folder: Path) -> Merged | None:
     """Merge once as many sessions lie beside those that stay apart: not an archive anew for each. Raises OSError."""
     own = sum(not is_archive(file) for file in files_in(folder))
-    return merge(folder) if own >= 2 * KEPT_APART else None
+    return merge(folder, KEPT_APART) if own >= 2 * KEPT_APART else None
 
 
 def without(folder: Path, sessions: Collection[str]) -> None:

@@ -74,9 +74,9 @@ def put_whole(file: Path, content: bytes) -> Path:
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(file)
-    except OSError:
+    except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, str(file)) from None
     return file
 
 
