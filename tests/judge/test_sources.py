@@ -1,7 +1,7 @@
 """The figures that the sources print, judged as measurements: what each says of its own comes out here too.
 
 Of other tests: fairness, stripes and the cached listing (test_fairness.py), ten pools (test_choice.py), change points
-(test_change_points.py).
+(test_change_points.py), LFSCK (test_lfsck.py).
 """
 
 import math
@@ -80,9 +80,3 @@ def test_about_20_per_cent_is_told_from_nothing_with_the_precision_that_the_sour
     """L09-06 and L09-08: 90 % intervals within 5 %."""
     assert judged((1.2, 0.025), (1.0, 0.02), 1.1, 1.3) == (1.2, HOLDS)
     assert judged((1.0, 0.02), (1.0, 0.02), 1.1, 1.3) == (1.0, FAILS)
-
-
-def test_a_scan_with_cached_metadata_is_3_8_times_as_fast_and_the_namespace_is_four_fifths_of_it():
-    """FS-05 and FS-06: 500 s, 130 s and 400 s, without errors in the source: 2 % are assumed."""
-    assert judged((500.0, 10.0), (130.0, 2.6), 3.5) == (3.846, HOLDS)
-    assert judged((400.0, 8.0), (500.0, 10.0), 0.7, 0.9) == (0.8, HOLDS)
