@@ -88,10 +88,11 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
     baseline(NIGHTS, '--yes')
     after = references.read_text().splitlines()
     changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    names = ', '.join(f'2026100{day}T020000-00000a' for day in range(1, 6))
     assert changed == [
         (
             '    nightly: {origin: baseline, date: 2026-01-01}  # the old one',
-            '    nightly: {origin: baseline, date: 2026-10-05, engine: fio}  # the old one',
+            f'    nightly: {{origin: baseline, date: 2026-10-05, sessions: [{names}], engine: fio}}  # the old one',
         ),
         (
             '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month',

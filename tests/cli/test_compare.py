@@ -146,3 +146,51 @@ def test_a_label_that_could_be_something_else_is_refused(command, site, label):
     found = command('run', f'--site={site.folder}', f'--checks={site.checks}', f'--label={label}')
     assert (found.status, 'is no label' in found.err) == (64, True)
     assert site.sessions() == []
+
+
+@pytest.fixture
+def pools(past):
+    """Three configurations with a night each; the second is the fastest."""
+    for day, times in enumerate((1.0, 2.0, 0.5)):
+        past(day, times=times, label=f'pool{day}')
+
+
+def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_said(compare, pools):
+    said = compare('pool0', 'pool1', 'pool2', '--require=capacity>=2TB', '--maximise=write', '--capacity=pool2=1.5TB')
+    assert said.status == 0
+    lines = [' '.join(line.split()) for line in said.out.splitlines()]
+    assert lines[0] == 'configuration capacity duration read write'
+    assert [line.split()[0] for line in lines[1:4]] == ['pool0', 'pool1', 'pool2']
+    assert 'pool2 misses capacity>=2TB' in lines
+    assert 'read: unknown of all' in lines
+    assert lines[-2:] == [
+        'chosen for write: pool1',
+        'BUT nobody knows whether it meets capacity>=2TB: that figure of pool1 is unknown',
+    ]
+
+
+def test_the_choice_is_json_in_base_units(compare, pools):
+    found = json.loads(compare('pool0', 'pool1', 'pool2', '--json').out)
+    assert found['configurations']['pool1']['write'] == pytest.approx(2.004 * 100e6)
+    assert (found['columns']['write']['winner'], found['columns']['capacity'], found['choice']) == (
+        'pool1',
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    'options',
+    (
+        ('pool0',),
+        ('pool0', 'pool0'),
+        ('pool0', 'pool1', '--require=capacity>=2TB'),
+        ('pool0', 'pool1', '--require=beauty>=2', '--maximise=write'),
+        ('pool0', 'pool1', '--capacity=other=2TB'),
+        ('pool0', 'pool1', '--capacity=pool0=2h'),
+        ('pool0', 'pool1', 'pool2', '--fail-on=worse'),
+    ),
+)
+def test_a_choice_that_makes_no_sense_is_refused(compare, pools, options):
+    said = compare(*options)
+    assert (said.status, said.out) == (64, '')

@@ -11,7 +11,7 @@ from seatrial.cli import history as history_module
 from seatrial.cli.evidence import judged_anew
 from seatrial.cli.history import remember
 from seatrial.history.rows import Kept, table
-from seatrial.history.store import write
+from seatrial.history.store import read, write
 from seatrial.rules.case import measured
 from seatrial.site.load import load
 from seatrial.workload.registry import planned_metrics
@@ -181,3 +181,66 @@ def test_figures_of_metadata_are_shown_in_their_own_unit(history, site):
     write(state / 'history', FIRST, table(FIRST, began, 'site', 'PASS', [kept]))
     lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
     assert [line.split(' PASS ')[1][:9] for line in lines[2:]] == ['5000 op/s'] * 4
+
+
+def test_merged_sessions_are_listed_and_shown_as_before(history, two):
+    before = [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out]
+    said = history('compact', '--apart=0').out.splitlines()
+    assert (said[0], len(said)) == ('2 sessions merged', 2)
+    assert [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out] == before
+    assert history('compact', '--apart=0').out == '0 sessions merged\n'
+
+
+def test_what_was_exported_is_taken_into_another_history_once(history, two, tmp_path):
+    output = tmp_path / 'all.parquet'
+    history('export', f'--output={output}')
+    before = read(two).rows
+    (two / f'{FIRST}.parquet').unlink()
+    assert history('import', output).out == '1 session taken, 1 there already\n'
+    assert history('import', output).out == '0 sessions taken, 2 there already\n'
+    assert read(two).rows.equals(before)
+
+
+def test_a_session_that_is_there_with_other_rows_is_refused_and_nothing_is_taken(history, two, tmp_path):
+    output = tmp_path / 'all.parquet'
+    history('export', f'--output={output}')
+    (two / f'{FIRST}.parquet').unlink()
+    write(two, SECOND, read(two).rows.with_columns(value=pl.lit(1.0)))
+    answer = history('import', output)
+    assert (answer.status, f'session {SECOND} is there with other rows' in answer.err) == (64, True)
+    assert [file.stem for file in two.iterdir()] == [SECOND]
+
+
+@pytest.mark.parametrize('name', ('../../20261121T020638-9f3a1c', '20261121', ''))
+def test_a_file_whose_session_would_be_no_name_of_a_file_is_refused(history, two, tmp_path, name):
+    write(tmp_path, 'evil', read(two).rows.with_columns(session=pl.lit(name)))
+    answer = history('import', tmp_path / 'evil.parquet')
+    assert (answer.status, 'is no name of a session' in answer.err) == (64, True)
+
+
+def test_what_is_damaged_is_not_imported(history, two, tmp_path):
+    (tmp_path / 'cut.parquet').write_bytes((two / f'{FIRST}.parquet').read_bytes()[:-9])
+    answer = history('import', tmp_path / 'cut.parquet')
+    assert (answer.status, 'cut short or damaged' in answer.err) == (64, True)
+
+
+def test_old_sessions_are_removed_when_asked_and_only_then(history, two):
+    (two / '20261101T020638-000000.parquet').write_text('damaged')
+    said = history('prune', '--before=2026-11-22').out
+    assert f'1 session would be removed, {FIRST} to {FIRST}; --yes removes them' in said
+    assert len(list(two.iterdir())) == 3
+    history('prune', '--before=2026-12-01', '--yes')
+    # The second has a label, and what is damaged may be anything.
+    assert sorted(file.stem for file in two.iterdir()) == ['20261101T020638-000000', SECOND]
+
+
+def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
+    (site.folder / 'references.yaml').write_text(
+        f'$seatrial: {{Reads: {{nightly: {{origin: baseline, date: 2026-11-21, sessions: [{FIRST}]}}}}}}\n'
+    )
+    rows = read(two).rows.filter(pl.col('session') == FIRST)
+    accepted = '20261101T020638-0000aa'
+    write(two, accepted, rows.with_columns(session=pl.lit(accepted), profile=pl.lit('acceptance')))
+    said = history('prune', '--before=2026-12-01', '--yes').out
+    assert {'kept: 1 session of an acceptance', 'kept: 1 session with a label'} <= set(said.splitlines())
+    assert 'kept: 1 session of a baseline in references.yaml' in said and '0 sessions removed' in said

@@ -21,7 +21,9 @@ from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import night as night_module
 from seatrial.cli import schedule as schedule_module
-from seatrial.history.store import write
+from seatrial.cli import year as year_module
+from seatrial.history import archive
+from seatrial.history.store import files_in, is_archive, write
 from seatrial.scheduler.order import with_block
 from seatrial.scheduler.series import alone, job_name
 from seatrial.scheduler.successors import queue_lock
@@ -579,6 +581,18 @@ def test_after_a_session_people_are_notified_and_figures_exported(on_site, site,
     on_site('schedule', '--now')
     assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
+
+
+def test_the_page_of_the_nights_follows_and_of_too_many_sessions_an_archive_is_made(
+    on_site, site, session, notified, monkeypatch
+):
+    monkeypatch.setattr(archive, 'KEPT_APART', 0)
+    program = session('FAIL', 10)
+    on_site('schedule', '--now')
+    assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()
+    assert year_module.LATER in left(program, 'environment')  # the session itself leaves the page alone
+    assert [is_archive(file) for file in files_in(site.folder / 'state' / 'history')] == [True]
+    assert len(notified()) == 1
 
 
 def test_after_a_second_session_that_went_alike_nobody_is_notified(on_site, session, notified):

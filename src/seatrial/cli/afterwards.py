@@ -1,5 +1,6 @@
 """What a session leaves for people once its verdict stands: results, report, history, and the page of the nights."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from seatrial.cli.evidence import evidence_of
 from seatrial.cli.history import remember
 from seatrial.cli.report import FOLDER, write_report
 from seatrial.cli.results import write_results
-from seatrial.cli.year import write_year
+from seatrial.cli.year import LATER, write_year
 from seatrial.judge.session import SessionResult
 from seatrial.model.plan import TrialPlan
 from seatrial.report.state import changed_words, states
@@ -44,7 +45,7 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
         'the history does not have this session',
         lambda: remember(evidence, session.site.state, session.only, session.label),
     )
-    if kept is None or session.profile is SMOKE:
+    if kept is None or session.profile is SMOKE or LATER in os.environ:
         return
     year = tried(
         screen,

@@ -132,7 +132,8 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
             found = [each for each in found if each.case[0] != check]
             continue
         own = rows.filter(pl.col('check') == check)
-        said = {'origin': 'baseline', 'date': max(own['session_started'].to_list()).date()}
+        said: dict[str, Any] = {'origin': 'baseline', 'date': max(own['session_started'].to_list()).date()}
+        said |= {'sessions': sorted(set(own['session']))}
         engines = own['engine'].drop_nulls().unique().to_list()
         said |= {'engine': engines[0]} if len(engines) == 1 else {}
         place = (SEATRIAL, check, profile)

@@ -8,7 +8,7 @@ import polars as pl
 from rich.console import Console
 
 from seatrial.cli.evidence import named
-from seatrial.history.store import folder_of, read, sessions_in
+from seatrial.history.store import Skipped, folder_of, read, sessions_in, summaries
 from seatrial.site.model import Site
 
 LATEST = 'latest'
@@ -37,7 +37,13 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
     labelled = any(is_label(term) for own in terms for term in own)
     names = [[name for term in own if not is_label(term) for name in _named(known, term)] for own in terms]
     # Labels stand in the files alone.
-    found = read(folder, named=None if labelled else {name for own in names for name in own})
+    called: dict[str, set[str]] = {}
+    for each in summaries(folder) if labelled else ():
+        if not isinstance(each, Skipped):
+            for session, label in each.select('session', 'label').unique().iter_rows():
+                called.setdefault(label, set()).add(session)
+    asked = {name for own in (*names, *(called.get(term, ()) for own in terms for term in own)) for name in own}
+    found = read(folder, named=asked)
     for each in found.skipped:
         screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
     sides = []

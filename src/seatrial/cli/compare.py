@@ -1,6 +1,9 @@
-"""`seatrial compare`: sessions before and after: what is better, the same, worse or undecided."""
+"""`seatrial compare`: sessions before and after, or configurations of which one is chosen."""
 
 import json
+import re
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 
 import click
@@ -12,9 +15,14 @@ from rich.text import Text
 from seatrial.cli.chosen import WHICH, chosen
 from seatrial.cli.options import effect_option, site_option
 from seatrial.cli.terminal import console, table_of
+from seatrial.judge.choice import choice, quantity_of, requirement
 from seatrial.judge.compare import BETTER, SAME, WORSE
 from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.metric import HIGHER
 from seatrial.model.whole import write_whole
+from seatrial.report.choice import COLUMNS, configurations, sentences
+from seatrial.report.choice import table as choice_table
+from seatrial.report.choice import to_json as choice_json
 from seatrial.report.comparison import (
     Comparison,
     comparison,
@@ -27,17 +35,21 @@ from seatrial.report.comparison import (
 )
 from seatrial.report.words import cut
 from seatrial.site.load import answering
+from seatrial.site.model import Site
 from seatrial.workload.words import counted
 
+_SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)', re.ASCII)
 STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
 MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
 SHOWN = 20
 """Metrics of each verdict, and what is left out."""
 
 
-@click.command(help=f'Compare the sessions AFTER with those BEFORE. Each is {WHICH}; several with commas.')
-@click.argument('before')
-@click.argument('after')
+@click.command(
+    help=f'Compare the sessions AFTER with those BEFORE; or three configurations and more, of which --maximise '
+    f'chooses one. Each side is {WHICH}; several with commas.'
+)
+@click.argument('sides', nargs=-1, required=True, metavar='BEFORE AFTER | CONFIGURATION...')
 @click.option('--profile', help='Only sessions of this profile.')
 @effect_option
 @click.option('--json', 'as_json', is_flag=True, help='Print all of it as JSON, in base units.')
@@ -45,23 +57,44 @@ SHOWN = 20
     '--html', type=click.Path(path_type=Path, dir_okay=False), help='Write it as a page into this file too.'
 )
 @click.option('--fail-on', type=click.Choice([WORSE]), help='Exit code 10 where a metric or a family is worse.')
+@click.option('--require', multiple=True, metavar='COLUMN>=FIGURE', help='What it must have: "capacity>=2500TB".')
+@click.option('--maximise', type=click.Choice([each.name for each in COLUMNS if each.better == HIGHER]))
+@click.option('--minimise', type=click.Choice([each.name for each in COLUMNS if each.better != HIGHER]))
+@click.option(
+    '--capacity',
+    'capacities',
+    multiple=True,
+    metavar='CONFIGURATION=SIZE',
+    help='The capacity of one: raidz2=2400TB.',
+)
 @site_option
 def compare(
-    before: str,
-    after: str,
+    sides: tuple[str, ...],
     profile: str | None,
     effect: float,
     as_json: bool,
     html: Path | None,
     fail_on: str | None,
+    require: tuple[str, ...],
+    maximise: str | None,
+    minimise: str | None,
+    capacities: tuple[str, ...],
     site_folder: Path,
 ) -> int:
-    """Two sides of sessions of the history: as a table, as JSON, as a page."""
+    """Sides of sessions of the history: as a table, as JSON; two of them as a page too."""
+    choosing = bool(require or maximise or minimise or capacities)
+    if len(sides) < 2 or len(set(sides)) < len(sides):
+        raise click.UsageError('name two sides, or several configurations, each once')
+    if (choosing or len(sides) > 2) and (html or fail_on):
+        raise click.UsageError('--html and --fail-on are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    sides = [_of_profile(rows, profile) for rows in chosen(site, (before, after), Console(stderr=True))]
-    _check(sides)
-    found = comparison(sides[0], sides[1], (before, after), effect / 100, site.units)
+    rows = [_of_profile(each, profile) for each in chosen(site, sides, Console(stderr=True))]
+    _check(rows)
+    if choosing or len(sides) > 2:
+        _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
+        return 0
+    found = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units)
     if html is not None:
         try:
             write_whole(html, comparison_page(found, site.name))
@@ -89,9 +122,50 @@ def _check(sides: list[pl.DataFrame]) -> None:
         raise click.UsageError(
             f'sessions of several profiles ({", ".join(profiles)}) measure differently; choose one with --profile'
         )
-    both = sorted(set(sides[0]['session']) & set(sides[1]['session']))
-    if both:
-        raise click.UsageError(f'session {both[0]} is on both sides; name other sessions')
+    for one, other in combinations(sides, 2):
+        both = sorted(set(one['session']) & set(other['session']))
+        if both:
+            raise click.UsageError(f'session {both[0]} is on both sides; name other sessions')
+
+
+def _choose(
+    sides: Mapping[str, pl.DataFrame],
+    require: Sequence[str],
+    by: str | None,
+    capacities: Sequence[str],
+    as_json: bool,
+    site: Site,
+    screen: Console,
+) -> None:
+    """Show the configurations, and which one the requirements choose. Raises UsageError."""
+    if require and by is None:
+        raise click.UsageError('--require without what to choose by; add --maximise write, or another column')
+    column = next((each for each in COLUMNS if each.name == by), None)
+    try:
+        requirements = [requirement(each, COLUMNS) for each in require]
+        known = dict(_capacity(each, sides) for each in capacities)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    found = configurations(sides, known)
+    picked = choice(column, found.figures, requirements) if column else None
+    if as_json:
+        click.echo(json.dumps(choice_json(found, picked, column), indent=1))
+        return
+    shown = table_of('configuration', *(f'#{each.name}' for each in COLUMNS))
+    for row in choice_table(found, site.units):
+        shown.add_row(*row)
+    screen.print(shown)
+    for said in sentences(found, picked, column, site.units):
+        screen.print(said, soft_wrap=True)
+
+
+def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]:
+    """Of 'raidz2=2400TB'. Raises ValueError."""
+    name, _, size = text.rpartition('=')
+    match = _SIZE.fullmatch(size)
+    if name not in sides or match is None:
+        raise ValueError(f"--capacity '{text}': write a configuration that you compare, = and a size: raidz2=2400TB")
+    return name, quantity_of(match[1], match[2], 'B')
 
 
 def _show(found: Comparison, screen: Console) -> None:

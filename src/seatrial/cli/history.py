@@ -1,26 +1,51 @@
 """`seatrial history`: what earlier sessions measured."""
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import IO
 
 import click
 import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from seatrial.check.session import contract_of
 from seatrial.cli.evidence import named
 from seatrial.cli.options import site_option
 from seatrial.cli.terminal import console, marked, table_of
+from seatrial.history.archive import KEPT_APART, merge, without
 from seatrial.history.provenance import CASE, sentence
-from seatrial.history.rows import OF_ONE_SESSION, Kept, table
-from seatrial.history.store import files_in, folder_of, read, write
+from seatrial.history.rows import COLUMNS, OF_ONE_SESSION, Kept, table
+from seatrial.history.store import (
+    UNSEALED,
+    Skipped,
+    content_of,
+    folder_of,
+    one_by_one,
+    read,
+    rows_in,
+    sealed,
+    sessions_in,
+    summaries,
+    write,
+)
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
+from seatrial.model.shown import show as shown_text
 from seatrial.model.units import in_unit, unit_for
 from seatrial.report.evidence import SessionEvidence
 from seatrial.site.load import answering
 from seatrial.site.model import Site
+from seatrial.site.profile import ACCEPTANCE
+from seatrial.site.references import references_file
+from seatrial.site.strict_yaml import read_text
 from seatrial.workload.words import counted
+
+SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
+"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
 
 FORMATS = ('.csv', '.parquet')
 SESSIONS_LISTED = 100
@@ -39,25 +64,19 @@ def list_(everything: bool, site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
     site = answering(site_folder)
-    rows = _rows(site, screen, 0 if everything else SESSIONS_LISTED)
+    folder = folder_of(site.state)
     shown = table_of(
         'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
     )
-    for (session,), own in rows.group_by('session', maintain_order=True):
-        cases = own.unique(CASE)
-        shown.add_row(
-            marked(Verdict(own['session_verdict'][0])),
-            str(session),
-            own['label'][0] or '',
-            f'{own["session_started"][0]:%Y-%m-%d %H:%M}',
-            own['profile'][0],
-            ', '.join(_engines(own)) or '-',
-            str(cases.height),
-            str(sum(not Verdict(each).unopposed for each in cases['case_verdict'])),
-            str(own['started'].is_not_null().sum()),
-        )
-    screen.print(shown if rows.height else 'The history is empty; seatrial run adds to it.')
-    earlier = len(files_in(folder_of(site.state))) - SESSIONS_LISTED
+    for each in summaries(folder, 0 if everything else SESSIONS_LISTED):
+        if isinstance(each, Skipped):
+            _say(each, screen)
+            continue
+        for verdict, session, label, started, *others in _listed(each).iter_rows():
+            line = (marked(Verdict(verdict)), session, label or '', f'{started:%Y-%m-%d %H:%M}', *map(str, others))
+            shown.add_row(*line)
+    screen.print(shown if shown.row_count else 'The history is empty; seatrial run adds to it.')
+    earlier = len(sessions_in(folder)) - SESSIONS_LISTED
     if earlier > 0 and not everything:
         screen.print(f'{counted(earlier, "earlier session")}: seatrial history list --all', soft_wrap=True)
 
@@ -73,10 +92,14 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         raise click.UsageError('which? Name a session, a --check or a --metric; seatrial history list shows sessions')
     screen = console()
     site = answering(site_folder)
-    wanted = _rows(site, screen)
+    folder, asked = folder_of(site.state), None
     if session:
-        known = wanted['session'].unique(maintain_order=True).to_list()
-        wanted = wanted.filter(pl.col('session') == named(known, session, 'the history'))
+        asked = {named(sessions_in(folder), session, 'the history')}
+    column, value = ('check', check) if check else ('metric', metric)
+    of = pl.lit(True) if value is None else pl.col(column) == value
+    wanted = _rows(one_by_one(folder, named=asked), screen, of)
+    if asked and not wanted.height and value is None:
+        raise click.UsageError(f'session {min(asked)} cannot be read')
     for column, value in (('check', check), ('metric', metric)):
         if value is not None:
             wanted = wanted.filter(pl.col(column) == value)
@@ -107,21 +130,148 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
 )
 @site_option
 def export(output: Path, site_folder: Path) -> None:
-    """Write every measured launch of all sessions to one file that is not there yet."""
+    """Write every measured launch of all sessions to one file that is not there yet.
+
+    `seatrial history import` takes a .parquet into the history of another site.
+    """
     if output.suffix not in FORMATS:
         raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
     screen = console()
-    rows = _rows(answering(site_folder), screen)
+    folder = folder_of(answering(site_folder).state)
+    rows, sessions, packed = 0, 0, list[IO[bytes]]()
     try:
         with output.open('xb') as stream:
-            if output.suffix == '.csv':
-                rows.write_csv(stream)
-            else:
-                rows.write_parquet(stream)
+            for each in one_by_one(folder):
+                if isinstance(each, Skipped):
+                    _say(each, screen)
+                    continue
+                if output.suffix == '.csv':
+                    each.write_csv(stream, include_header=not sessions)
+                else:
+                    packed.append(io.BytesIO())
+                    each.write_parquet(packed[-1])
+                rows, sessions = rows + each.height, sessions + 1
+            if output.suffix == '.csv' and not sessions:
+                pl.DataFrame(schema=COLUMNS).write_csv(stream)
+            elif output.suffix != '.csv':
+                stream.write(_one_parquet(packed))
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another file') from None
-    sessions = counted(rows['session'].n_unique(), 'session')
-    screen.print(f'{counted(rows.height, "row")} of {sessions} in {output}', soft_wrap=True)
+    screen.print(f'{counted(rows, "row")} of {counted(sessions, "session")} in {output}', soft_wrap=True)
+
+
+def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
+    """All of them in one, sealed as a file of the history is. Row by row they would not fit into memory."""
+    whole = io.BytesIO()
+    lazy = pl.scan_parquet(list(packed)) if packed else pl.LazyFrame(schema=COLUMNS)
+    lazy.sink_parquet(whole, metadata=UNSEALED, maintain_order=True)
+    return sealed(whole.getvalue())
+
+
+@history.command('import')
+@click.argument('files', nargs=-1, required=True, type=click.Path(path_type=Path))
+@site_option
+def import_(files: tuple[Path, ...], site_folder: Path) -> None:
+    """Take the sessions in FILES into the history: files of another history, or what `export` wrote (.parquet).
+
+    A session that is there already stays as it is. If it has other rows there, nothing is taken.
+    """
+    screen = console()
+    folder = folder_of(answering(site_folder).state)
+    known = set(sessions_in(folder))
+    found: dict[str, pl.DataFrame] = {}
+    for file in files:
+        content = content_of(file)
+        rows = content if isinstance(content, str) else rows_in(content)
+        if isinstance(rows, str):
+            raise click.UsageError(f'{file}: {rows}; nothing was taken')
+        for own in rows.partition_by('session', maintain_order=True):
+            name = own['session'][0]
+            if not SESSION.fullmatch(name):
+                raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was taken')
+            there = found.get(name)
+            if there is None and name in known:
+                there = read(folder, named={name}).rows
+            if there is not None and there.height and not there.equals(own):
+                raise click.UsageError(f'{file}: session {name} is there with other rows; nothing was taken')
+            found[name] = own
+    new = [name for name in sorted(found) if name not in known]
+    for name in new:
+        write(folder, name, found[name])
+    old = len(found) - len(new)
+    screen.print(f'{counted(len(new), "session")} taken, {old} there already', soft_wrap=True)
+
+
+@history.command()
+@click.option(
+    '--apart', type=click.IntRange(0), default=KEPT_APART, show_default=True, help='The newest that are not merged.'
+)
+@site_option
+def compact(apart: int, site_folder: Path) -> None:
+    """Merge all but the newest sessions into yearly files, which are read much faster.
+
+    It may be killed at any time, and run twice at once. A scheduled job does it by itself from time to time.
+    """
+    screen = console()
+    done = merge(folder_of(answering(site_folder).state), apart)
+    for each in done.skipped:
+        _say(each, screen)
+    screen.print(f'{counted(done.sessions, "session")} merged', soft_wrap=True)
+    for file in done.archives:
+        screen.print(f'  {file}', soft_wrap=True)
+
+
+@history.command()
+@click.option(
+    '--before', type=click.DateTime(('%Y-%m-%d',)), required=True, help='The day (UTC) that they began before.'
+)
+@click.option('--yes', is_flag=True, help='Remove what is shown; without it nothing is changed.')
+@site_option
+def prune(before: datetime, yes: bool, site_folder: Path) -> None:
+    """Show the sessions of the history that began before a day; with --yes remove them from it.
+
+    What a contract, a baseline or a label names is kept, and what cannot be read. Records and reports stay.
+    """
+    screen = console()
+    site = answering(site_folder)
+    folder = folder_of(site.state)
+    kept, removed, cited = dict[str, int](), list[str](), _cited(site)
+    for each in summaries(folder):
+        if isinstance(each, Skipped):
+            _say(each, screen)
+            continue
+        old = each.filter(pl.col('session_started') < before.replace(tzinfo=timezone.utc))
+        for session, profile, label in (
+            old.select('session', 'profile', 'label').unique(maintain_order=True).iter_rows()
+        ):
+            why = _kept_by(site, session, profile, label, cited)
+            if why:
+                kept[why] = kept.get(why, 0) + 1
+            else:
+                removed.append(session)
+    for why, number in kept.items():
+        screen.print(f'kept: {counted(number, "session")} {why}', soft_wrap=True)
+    span = f', {removed[0]} to {removed[-1]}' if removed else ''
+    if yes:
+        without(folder, removed)
+        screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
+    else:
+        screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
+
+
+def _cited(site: Site) -> set[str]:
+    """The sessions that references.yaml names."""
+    file = references_file(site.folder)
+    return set(SESSION.findall(read_text(file))) if file else set()
+
+
+def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: Collection[str]) -> str:
+    """What keeps a session, or empty."""
+    if profile == ACCEPTANCE.name or contract_of(site.session_folder(session)):
+        return 'of an acceptance'
+    if session in cited:
+        return 'of a baseline in references.yaml'
+    return 'with a label' if label else ''
 
 
 def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '') -> Path:
@@ -141,12 +291,19 @@ def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = (), la
     return write(folder_of(state), result.session, rows)
 
 
-def _rows(site: Site, screen: Console, newest: int = 0) -> pl.DataFrame:
-    """The rows of the site's history, of all sessions or the newest; what is skipped is said."""
-    found = read(folder_of(site.state), newest)
-    for each in found.skipped:
-        screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
-    return found.rows
+def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
+    """The rows `of` something among those that were found; what is skipped is said."""
+    tables = [pl.DataFrame(schema=COLUMNS)]
+    for each in found:
+        if isinstance(each, Skipped):
+            _say(each, screen)
+        else:
+            tables.append(each.filter(of))
+    return pl.concat(tables)
+
+
+def _say(skipped: Skipped, screen: Console) -> None:
+    screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
 
 
 def _of_all_sessions(wanted: pl.DataFrame, screen: Console) -> pl.DataFrame:
@@ -185,6 +342,24 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
     )
 
 
-def _engines(own: pl.DataFrame) -> list[str]:
-    pairs = own.select('engine', 'engine_version').drop_nulls().unique(maintain_order=True)
-    return [f'{engine} {version}'.strip() for engine, version in pairs.iter_rows() if engine]
+def _listed(rows: pl.DataFrame) -> pl.DataFrame:
+    """One row a session, of summaries: what a list has of it."""
+    launches = rows.group_by('session').agg(pl.col('launches').sum())
+    engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
+    unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]
+    # Of the metrics of a case one is enough, and the rows are few.
+    found = (
+        rows.unique(['session', *CASE, 'engine', 'engine_version'], keep='first', maintain_order=True)
+        .group_by('session', maintain_order=True)
+        .agg(
+            pl.col('session_verdict', 'label', 'session_started', 'profile').first(),
+            engine.filter(pl.col('engine') != '').unique(maintain_order=True).drop_nulls().alias('engines'),
+            pl.struct(CASE).n_unique().alias('cases'),
+            pl.struct(CASE).filter(~pl.col('case_verdict').is_in(unopposed)).n_unique().alias('opposed'),
+        )
+        .join(launches, on='session', how='left', maintain_order='left')
+    )
+    engines = pl.col('engines').list.join(', ').replace('', '-')
+    return found.select(
+        'session_verdict', 'session', 'label', 'session_started', 'profile', engines, 'cases', 'opposed', 'launches'
+    )

@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import FrameType
@@ -14,7 +14,10 @@ from rich.console import Console
 
 from seatrial.cli.notify import news_lock, send_notification
 from seatrial.cli.watch import watch_of
+from seatrial.cli.year import LATER, write_year
 from seatrial.engine.base import ending
+from seatrial.history.archive import merge_if_many
+from seatrial.history.store import folder_of
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import alone, series_of
@@ -57,21 +60,32 @@ def night(
             if watch.last is None or watch.last.began.timestamp() < began:
                 when = f'{datetime.fromtimestamp(began):%Y-%m-%d %H:%M}'
                 faults.append(f'seatrial run of {when} {ending(status)} and left nothing in the history; see the log')
-            send_notification(screen, site, watch, faults)
+            past = send_notification(screen, site, watch, faults)
+        _tried(screen, 'the page of the nights was not written', lambda: write_year(site, profile, watch, past))
+        _tried(screen, 'old sessions were not merged', lambda: merge_if_many(folder_of(site.state)))
         code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
         return code
 
 
+def _tried(screen: Console, otherwise: str, act: Callable[[], object]) -> None:
+    """Do what follows a notification. Its fault is said, and changes no exit code."""
+    try:
+        act()
+    except Exception as error:
+        screen.print(f'{otherwise}: {error!r}', soft_wrap=True)
+
+
 def _environment(submits: bool) -> dict[str, str]:
     """Without those of the job's own variables that would become options of the jobs and steps that it starts."""
-    return {
+    own = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith('SLURM_')
         or name in _WITHIN_A_JOB
         or (not submits and name not in ('SLURM_EXPORT_ENV', 'SLURM_GET_USER_ENV'))
     }
+    return {**own, LATER: '1'}
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from seatrial.cli.trend import past_of
+from seatrial.cli.trend import Past, past_of
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.report.news import News, Notified, ToldChange, TrialWatch, news
@@ -31,20 +31,20 @@ KILLED_S = 5.0
 SHOWN_LINES = 3
 
 
-def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> None:
+def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
     """Export how it stands; if there is news, send it. What could not be sent is news again the next time.
 
-    faults: sentences on what went wrong around the last run
+    faults: sentences on what went wrong around the last run. Returns the nights that were read for it.
     """
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
     try:
-        past = past_of(site, watch.profile).trend
+        past = past_of(site, watch.profile)
     except Exception as error:  # people are told of a night that failed whatever the history holds
         screen.print(f'changes of level are not known: {error!r}', soft_wrap=True)
         past = None
     patience = site.schedule(watch.profile).inconclusive_nights
-    found = news(watch, notified, patience, faults, past.turns if past else ())
+    found = news(watch, notified, patience, faults, past.trend.turns if past and past.trend else ())
     fault = None
     if found is not None:
         screen.print(found.subject, soft_wrap=True)
@@ -53,6 +53,7 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
             screen.print(f'no notification was sent: {fault}', soft_wrap=True)
     told = [*notified.changes, *(found.changes if found and not fault else ())]
     _remember(screen, site, watch, notified._replace(changes=told), bool(faults), fault)
+    return past
 
 
 def export(screen: Console, site: Site, watch: TrialWatch) -> None:

@@ -44,9 +44,9 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             raise click.UsageError(str(error)) from None
         _show(screen, site, watch)
         if notify:
-            send_notification(screen, site, watch)
+            past = send_notification(screen, site, watch)
             try:
-                write_year(site, profile)
+                write_year(site, profile, None if system else watch, past)
             except OSError as error:
                 screen.print(f'the page of the nights was not written: {error.filename}: {error.strerror}')
     return EXIT_CODES[watch.verdict]

@@ -12,7 +12,7 @@ from seatrial.cli.compare import STYLES
 from seatrial.cli.options import effect_option, profile_option, site_option
 from seatrial.cli.terminal import console
 from seatrial.history.annotations import Annotation, annotations
-from seatrial.history.store import Skipped, folder_of, one_by_one, read
+from seatrial.history.store import Skipped, folder_of, read, summaries
 from seatrial.judge.compare import EFFECT
 from seatrial.report.nights import whole
 from seatrial.report.trend import Nights, Trend, gathered
@@ -39,13 +39,18 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     folder, skipped = folder_of(site.state), []
 
     def tables() -> Iterator[pl.DataFrame]:
-        for each in one_by_one(folder):
+        for each in summaries(folder):
             if isinstance(each, Skipped):
                 skipped.append(each)
             elif (rows := whole(each, site.name, profile)).height:
                 yield rows
 
-    past = gathered(tables(), lambda names: read(folder, named=names).rows)
+    def rows_of(names: Sequence[str]) -> pl.DataFrame:
+        found = read(folder, named=names)
+        skipped.extend(each for each in found.skipped if each not in skipped)
+        return found.rows
+
+    past = gathered(tables(), rows_of)
     own, no_lines = annotations(site.state)
     found = trend_of(past, site.false_notifications, effect, site.units, own) if past.began.height else None
     return Past(found, own, [*skipped, *no_lines], past)

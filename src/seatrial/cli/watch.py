@@ -102,7 +102,7 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[store.History, 
     while True:
         found = store.read(folder, newest)
         past = nights(found.rows, site.name, profile, lambda session: _enforced(site, session), system)
-        if len(past) >= RUNS_SHOWN or newest >= len(store.files_in(folder)):
+        if len(past) >= RUNS_SHOWN or newest >= len(store.sessions_in(folder)):
             return found, past
         newest *= 4
 

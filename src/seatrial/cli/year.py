@@ -2,21 +2,25 @@
 
 from pathlib import Path
 
-from seatrial.cli.trend import past_of
+from seatrial.cli.trend import Past, past_of
 from seatrial.cli.watch import missed_of, watch_of
+from seatrial.report.news import TrialWatch
 from seatrial.report.year import year_page
 from seatrial.scheduler.series import page_file, put
 from seatrial.site.model import Site
 
+LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
+"""In the environment of a session: who has started it writes the page, after what it reads for the notification."""
 
-def write_year(site: Site, profile: str) -> Path:
-    """Write the page of a profile; returns the file. Raises OSError."""
-    past = past_of(site, profile)
+
+def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: Past | None = None) -> Path:
+    """Write the page of a profile; returns the file. Raises OSError. watch, past: where they are known already"""
+    past = past or past_of(site, profile)
     ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
     folder = Path(site.state) / 'sessions'
     reported = [each.name for each in folder.iterdir()] if folder.is_dir() else []
     text = year_page(
-        watch_of(site, profile),
+        watch or watch_of(site, profile),
         past.nights,
         past.trend,
         past.annotations,

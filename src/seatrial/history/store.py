@@ -1,27 +1,37 @@
 """The folder of the history. Safe on a shared file system without a server or a lock.
 
 A file is written whole under another name and renamed into place (rename(2) is atomic), and never changed afterwards:
-who reads while another session is written sees all of it or nothing.
+who reads while another session is written sees all of it or nothing. A file is of one session, or an archive of many
+(history/archive.py). A session that several files have counts once, so a session is never away while it is moved.
 """
 
 import hashlib
 import io
 import os
-from collections.abc import Collection, Iterator
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA, as_of_today, columns_of, fault_in
+from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, SUMMED, as_of_today, columns_of, fault_in, summary
 
 SUFFIX = '.parquet'
+SUMMARY_SUFFIX = '.summary'
+"""Beside an archive: Parquet too, but no rows of the history, which other programs read by *.parquet."""
 
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
 MAX_BYTES = 256 << 20
 """Of a file that is read whole: others may have written it."""
 
+AT_ONCE = 8
+"""Sessions of an archive that are in memory together."""
+
+_ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
+_TRIES = 3
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
 
@@ -50,31 +60,40 @@ def folder_of(state: str | Path) -> Path:
 def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
     """Write the rows of one session into the folder, which is made; returns the file. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f'{session}{SUFFIX}'
-    temporary = folder / f'.{session}.{os.getpid()}.tmp'
     content = io.BytesIO()
-    rows.write_parquet(content, metadata={'seatrial': (_SEAL + _NO_DIGEST).decode()})
+    rows.write_parquet(content, metadata=UNSEALED)
+    return put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+
+
+def put_whole(file: Path, content: bytes) -> Path:
+    """Write it under another name and rename it into place. Raises OSError."""
+    temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
     try:
         with temporary.open('wb') as stream:
-            stream.write(_sealed(content.getvalue()))
+            stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(file)
-    except OSError:
+    except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise
+        raise OSError(error.errno, error.strerror, str(file)) from None
     return file
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of the sessions, oldest first: names sort by time. Raises OSError where it may not be read."""
+    """The files of the history, in their order. Raises OSError where it may not be read."""
     # Not glob(), which skips a folder that may not be read.
     return sorted(file for file in folder.iterdir() if file.suffix == SUFFIX) if folder.is_dir() else []
 
 
+def is_archive(file: Path) -> bool:
+    """Whether a file is named as one of many sessions."""
+    return _ARCHIVE.fullmatch(file.stem) is not None
+
+
 def sessions_in(folder: Path) -> list[str]:
-    """The names of the sessions, oldest first, by those of their files. Raises OSError."""
-    return [file.stem for file in files_in(folder)]
+    """The names of the sessions, oldest first: they sort by time. Raises OSError."""
+    return list(_places(folder)[0])
 
 
 def read(folder: Path, newest: int = 0, named: Collection[str] | None = None) -> History:
@@ -92,14 +111,118 @@ def one_by_one(
     folder: Path, newest: int = 0, named: Collection[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
     """The same, a session after the other: who keeps a part of each needs no memory for all."""
-    for file in files_in(folder)[-newest:]:
-        if named is None or file.stem in named:
-            found = _table_in(file)
-            yield found if isinstance(found, pl.DataFrame) else Skipped(file, found)
+    opened: dict[Path, bytes | str] = {}
+
+    def take(file: Path, own: Sequence[str]) -> pl.DataFrame | str:
+        if not is_archive(file):
+            return table_in(file)
+        if file not in opened:
+            opened.clear()
+            opened[file] = content_of(file)
+        content = opened[file]
+        return content if isinstance(content, str) else rows_in(content, sessions=own)
+
+    for found in _walk(folder, newest, named, AT_ONCE, take):
+        if isinstance(found, Skipped):
+            yield found
+        else:
+            yield from found.partition_by('session', maintain_order=True)
 
 
-def _table_in(file: Path) -> pl.DataFrame | str:
-    """The rows of one file, or why it has none."""
+def summaries(folder: Path, newest: int = 0) -> Iterator[pl.DataFrame | Skipped]:
+    """Of the sessions that `read` would read, the summaries, those of one file at a time."""
+
+    def take(file: Path, own: Sequence[str]) -> pl.DataFrame | str:
+        if is_archive(file):
+            found = summary_of(file)
+            return found if isinstance(found, str) else found.filter(pl.col('session').is_in(own))
+        rows = table_in(file, SUMMED)
+        return rows if isinstance(rows, str) else summary(rows)
+
+    yield from _walk(folder, newest, None, 0, take)
+
+
+def _walk(
+    folder: Path,
+    newest: int,
+    named: Collection[str] | None,
+    at_once: int,
+    take: Callable[[Path, Sequence[str]], pl.DataFrame | str],
+) -> Iterator[pl.DataFrame | Skipped]:
+    """What is taken of each file for the sessions that are wanted of it, oldest first. at_once: 0: all of them"""
+    places, skipped = _places(folder)
+    yield from skipped
+    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
+    at = tries = 0
+    while at < len(wanted):
+        file, end = _first(places, wanted[at]), at + 1
+        limit = min(len(wanted), at + at_once if at_once else len(wanted))
+        while end < limit and _first(places, wanted[end]) == file:
+            end += 1
+        found = take(file, wanted[at:end]) if file else None
+        if not isinstance(found, str):
+            at = end
+            if found is not None:
+                yield found
+        elif file and (file.exists() or file.is_symlink() or tries == _TRIES):
+            yield Skipped(file, found)
+            places = {each: [place for place in files if place != file] for each, files in places.items()}
+        else:  # merged into an archive since: look again
+            tries += 1
+            places = _places(folder)[0]
+
+
+def _first(places: Mapping[str, Sequence[Path]], session: str) -> Path | None:
+    files = places.get(session)
+    return files[0] if files else None
+
+
+def _places(folder: Path) -> tuple[dict[str, list[Path]], list[Skipped]]:
+    """By session the files that have it, the one to read first; and the archives that cannot be read."""
+    found: dict[str, list[Path]] = {}
+    skipped = []
+    files = files_in(folder)
+    for file in filter(is_archive, files):
+        sessions = summary_of(file, ('session',))
+        if isinstance(sessions, str):
+            skipped.append(Skipped(file, sessions))
+            continue
+        for session in sessions['session'].unique().to_list():
+            found.setdefault(session, []).append(file)
+    for file in files:
+        if not is_archive(file):
+            # Its own file is as new as what an archive has of a session, or newer.
+            found.setdefault(file.stem, []).insert(0, file)
+    return dict(sorted(found.items())), skipped
+
+
+def summary_of(archive: Path, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame | str:
+    """These columns of an archive's summary, which is made of the rows where need be; or why there is none."""
+    content = content_of(archive.with_suffix(SUMMARY_SUFFIX))
+    if isinstance(content, bytes) and _SEAL in content:
+        lazy = pl.scan_parquet(io.BytesIO(content))
+        if lazy.collect_schema() == pl.Schema(SUMMARY):
+            found = lazy.select(list(dict.fromkeys((*columns, 'schema')))).collect()
+            if found['schema'].unique().to_list() == [SCHEMA]:
+                return found.select(columns)
+    content = content_of(archive)
+    if isinstance(content, str):
+        return content
+    rows = rows_in(content, SUMMED)
+    return rows if isinstance(rows, str) else summary(rows).select(columns)
+
+
+def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame | str:
+    """The rows of the file of one session, or why it has none. columns: only these"""
+    content = content_of(file)
+    rows = content if isinstance(content, str) else rows_in(content, columns)
+    if isinstance(rows, pl.DataFrame) and rows['session'].unique().to_list() != [file.stem]:
+        return 'it does not hold the one session that its name says'
+    return rows
+
+
+def content_of(file: Path) -> bytes | str:
+    """What a file holds, as it was sealed or never sealed; or why it is not used."""
     if not file.is_file():
         return 'it is no regular file'
     try:
@@ -107,37 +230,61 @@ def _table_in(file: Path) -> pl.DataFrame | str:
             return f'it has more than {MAX_BYTES >> 20} MiB, as no session'
         # Read first: a mapped file that another host replaces or truncates would end this process.
         content = file.read_bytes()
-        sealed = _SEAL in content
-        if sealed and _sealed(content) != content:
-            return DAMAGED
-        rows = pl.read_parquet(io.BytesIO(content))
     except OSError as error:
         return f'it cannot be read: {error.strerror or error}'
+    place = content.rfind(_SEAL) + len(_SEAL)
+    if place < len(_SEAL):
+        return content
+    return content if content[place : place + len(_NO_DIGEST)] == _digest(content, place) else DAMAGED
+
+
+def rows_in(
+    content: bytes, columns: Sequence[str] | None = None, sessions: Collection[str] | None = None
+) -> pl.DataFrame | str:
+    """The rows in the form of today, or why there are none. columns, sessions: only these"""
+    try:
+        schema = pl.read_parquet_schema(io.BytesIO(content))
+        if schema.get('schema') != COLUMNS['schema']:
+            return 'it is not of Seatrial'
+        versions = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema'].unique().to_list()
+        if not versions:
+            return 'it is not of Seatrial'
+        if None in versions:
+            return 'rows have no schema'
+        if len(versions) != 1 or versions[0] > SCHEMA:
+            return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
+        version = versions[0]
+        if schema != pl.Schema(columns_of(version)):
+            return f'its columns are not those of schema {version}'
+        if version >= SEALED_SINCE and _SEAL not in content:
+            return DAMAGED
+        lazy = pl.scan_parquet(io.BytesIO(content))
+        if sessions is not None:
+            lazy = lazy.filter(pl.col('session').is_in(list(sessions)))
+        if columns is not None and version == SCHEMA:
+            lazy = lazy.select(columns)
+        rows = as_of_today(lazy.collect(), version)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return DAMAGED
-    if rows.schema.get('schema') != COLUMNS['schema'] or not rows.height:
-        return 'it is not of Seatrial'
-    versions = rows['schema'].unique().to_list()
-    if None in versions:
-        return 'rows have no schema'
-    if len(versions) != 1 or versions[0] > SCHEMA:
-        return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
-    version = versions[0]
-    if rows.schema != pl.Schema(columns_of(version)):
-        return f'its columns are not those of schema {version}'
-    if version >= SEALED_SINCE and not sealed:
-        return DAMAGED
-    if rows['session'].unique().to_list() != [file.name.removesuffix(SUFFIX)]:
-        return 'it does not hold the one session that its name says'
-    rows = as_of_today(rows, version)
-    return fault_in(rows) or rows
+    return fault_in(rows) or (rows if columns is None else rows.select(columns))
 
 
-def _sealed(content: bytes) -> bytes:
+UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}
+"""The metadata of a file before it is sealed."""
+
+
+def sealed(content: bytes) -> bytes:
     """The file with its digest in it: the SHA-256 of all the rest, where the digest is counted as zeros.
 
     Polars ends the whole process at some kinds of damage; a file that was sealed is compared with its digest first.
     """
-    start = content.rfind(_SEAL) + len(_SEAL)
-    before, after = content[:start], content[start + len(_NO_DIGEST) :]
-    return before + hashlib.sha256(before + _NO_DIGEST + after).hexdigest().encode() + after
+    place = content.rfind(_SEAL) + len(_SEAL)
+    return content[:place] + _digest(content, place) + content[place + len(_NO_DIGEST) :]
+
+
+def _digest(content: bytes, place: int) -> bytes:
+    """What is to stand at this place. Archives are large: nothing is copied."""
+    view, found = memoryview(content), hashlib.sha256()
+    for part in (view[:place], _NO_DIGEST, view[place + len(_NO_DIGEST) :]):
+        found.update(part)
+    return found.hexdigest().encode()

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import chain, pairwise
 
 import polars as pl
 
 from seatrial.history.annotations import Annotation
-from seatrial.history.provenance import CASE, differences
-from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
+from seatrial.history.provenance import differences
+from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY, summary
 from seatrial.judge.compare import SAME, Change
 from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
@@ -31,7 +32,6 @@ MONTH = timedelta(days=365.25 / 12)
 MAX_LEVEL = 0.05
 """A change is never told with more doubt, however many false notifications a site allows."""
 
-_METRIC = (*CASE, 'metric', 'cache')
 _KIND = ('axis', 'kind', 'unit', 'operation')
 
 
@@ -104,9 +104,9 @@ class Nights:
     rows_of: Callable[[Sequence[str]], pl.DataFrame]
 
 
-def gathered(tables: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
-    """Of the rows of sessions, of one or of several at a time."""
-    parts = [(_began(rows), _means(rows)) for rows in chain([pl.DataFrame(schema=COLUMNS)], tables)]
+def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
+    """Of the summaries of sessions, of one or of several at a time."""
+    parts = [(_began(rows), _means(rows)) for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)]
     # As one piece each: a filter would go through a piece for each session.
     began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
     return Nights(began.sort('session'), means, rows_of)
@@ -114,7 +114,7 @@ def gathered(tables: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], 
 
 def nights_in(rows: pl.DataFrame) -> Nights:
     """Of rows that are in memory."""
-    return gathered([rows], lambda names: rows.filter(pl.col('session').is_in(names)))
+    return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))
 
 
 def trend(
@@ -135,6 +135,8 @@ def trend(
     lasted = max(began) - min(began)
     monthly = (len(began) - 1) * (MONTH / lasted) if lasted else MONTH / timedelta(days=1)
     level = min(MAX_LEVEL, budget / monthly)
+    # Families change in the same night: its rows are read once.
+    rows_near = lru_cache(maxsize=1)(history.rows_of)
     places_of = {}
     turns = []
     for (file_system, family), own in nights.items():
@@ -143,16 +145,17 @@ def trend(
         places_of[file_system, family] = places
         ends = [0, *places, len(names)]
         for start, place, end in zip(ends, places, ends[2:], strict=False):
-            before, after = (
-                history.rows_of(part).filter(pl.col('file_system') == file_system)
-                for part in (names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)])
-            )
+            around = names[max(0, place - SUSPECTED) : place + SUSPECTED]
+            sides = names[max(start, place - NEAR) : place], names[place : min(end, place + NEAR)]
+            all_near = rows_near(tuple(sorted({*around, *sides[0], *sides[1]})))
+            own_rows = all_near.filter(pl.col('file_system') == file_system)
+            before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
+            if not (before.height and after.height):
+                continue  # of an archive that cannot be read, though its summary can
             found = comparison(before, after, ('before', 'after'), effect, units)
             change = next((each.change for each in found.families if each.family == family), None)
             if change is None or change.verdict == SAME:
                 continue
-            around = names[max(0, place - SUSPECTED) : place + SUSPECTED]
-            near = history.rows_of(around).filter(pl.col('file_system') == file_system)
             days = near['session_started'].dt.date().to_list()
             turns.append(
                 Turn(
@@ -176,20 +179,16 @@ def _began(rows: pl.DataFrame) -> pl.DataFrame:
 
 def _means(rows: pl.DataFrame) -> pl.DataFrame:
     """How good each metric of each session was, as a logarithm; key: of what is the same metric in every session."""
-    usable = rows.lazy().filter(
-        ~OF_ONE_SESSION
-        & pl.col('valid')
-        & (pl.col('metric_verdict') != 'INVALID')
-        & (pl.col('value') > 0)
-        & pl.col('value').is_finite()
-        & (pl.col('unit') != '')
-        & pl.col('steers').fill_null(True)
-    )
-    # A launch is many columns: the means are made first, and of them there are few.
     means = (
-        usable.group_by('session', 'better', *_KIND, *_METRIC)
-        .agg(pl.col('value').mean())
-        .with_columns(pl.col('cache').fill_null(''))
+        rows.lazy()
+        .filter(
+            ~OF_ONE_SESSION
+            & (pl.col('metric_verdict') != 'INVALID')
+            & pl.col('value').is_not_null()
+            & (pl.col('unit') != '')
+            & pl.col('steers').fill_null(True)
+        )
+        .select('session', *OF_METRIC[:-1], *_KIND, 'better', 'value', pl.col('cache').fill_null(''))
         .collect()
     )
     kinds = means.select(_KIND).unique()
@@ -199,7 +198,7 @@ def _means(rows: pl.DataFrame) -> pl.DataFrame:
         'file_system',
         'family',
         'session',
-        key=pl.struct(*_METRIC, 'unit', 'better').hash(),
+        key=pl.struct(*OF_METRIC, 'unit', 'better').hash(),
         good=sign * pl.col('value').log(),
     )
 

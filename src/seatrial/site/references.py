@@ -114,13 +114,17 @@ Date = Annotated[str, BeforeValidator(_date)]
 
 
 class Origin(Entry):
-    """Where the references of a check under a profile come from, the engine and tasks, and what of the samples."""
+    """Where the references of a check under a profile come from, the engine and tasks, and what of the samples.
+
+    sessions: those that a baseline is of; `seatrial history prune` keeps them
+    """
 
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=['contract'])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
     tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
     statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
+    sessions: tuple[str, ...] = ()
 
 
 def references_file(folder: Path) -> Path | None:

@@ -1,0 +1,107 @@
+"""What three years of nights cost: to list them, to find when they changed, before and after they are merged.
+
+    python benchmarks/nights.py --sessions 1100 [--quick]
+
+Each night has 120 cases of 12 points with 6 samples: 1,440 metrics. Prints wall seconds, CPU seconds and the largest
+resident memory of each command as a process of its own. --quick shows only that it works.
+"""
+
+import argparse
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from harness import REPOSITORY, SITES, machine, run, scratch
+
+from seatrial.history.rows import COLUMNS
+from seatrial.history.store import folder_of, read, write
+
+ONE = REPOSITORY / 'tests' / 'history'
+SEATRIAL = str(Path(sys.executable).parent / 'seatrial')
+COMMANDS = (('history', 'list'), ('history', 'list', '--all'), ('trend',))
+FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
+DROP = 0.85
+"""Of all figures, from two thirds of the nights on."""
+
+
+def a_night(cases: int) -> pl.DataFrame:
+    """Rows of one, of which each metric is 1 GB/s."""
+    row = read(ONE).rows.filter((pl.col('operation') == 'write') & (pl.col('axis') == 'tasks')).head(1)
+    numbers = [
+        pl.DataFrame({'check': [f'Check{number:03}' for number in range(cases)]}),
+        pl.DataFrame({'point': [f'{2**power}KiB' for power in range(12)]}),
+        pl.DataFrame({'repetition': range(6)}, schema={'repetition': pl.Int64}),
+    ]
+    rows = row.drop('check', 'point', 'repetition')
+    for each in numbers:
+        rows = rows.join(each, how='cross')
+    named = {'site': 'site', 'profile': 'nightly', 'selection': ''}
+    rows = rows.with_columns(pl.lit(value).alias(name) for name, value in named.items())
+    return rows.with_columns(metric='write@' + pl.col('point')).select(list(COLUMNS))
+
+
+def make_nights(site: Path, number: int, cases: int) -> None:
+    """Leave so many, whose repetitions vary by 3 %."""
+    rows, rng = a_night(cases), np.random.default_rng(2009)
+    ends = np.arange(rows.height) * 1_900_000
+    for each in range(number):
+        began = FIRST + timedelta(days=each)
+        session, at = f'{began:%Y%m%dT%H%M%S}-{each:06x}', pl.lit(began).cast(COLUMNS['started'])
+        value = 1e9 * (DROP if 3 * each > 2 * number else 1) * (1 + 0.03 * rng.standard_normal(rows.height))
+        own = {
+            'session': pl.lit(session),
+            'session_started': at,
+            'started': at + pl.Series(ends + rng.integers(0, 900_000, rows.height)).cast(pl.Duration('us')),
+            'value': pl.Series(value),
+            'seconds': pl.Series(6e10 / value),
+        }
+        write(folder_of(site / 'state'), session, rows.with_columns(**own))
+
+
+def costs(site: Path, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Of a command: wall and CPU seconds, MiB."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    # A process between them, for the memory of children is that of the largest so far.
+    script = (
+        'import resource, subprocess, sys\n'
+        'done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL)\n'
+        'print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\nsys.exit(done.returncode)'
+    )
+    argv = [sys.executable, '-c', script, SEATRIAL, *words, f'--site={site}']
+    memory = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return f'{wall:.1f} s', f'{cpu:.1f} s', f'{int(memory) / 1024:.0f} MiB'
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--sessions', type=int, default=1100)
+    parser.add_argument('--quick', action='store_true', help='70 nights with 2 cases')
+    options = parser.parse_args()
+    sessions, cases = (70, 2) if options.quick else (options.sessions, 120)
+    print(machine(f'polars {pl.__version__}'))
+    print(f'{sessions:,} sessions with {12 * cases:,} metrics\n')
+    print('| command | wall | CPU | memory | disk |')
+    print('|---|---|---|---|---|')
+    with scratch() as folder:
+        site = folder / 'site'
+        shutil.copytree(SITES / 'local', site)
+        trial = site / 'trial.yaml'
+        trial.write_text(trial.read_text().replace('../../.seatrial', 'state'))
+        make_nights(site, sessions, cases)
+        for words in (*COMMANDS, ('history', 'compact'), *COMMANDS):
+            found = costs(site, words)
+            disk = sum(file.stat().st_size for file in folder_of(site / 'state').iterdir()) >> 20
+            print(f'| `seatrial {" ".join(words)}` | {" | ".join(found)} | {disk} MiB |')
+    return 0
+
+
+if __name__ == '__main__':
+    run(main)

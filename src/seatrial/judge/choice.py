@@ -1,0 +1,150 @@
+"""Several configurations of one file system in one table: who wins what, and which one a requirement chooses.
+
+A figure that nobody knows stays unknown: it wins nothing, and no requirement counts it as missed or as met. So a
+configuration can be chosen although not all that was required of it is known, and that is said with it. Shares are of
+the maximum, as those of read and write are in the table of Belyakov et al. for ten pools of Lustre on ZFS.
+"""
+
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from seatrial.model.metric import HIGHER
+from seatrial.model.units import in_base
+
+Figures = Mapping[str, float | None]
+"""By column, in the base unit; None or absent is unknown."""
+
+_RELATIONS = {'>=': operator.ge, '<=': operator.le}
+_FORM = re.compile(r'\s*([a-z]+)\s*(>=|<=)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*', re.ASCII)
+
+
+class Column(NamedTuple):
+    """unit: the base unit (B, s, B/s, op/s); better: HIGHER or LOWER."""
+
+    name: str
+    unit: str
+    better: str = HIGHER
+
+
+class Spread(NamedTuple):
+    """Of a column: where it is least and most, and by how much they differ.
+
+    low, high: with the names of their configurations; share: of the difference in the maximum; unknown: of whom
+    """
+
+    low: tuple[str, float]
+    high: tuple[str, float]
+    winner: str
+    unknown: tuple[str, ...]
+
+    @property
+    def difference(self) -> float:
+        """In the base unit."""
+        return self.high[1] - self.low[1]
+
+    @property
+    def share(self) -> float:
+        """The difference as a share of the maximum."""
+        return self.difference / self.high[1] if self.high[1] else 0.0
+
+
+class Requirement(NamedTuple):
+    """What a column must be. relation: '>=' or '<='; value: in the base unit."""
+
+    column: str
+    relation: str
+    value: float
+    text: str
+
+    def met(self, figure: float | None) -> bool | None:
+        """Whether it is; None where nobody knows."""
+        return None if figure is None else bool(_RELATIONS[self.relation](figure, self.value))
+
+
+class Choice(NamedTuple):
+    """What the requirements choose.
+
+    chosen: None where nothing is left; unknown: requirements that nobody knows whether it meets
+    missed: by configuration the requirements that it misses; unmeasured: those without the figure to choose by
+    """
+
+    chosen: str | None
+    unknown: tuple[str, ...]
+    missed: Mapping[str, tuple[str, ...]]
+    unmeasured: tuple[str, ...]
+
+
+def requirement(text: str, columns: Sequence[Column]) -> Requirement:
+    """Of 'capacity>=2500TB'. Raises ValueError with the form."""
+    match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
+    if match is None or match[1] not in units:
+        raise ValueError(
+            f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, a figure and its unit"
+        )
+    name, relation, figure, unit = match.groups()
+    base = units[name]
+    return Requirement(name, relation, quantity_of(figure, unit, base), text.strip())
+
+
+def quantity_of(figure: str, unit: str, base: str) -> float:
+    """In the base unit. Raises ValueError for a unit of another dimension."""
+    # Sizes have the units of bandwidths, without the second.
+    found = in_base(float(figure), f'{unit}/s' if base == 'B' else unit)
+    if found.unit != ('B/s' if base == 'B' else base):
+        raise ValueError(f"'{figure}{unit}' is not in a unit of {base}")
+    return found.value
+
+
+def spread(column: Column, configurations: Mapping[str, Figures]) -> Spread | None:
+    """Of those whose figure is known; None where none is."""
+    known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
+    if not known:
+        return None
+    low, high = (pick(known.items(), key=lambda item: item[1]) for pick in (min, max))
+    unknown = tuple(name for name in configurations if name not in known)
+    return Spread(low, high, (high if column.better == HIGHER else low)[0], unknown)
+
+
+def front(columns: Sequence[Column], configurations: Mapping[str, Figures]) -> list[str]:
+    """Pareto's: those to which no other is as good in every column and better in one.
+
+    One that lacks a figure is beaten by no one, for its own might be the best, and beats no one.
+    """
+    return [
+        name
+        for name, own in configurations.items()
+        if not any(_beats(other, own, columns) for rival, other in configurations.items() if rival != name)
+    ]
+
+
+def _beats(one: Figures, other: Figures, columns: Sequence[Column]) -> bool:
+    better = []
+    for column in columns:
+        ours, theirs = one.get(column.name), other.get(column.name)
+        if ours is None or theirs is None:
+            return False
+        better.append((ours - theirs) * (1 if column.better == HIGHER else -1))
+    return min(better) >= 0 and max(better) > 0
+
+
+def choice(column: Column, configurations: Mapping[str, Figures], requirements: Sequence[Requirement] = ()) -> Choice:
+    """The best of a column among those that miss no requirement."""
+    missed = {
+        name: tuple(each.text for each in requirements if each.met(own.get(each.column)) is False)
+        for name, own in configurations.items()
+    }
+    left = {name: own for name, own in configurations.items() if not missed[name]}
+    best = spread(column, left)
+    unknown = (
+        tuple(each.text for each in requirements if each.met(left[best.winner].get(each.column)) is None)
+        if best
+        else ()
+    )
+    return Choice(
+        best.winner if best else None,
+        unknown,
+        {name: own for name, own in missed.items() if own},
+        best.unknown if best else tuple(left),
+    )
