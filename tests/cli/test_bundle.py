@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import random
+import re
 import shutil
 import subprocess
 import zipfile
@@ -15,6 +16,7 @@ import pytest
 
 from builders import CONTRACT
 from seatrial.cli.bundle import SIGNATURE, SUMS, unpacked
+from seatrial.cli.extracts import FILES
 from seatrial.model.units import MIB
 
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
@@ -87,6 +89,44 @@ def test_one_that_nobody_has_changed_has_no_fault(made, command):
     assert f'session {SESSION}: the chain of the records ends with' in said.out
     assert 'changed' not in said.out
     assert '+ PASS  criterion 1: 200 MiB/s' in said.out
+
+
+@pytest.fixture
+def laid_out(made, command, site):
+    """The same as a folder."""
+    made()
+    folder = site.folder / 'bundle'
+    assert command('bundle', f'--site={site.folder}', f'--output={folder}').status == 0
+    return folder
+
+
+def test_a_folder_has_the_files_of_the_archive_and_verifies_too(laid_out, command):
+    names = {each.relative_to(laid_out).as_posix() for each in laid_out.rglob('*') if each.is_file()}
+    assert names == set(contents(laid_out.with_suffix('.zip')))
+    said = command('verify', laid_out)
+    assert said.status == 0, said.out
+    assert '+ PASS  criterion 1: 200 MiB/s' in said.out
+
+
+def test_a_folder_whose_files_were_changed_or_are_links_is_none(laid_out, command):
+    summary, page = laid_out / 'summary.md', laid_out / 'index.html'
+    summary.write_text(summary.read_text().replace('200', '900'))
+    page.rename(laid_out.parent / 'elsewhere')
+    page.symlink_to(laid_out.parent / 'elsewhere')
+    said = command('verify', laid_out)
+    assert said.status == 11
+    assert 'summary.md was changed' in said.out
+    assert 'index.html is missing' in said.out
+    (laid_out / SUMS).unlink()
+    assert command('verify', laid_out).status == 11
+
+
+def test_its_first_page_has_the_criteria_and_leads_to_everything(laid_out):
+    page = (laid_out / 'index.html').read_text()
+    for link in set(re.findall('href="([^"#:]+)["#]', page)):
+        assert (laid_out / link).is_file(), link
+    assert 'acceptance/protocol.html#c-1' in page
+    assert SESSION in page
 
 
 def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
@@ -194,7 +234,7 @@ def test_a_contract_of_another_workload_is_found_by_its_key(made, command, old, 
     assert f'contract.yaml: criteria[0].{key}: asks for ' in said.out
 
 
-FORMS = ('results.json', 'results.schema.json', 'summary.md', 'junit.xml', 'samples.csv', 'samples.parquet')
+FORMS = ('index.html', *FILES)
 
 
 def test_what_programs_read_is_in_it_in_the_published_form(made, repository):

@@ -5,11 +5,14 @@ from datetime import datetime, timezone
 from xml.etree import ElementTree
 
 import jsonschema
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from seatrial.judge.criteria import Asked, Attempt, judge_contract
 from seatrial.judge.verdict import Verdict
 from seatrial.report.acceptance import results, results_schema, summary
+from seatrial.report.front import Allocation, front
 from seatrial.report.junit import junit_of_criteria
+from seatrial.report.openmetrics import openmetrics_of_criteria
 from seatrial.report.protocol import Protocol, Remark, Row
 
 AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
@@ -79,3 +82,29 @@ def test_junit_is_green_for_what_is_met_alone():
     types = [[one.get('type') for one in case.findall('failure')] for case in suite.iter('testcase')]
     assert types == [[], ['FAIL'], ['INCONCLUSIVE'], ['INCONCLUSIVE']]
     assert 'waived by J. Kern' in ElementTree.tostring(suite, encoding='unicode')
+
+
+def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_and_bound():
+    text = openmetrics_of_criteria(page())
+    families = list(text_string_to_metric_families(text))
+    samples = [each for family in families for each in family.samples]
+    verdicts = {each.labels['criterion']: each.labels for each in samples if 'verdict' in each.name}
+    assert {id: own['verdict'] for id, own in verdicts.items()} == {
+        '1': 'PASS',
+        '2': 'FAIL',
+        '3': 'INCONCLUSIVE',
+        '4': 'INCONCLUSIVE',
+    }
+    assert verdicts['2']['waived'] == 'true'
+    of_first = {each.name: each.value for each in samples if each.labels['criterion'] == '1'}
+    assert of_first['seatrial_criterion_bandwidth_bytes_per_second'] == 201.0
+    assert of_first['seatrial_criterion_bandwidth_bound_bytes_per_second'] == 100.0
+    low, high = (of_first[f'seatrial_criterion_bandwidth_{end}_bytes_per_second'] for end in ('low', 'high'))
+    assert low < 201.0 < high
+
+
+def test_the_first_page_escapes_what_comes_from_elsewhere():
+    one = Allocation('s1', AT, Verdict.INVALID, '<b>Check', '<i>worn', ['1'], 'P16: <u>too short', '"x')
+    text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
+    assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
+    assert 'INVALID' in text and 'too short' in text

@@ -1,16 +1,16 @@
 """What the figures of a case are compared with: the check's expectations and the site's references and choices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
-from seatrial.check.session import Session
+from seatrial.check.session import Session, saved_references
 from seatrial.judge.expectations import Guarantee
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
-from seatrial.model.plan import Case, metric
+from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.site.error import SiteError, problem
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE, Measured, load_references, references_file
@@ -49,22 +49,31 @@ def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
     return Criteria(
         expectations=declared.expectations,
         enforced=frozenset(session.site.overrides(case, declared.family, profile).enforce),
-        references=tuple(
-            Reference(
-                each.metric,
-                each.base,
-                each.low,
-                each.high,
-                each.unit,
-                each.origin,
-                each.date,
-                each.engine,
-                each.statistic,
-            )
-            for each in session.references
-            if (each.profile, each.case) == (profile, case)
-        ),
+        references=_of_case(session.references, profile, case),
         of_contract=bool(session.contract),
+    )
+
+
+def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:
+    """What the session of one allocation for a contract was begun with, by its own folder: no site is needed."""
+    return Criteria(references=_of_case(saved_references(folder), plan.profile, plan.case), of_contract=True)
+
+
+def _of_case(references: Iterable[SiteReference], profile: str, case: Case) -> tuple[Reference, ...]:
+    return tuple(
+        Reference(
+            each.metric,
+            each.base,
+            each.low,
+            each.high,
+            each.unit,
+            each.origin,
+            each.date,
+            each.engine,
+            each.statistic,
+        )
+        for each in references
+        if (each.profile, each.case) == (profile, case)
     )
 
 

@@ -65,7 +65,9 @@ def accept(
     site = answering(site_folder)
     contract = load_contract(site.folder)
     if contract is None:
-        raise click.UsageError(f'{site.folder} has no {CONTRACT_FILE}; docs/contract.md has one to copy')
+        raise click.UsageError(
+            f'{site.folder} has no {CONTRACT_FILE}; site-config/sample/contract.yaml is one to copy'
+        )
     criteria = criteria_of_contract(site, declared, contract)
     chosen = _chosen(contract, criteria, milestone, ids)
     said = _said(criteria, waive, remark, reason, by)

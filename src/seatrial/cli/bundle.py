@@ -1,4 +1,4 @@
-"""`seatrial bundle`: the evidence of an acceptance as one file, and whether such a file is as it was made."""
+"""`seatrial bundle`: the evidence of an acceptance as one file or folder, and whether that is as it was made."""
 
 import hashlib
 import lzma
@@ -8,8 +8,9 @@ import tempfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 import click
 
@@ -31,6 +32,8 @@ from seatrial.workload.words import counted
 SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 """The manifest, in the form of sha256sum(1), and its signature by ssh-keygen(1)."""
 
+ZIP = '.zip'
+
 NAMESPACE = 'seatrial'
 """Of the signature: one that was made for something else is none here."""
 
@@ -44,9 +47,9 @@ LARGEST = 64 << 20
 @click.command()
 @click.option(
     '--output',
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     required=True,
-    help='File to write, *.zip, that is not there yet.',
+    help='File to write, *.zip, or folder, that is not there yet.',
 )
 @click.option(
     '--sign', 'key', type=click.Path(path_type=Path, exists=True), help='Private key for ssh-keygen -Y sign.'
@@ -56,7 +59,8 @@ LARGEST = 64 << 20
 def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> None:
     """Pack the protocol of the contract, the files of the site, and every session that was begun for it.
 
-    With the SHA-256 of each file, so that `seatrial verify FILE` names what was changed, left out or added. With
+    Into one file, or into a folder where the output does not end in .zip; index.html is the first page.
+    With the SHA-256 of each file, so that `seatrial verify` names what was changed, left out or added. With
     --redact what stands for what is kept in acceptance/redaction.json of the state directory, and is not packed.
     """
     site = answering(site_folder)
@@ -80,32 +84,81 @@ def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> N
 def _pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None) -> None:
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
+    own = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
     try:
-        with output.open('xb') as stream, zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(SUMS, sums)
-            if signature:
-                archive.writestr(SIGNATURE, signature)
-            for name, file in files:
-                archive.write(file, name)
+        (_zip if output.suffix == ZIP else _lay_out)(output, files, own)
     except FileExistsError:
-        raise click.UsageError(f'{output} is there already; name another file') from None
+        raise click.UsageError(f'{output} is there already; name another one') from None
     signed = ', signed' if signature else ''
     console().print(f'{output}: {counted(len(files), "file")}{signed}; seatrial verify {output}', soft_wrap=True)
 
 
-def unpacked(file: Path, folder: Path, signers: Path | None) -> list[str]:
-    """Unpack what the manifest of a bundle names into a folder; what is wrong with the bundle. Raises UsageError.
+def _zip(output: Path, files: Sequence[tuple[str, Path]], own: Mapping[str, bytes]) -> None:
+    with output.open('xb') as stream, zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, content in own.items():
+            archive.writestr(name, content)
+        for name, file in files:
+            archive.write(file, name)
 
-    signers: allowed signers of ssh-keygen(1), one of whom has to have signed it; None asks for no signature
+
+def _lay_out(output: Path, files: Sequence[tuple[str, Path]], own: Mapping[str, bytes]) -> None:
+    output.mkdir()
+    for name, file in files:
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, output / name)
+    for name, content in own.items():
+        (output / name).write_bytes(content)
+
+
+class Folder:
+    """A bundle that is a folder, read as if it were an archive. Links are none of its files: they lead elsewhere."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        found = (each for each in folder.rglob('*') if each.is_file() and not each.is_symlink())
+        self._sizes = {each.relative_to(folder).as_posix(): each.stat().st_size for each in found}
+
+    def __enter__(self) -> 'Folder':
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def namelist(self) -> list[str]:
+        """Of all its files."""
+        return list(self._sizes)
+
+    def size(self, name: str) -> int:
+        """In bytes. Raises KeyError for what is not there."""
+        return self._sizes[name]
+
+    def open(self, name: str) -> IO[bytes]:
+        """A file for reading. Raises OSError."""
+        return (self.folder / name).open('rb')
+
+
+class Archive(zipfile.ZipFile):
+    """A bundle that is a file."""
+
+    def size(self, name: str) -> int:
+        """Unpacked, in bytes. Raises KeyError for what is not there."""
+        return self.getinfo(name).file_size
+
+
+def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
+    """Copy what the manifest of a bundle names into a folder; what is wrong with the bundle. Raises UsageError.
+
+    bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1), one of whom has to have signed it; None
+    asks for no signature
     """
     try:
-        with zipfile.ZipFile(file) as archive:
+        with Folder(bundle) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))
     except zipfile.BadZipFile as error:
-        return [f'{file}: {error}']
+        return [f'{bundle}: {error}']
 
 
-def _faults(archive: zipfile.ZipFile, folder: Path, signers: Path | None) -> Iterator[str]:
+def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> Iterator[str]:
     names = Counter(archive.namelist())
     yield from (f'{name} is there {number} times' for name, number in names.items() if number > 1)
     sums = _read(archive, SUMS)
@@ -115,7 +168,7 @@ def _faults(archive: zipfile.ZipFile, folder: Path, signers: Path | None) -> Ite
         return
     yield from (f'{name} is missing' for name in listed if name not in names)
     yield from (f'{name} is not in {SUMS}' for name in names if name not in {*listed, SUMS, SIGNATURE})
-    needed, room = sum(each.file_size for each in archive.infolist()), shutil.disk_usage(folder).free
+    needed, room = sum(map(archive.size, names)), shutil.disk_usage(folder).free
     if needed > room:
         sizes = f'{approximate_size(needed)}, and {folder} has {approximate_size(room)}'
         yield f'unpacked it takes {sizes}; set TMPDIR to a folder with more, if you trust who made it'
@@ -138,15 +191,18 @@ DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplemen
 """What reading from an archive raises, besides OSError."""
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> bytes | None:
+def _read(archive: Archive | Folder, name: str) -> bytes | None:
     """What a file of the archive holds; None where it is not there, is damaged, or is larger than LARGEST."""
     try:
-        return archive.read(name) if archive.getinfo(name).file_size <= LARGEST else None
+        if archive.size(name) > LARGEST:
+            return None
+        with archive.open(name) as packed:
+            return packed.read()
     except (KeyError, OSError, *DAMAGED):
         return None
 
 
-def _unpack(archive: zipfile.ZipFile, name: str, file: Path) -> str:
+def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
     """Unpack in pieces, as raw output can be larger than memory; its SHA-256, empty where it is damaged."""
     file.parent.mkdir(parents=True, exist_ok=True)
     found = hashlib.sha256()

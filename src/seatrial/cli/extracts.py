@@ -3,39 +3,63 @@
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.session import began, contract_of
-from seatrial.cli.campaign import SESSIONS
+from seatrial.cli.campaign import FOLDER, PAGE, SESSIONS
 from seatrial.cli.evidence import plan_in
+from seatrial.cli.report import FOLDER as REPORT
+from seatrial.cli.report import PAGE as REPORT_PAGE
 from seatrial.history.rows import COLUMNS, Kept, table
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.case import judge_case
-from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import Criteria
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.model.record import PLAN
 from seatrial.report.acceptance import SCHEMA, results, results_schema, summary
+from seatrial.report.front import Allocation, front
 from seatrial.report.junit import junit_of_criteria
+from seatrial.report.openmetrics import openmetrics_of_criteria
 from seatrial.report.protocol import Protocol
 from seatrial.rules.case import measured
 
-RESULTS, RESULTS_SCHEMA, PARQUET, CSV = 'results.json', 'results.schema.json', 'samples.parquet', 'samples.csv'
+RESULTS, PARQUET = 'results.json', 'samples.parquet'
+FRONT = 'index.html'
+
+FILES = {
+    RESULTS: 'criteria, allocations, figures and intervals in base units',
+    'results.schema.json': 'its JSON Schema',
+    'summary.md': 'the criteria in Markdown',
+    'junit.xml': 'one test case a criterion; green is what is met alone',
+    'metrics.prom': 'the criteria in the form of OpenMetrics',
+    PARQUET: 'one row a metric of a measured launch',
+    'samples.csv': 'the same in CSV',
+}
+"""Beside the first page at the top of a bundle."""
 
 
 def extracts(page: Protocol, state: Path) -> dict[str, bytes]:
     """The files by their names at the top of a bundle. Raises UsageError for a plan that cannot be read."""
-    rows, parquet, csv = _samples(page.site, state), io.BytesIO(), io.BytesIO()
+    sessions = [each for folder in sorted((state / SESSIONS).glob('*')) if (each := _session(folder))]
+    tables = [
+        table(each.id, began(each.id), page.site, each.result.verdict.value, each.kept, label=each.state)
+        for each in sessions
+    ]
+    rows, parquet, csv = pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), io.BytesIO(), io.BytesIO()
     rows.write_parquet(parquet)
     rows.write_csv(csv)
     texts = {
+        FRONT: front(page, [_allocation(page, each) for each in sessions], FILES, f'{FOLDER}/{PAGE}'),
         RESULTS: results(page),
-        RESULTS_SCHEMA: results_schema(),
+        'results.schema.json': results_schema(),
         'summary.md': summary(page),
         'junit.xml': junit_of_criteria(page),
+        'metrics.prom': openmetrics_of_criteria(page),
     }
-    return {name: text.encode() for name, text in texts.items()} | {PARQUET: parquet.getvalue(), CSV: csv.getvalue()}
+    made = {name: text.encode() for name, text in texts.items()}
+    return {**made, PARQUET: parquet.getvalue(), 'samples.csv': csv.getvalue()}
 
 
 def differing(page: Protocol, state: Path) -> Iterator[str]:
@@ -68,20 +92,51 @@ def _same_rows(one: bytes, other: bytes) -> bool:
         return False
 
 
-def _samples(site: str, state: Path) -> pl.DataFrame:
-    """The measured launches of all sessions for the contract, with the columns of the history."""
-    found = []
-    for folder in sorted((state / SESSIONS).glob('*')):
-        procedure = contract_of(folder)
-        files = sorted(folder.glob(f'cases/*/{PLAN}')) if procedure else []
-        kept, judged = [], []
-        for file in files:
-            plan, records = plan_in(file), records_in(str(file.parent))
-            result = judge_case(plan, records, Criteria(of_contract=True))
-            metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
-            kept.append(Kept(plan, records, measured(plan, records), result.verdict.value, metrics))
-            judged.append(result)
-        verdict = judge_session(folder.name, '', judged).verdict.value
-        if files:
-            found.append(table(folder.name, began(folder.name), site, verdict, kept, label=procedure['state']))
-    return pl.concat(found) if found else pl.DataFrame(schema=COLUMNS)
+@dataclass(frozen=True)
+class _Session:
+    """One that was begun for the contract; kept: what the history keeps of its cases."""
+
+    id: str
+    state: str
+    result: SessionResult
+    kept: list[Kept]
+    report: str
+
+
+def _session(folder: Path) -> _Session | None:
+    """Judged anew by what it was begun with; None for one of no contract, and without a case."""
+    procedure = contract_of(folder)
+    files = sorted(folder.glob(f'cases/*/{PLAN}')) if procedure else []
+    plans = [plan_in(file) for file in files]
+    records = {plan.case: records_in(str(file.parent)) for plan, file in zip(plans, files, strict=True)}
+    criteria = {plan.case: criteria_of_allocation(folder, plan) for plan in plans}
+    judged = judge_cases(plans, lambda plan: records[plan.case], criteria)
+    if not judged:
+        return None
+    kept = []
+    for plan, result in zip(plans, judged, strict=True):
+        metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
+        own = records[plan.case]
+        kept.append(Kept(plan, own, measured(plan, own), result.verdict.value, metrics))
+    report = folder / REPORT / REPORT_PAGE
+    return _Session(
+        folder.name,
+        procedure['state'],
+        judge_session(folder.name, plans[0].profile, judged, criteria),
+        kept,
+        f'{SESSIONS}/{folder.name}/{REPORT}/{REPORT_PAGE}' if report.is_file() else '',
+    )
+
+
+def _allocation(page: Protocol, session: _Session) -> Allocation:
+    cases, reasons = session.result.cases, [why for each in session.result.cases for why in each.reasons]
+    return Allocation(
+        session=session.id,
+        began=began(session.id),
+        verdict=session.result.verdict,
+        measured=', '.join(each.case.name for each in cases),
+        state=session.state,
+        criteria=[row.asked.id for row in page.rows if session.id in {each.session for each in row.attempts}],
+        why=reasons[0] if reasons else '',
+        report=session.report,
+    )

@@ -9,12 +9,13 @@ from rich.text import Text
 
 from seatrial.cli.notify import news_lock, send_notification, unsent
 from seatrial.cli.options import no_more_systems, one_system, profile_option, site_option
-from seatrial.cli.terminal import MARKS, console
+from seatrial.cli.terminal import STYLES, console
 from seatrial.cli.watch import watch_of
 from seatrial.cli.year import write_year
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.report.news import TrialWatch, aligned
 from seatrial.report.news import screen as lines_of
+from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -57,9 +58,9 @@ def _show(screen: Console, site: Site, watch: TrialWatch) -> None:
     fault = unsent(site, watch.profile)
     if fault:
         lines.append(('news', f'the last could not be sent: {fault}'))
-    style, mark = MARKS[watch.verdict]
     for (word, said), line in zip(lines, aligned(lines), strict=True):
         if word == 'verdict':
-            screen.print(Text(line.removesuffix(said)).append(f'{mark} {said}', style), soft_wrap=True)
+            marked = f'{SIGNS[watch.verdict.value]} {said}'
+            screen.print(Text(line.removesuffix(said)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
         else:
             screen.print(line, soft_wrap=True)

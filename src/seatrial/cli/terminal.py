@@ -10,23 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.judge.verdict import Verdict
-from seatrial.report.words import clean
+from seatrial.report.words import SIGNS, clean
 
-MARKS = {
-    Verdict.PASS: ('green', '+'),
-    Verdict.MEASURED: ('bold', '='),
-    Verdict.FAIL: ('bold red', 'x'),
-    Verdict.INVALID: ('magenta', '!'),
-    Verdict.INCOMPLETE: ('yellow', '-'),
-    Verdict.INCONCLUSIVE: ('cyan', '?'),
+STYLES = {
+    Verdict.PASS: 'green',
+    Verdict.MEASURED: 'bold',
+    Verdict.FAIL: 'bold red',
+    Verdict.INVALID: 'magenta',
+    Verdict.INCOMPLETE: 'yellow',
+    Verdict.INCONCLUSIVE: 'cyan',
 }
 PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
 
 
 def marked(verdict: Verdict) -> Text:
     """A verdict behind its mark, in its colour."""
-    style, mark = MARKS[verdict]
-    return Text(f'{mark} {verdict.value}', style)
+    return Text(f'{SIGNS[verdict.value]} {verdict.value}', STYLES[verdict])
 
 
 def console() -> Console:

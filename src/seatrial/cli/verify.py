@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from seatrial.check.verified import Verified, verified
-from seatrial.cli.bundle import unpacked
+from seatrial.cli.bundle import ZIP, unpacked
 from seatrial.cli.campaign import SESSIONS, protocol_again
 from seatrial.cli.evidence import FAULTS_SHOWN, named, plan_in, sessions_of
 from seatrial.cli.extracts import differing
@@ -37,13 +37,13 @@ from seatrial.workload.words import counted
 def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
-    Of a BUNDLE (*.zip of `seatrial bundle`) the sum of every file, each of its sessions, and the verdict of each
-    criterion, judged again by contract.yaml and the records; no site is needed.
+    Of a BUNDLE (a *.zip or a folder of `seatrial bundle`) the sum of every file, each of its sessions, and the
+    verdict of each criterion, judged again by contract.yaml and the records; no site is needed.
     Exit codes: 0 every figure is that of the output, to the last bit; 11 something contradicts it, or was changed
     after it was written; 13 nothing does, but not all of it is there to compare with.
     """
     screen = console()
-    if session and session.endswith('.zip'):
+    if session and (session.endswith(ZIP) or Path(session).is_dir()):
         return EXIT_CODES[_verify_bundle(screen, Path(session), signers)]
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
@@ -56,8 +56,8 @@ def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
 
 
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
-    if not file.is_file():
-        raise click.UsageError(f'{file} is no file; seatrial bundle makes one')
+    if not file.exists():
+        raise click.UsageError(f'{file} is not there; seatrial bundle makes one')
     with tempfile.TemporaryDirectory(prefix='seatrial-verify-') as scratch:
         faults = unpacked(file, Path(scratch), signers)
         page, differences = protocol_again(Path(scratch) / 'site', Path(scratch))

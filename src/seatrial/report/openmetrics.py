@@ -1,4 +1,5 @@
-"""How a scheduled trial stands, for a monitoring system: silence must not mean dead. And what was measured last.
+"""How a scheduled trial stands, for a monitoring system: silence must not mean dead. What was measured last, and how
+an acceptance stands.
 
 The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
 node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
@@ -17,6 +18,7 @@ from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import in_a_row, passed
+from seatrial.report.protocol import Protocol
 
 PREFIX = 'seatrial'
 
@@ -36,6 +38,29 @@ _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 def openmetrics(watch: TrialWatch) -> str:
     """One family a fact; a fact that is not known, such as the time of a run that never was, is left out."""
     return '\n'.join([*_lines(watch), '# EOF', ''])
+
+
+def openmetrics_of_criteria(page: Protocol) -> str:
+    """An acceptance: the verdict of each criterion, its figure with its interval, and its bound."""
+    criteria = [
+        ({'site': page.site, 'criterion': row.asked.id, 'milestone': row.milestone}, row) for row in page.rows
+    ]
+    verdicts = [
+        ({**labels, 'verdict': row.verdict.value, 'waived': str(row.waived).lower()}, 1.0) for labels, row in criteria
+    ]
+    found = [*_samples('criterion_verdict', 'Verdict of each criterion, with the value 1.', verdicts)]
+    figures: dict[tuple[str, str, str], list[tuple[Mapping[str, str], float]]] = {}
+    for labels, row in criteria:
+        outcome, (quantity, unit) = row.outcome, QUANTITIES.get(row.base, QUANTITIES[''])
+        bound = outcome.bound if row.asked.of else row.asked.bound
+        for end, value in zip((*ENDS, '_bound'), (outcome.figure, outcome.low, outcome.high, bound), strict=True):
+            if value is not None and math.isfinite(value):
+                figures.setdefault((quantity, end, unit), []).append((labels, value))
+    for (quantity, end, unit), samples in figures.items():
+        name = '_'.join(filter(None, (f'criterion_{quantity}{end}', unit)))
+        says = 'by the statistic of the contract' if not end else ENDS.get(end, 'as the contract has it')
+        found += _samples(name, f'Figures of criteria: {says}.', samples, unit)
+    return '\n'.join([*found, '# EOF', ''])
 
 
 def _lines(watch: TrialWatch) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The protocol of an acceptance: what the parties of a contract sign. One HTML file that prints on A4."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -133,13 +134,17 @@ class Protocol:
 
     @property
     def caveats(self) -> list[tuple[str, list[str]]]:
-        """What must be read beside the figures that decide, with its criteria; that of the most criteria first."""
-        found: dict[str, dict[str, None]] = {}
+        """What must be read beside the figures that decide, with its criteria; that of the most criteria first.
+
+        Those that differ in numbers alone, such as seconds, are one: the first.
+        """
+        found: dict[str, tuple[str, dict[str, None]]] = {}
         for row in self.rows:
             for attempt in row.outcome.counted:
                 if attempt.caveat:
-                    found.setdefault(attempt.caveat, {})[row.asked.id] = None
-        return sorted(((caveat, list(ids)) for caveat, ids in found.items()), key=lambda own: -len(own[1]))
+                    key = re.sub(r'[\d.]+', '', attempt.caveat)
+                    found.setdefault(key, (attempt.caveat, {}))[1][row.asked.id] = None
+        return sorted(((caveat, list(ids)) for caveat, ids in found.values()), key=lambda own: -len(own[1]))
 
     def counts(self) -> str:
         """'2 met, 1 missed (1 waived), 1 undecided'."""

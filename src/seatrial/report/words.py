@@ -30,6 +30,16 @@ STOPPED = {
 }
 """Why the repetitions of a point ended, by the word of the end record."""
 
+SIGNS = {
+    Verdict.PASS.value: '+',
+    Verdict.MEASURED.value: '=',
+    Verdict.FAIL.value: 'x',
+    Verdict.INVALID.value: '!',
+    Verdict.INCOMPLETE.value: '-',
+    Verdict.INCONCLUSIVE.value: '?',
+}
+"""Of the verdicts where there is no drawing: in a terminal and in the calendar of the nights."""
+
 NOTHING_COMPARED = 'measured and valid; no pass criterion is set'
 """What MEASURED means, of a case or of all."""
 

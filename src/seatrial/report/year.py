@@ -28,6 +28,7 @@ from seatrial.report.comparison import (
 from seatrial.report.news import TrialWatch, screen
 from seatrial.report.page import jinja
 from seatrial.report.trend import NEAR, Nights, Trend, Turn
+from seatrial.report.words import SIGNS
 from seatrial.workload.words import counted
 
 YEAR = timedelta(days=365)
@@ -37,16 +38,6 @@ WORST = 10
 
 APART = 3
 """Days: what is invalid again within so many belongs to one spell."""
-
-SIGNS = {
-    Verdict.PASS.value: '+',
-    Verdict.MEASURED.value: '=',
-    Verdict.FAIL.value: 'x',
-    Verdict.INVALID.value: '!',
-    Verdict.INCOMPLETE.value: '-',
-    Verdict.INCONCLUSIVE.value: '?',
-}
-"""In the calendar, as in a terminal."""
 
 MISSED = 'missed'
 WIDTH, HEIGHT, EDGE = 1000.0, 110.0, 8.0
