@@ -78,7 +78,8 @@ class Place(NamedTuple):
         """What a command prints. What it finds wrong with the figures is no matter of this benchmark."""
         program = str(Path(sys.executable).with_name('seatrial'))
         argv = [*self.prefix, program, verb, f'--site={self.folder}', f'--checks={REPOSITORY / "checks"}', *words]
-        environment = {**os.environ, **({'SLURM_CONF': self.slurm_conf} if self.slurm_conf else {})}
+        environment = {**os.environ, 'TMPDIR': str(self.folder)}  # where ReFrame leaves a log
+        environment |= {'SLURM_CONF': self.slurm_conf} if self.slurm_conf else {}
         done = subprocess.run(argv, cwd=self.folder, env=environment, capture_output=True, text=True)
         if done.returncode not in (0, 11):
             sys.exit(f'{self.name}: {verb}: exit status {done.returncode}\n{done.stdout}{done.stderr}')
