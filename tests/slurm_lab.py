@@ -86,14 +86,15 @@ def wait_for(
 
 
 class Lab:
-    """A lab of two nodes: partition compute has both, io has n2."""
+    """A lab, of two nodes if nobody asks for more: partition compute has all, io the last half."""
 
-    def __init__(self, program: Path, accounting: bool) -> None:
+    def __init__(self, program: Path, accounting: bool, nodes: int = NODES) -> None:
         # Not below pytest's own folder: its names are too long for sockets.
         self.place = Path(tempfile.mkdtemp(prefix='seatrial-slurm-'))
         self._program, self._directory = str(program), f'--dir={self.place / "lab"}'
         self.environment = {**os.environ, 'SLURM_CONF': str(self.place / 'lab' / 'etc' / 'slurm.conf')}
-        self._options = ['--nodes', str(NODES), *(['--accounting'] if accounting else [])]
+        self._nodes = nodes
+        self._options = ['--nodes', str(nodes), *(['--accounting'] if accounting else [])]
         self._sites = 0
 
     def lab(self, verb: str, *words: str) -> 'subprocess.CompletedProcess[str]':
@@ -121,7 +122,7 @@ class Lab:
         return self.ask('squeue', '--noheader', '--format=%i').split()
 
     def heal(self) -> None:
-        """Back to health: nothing in the queue, both nodes idle."""
+        """Back to health: nothing in the queue, all nodes idle."""
         self.up()
         if self.jobs():
             self.ask('scancel', f'--user={os.geteuid()}')
@@ -129,7 +130,7 @@ class Lab:
             node, _, word = state.partition(' ')
             if re.search('down|drain|fail', word):
                 self.ask('scontrol', 'update', f'nodename={node}', 'state=resume')
-        idle = ['idle'] * NODES
+        idle = ['idle'] * self._nodes
         wait_for('all is well', lambda: not self.jobs() and self._states() == idle, lambda: self.ask('sinfo', '-l'))
 
     def _states(self) -> list[str]:

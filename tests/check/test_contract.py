@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from seatrial.check.contract import contract_session, criteria_of_contract
+from builders import records_of
+from seatrial.check.contract import contract_session, criteria_of_contract, unmet
 from seatrial.check.criteria import criteria_of
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
@@ -203,6 +204,25 @@ def test_files_get_as_large_as_the_contract_asks_for(resolve):
     (criterion,) = resolve(changed(conditions={'bytes': '2x memory', 'fullness': '0-10 %'}))
     assert criterion.written.conditions.bytes == 2.0
     assert criterion.procedure == resolve(WRITE)[0].procedure
+
+
+def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
+    (criterion,) = resolve(changed(conditions={'exclusive': True}))
+    session = session_for(criterion, [criterion])
+    plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
+
+    def said(word):
+        return unmet(criterion.written, records_of(plan, [1.0], oversubscribe=word), ())
+
+    assert said('NO') == ''
+    assert 'OverSubscribe=OK of its job, so others might use its nodes; add --exclusive' in said('OK')
+    assert 'nothing of its job' in said('')
+
+
+def test_where_slurm_gives_no_nodes_nothing_shows_who_uses_them(resolve, monkeypatch):
+    monkeypatch.setattr('seatrial.check.contract.is_slurm', lambda *_: False)
+    with pytest.raises(SiteError, match=r'conditions\.exclusive: no record shows .* pelagia:compute, .* take it out'):
+        resolve(changed(conditions={'exclusive': True}))
 
 
 def test_a_percentage_of_another_dimension_is_refused(refused):

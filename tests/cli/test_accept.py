@@ -10,7 +10,9 @@ import pytest
 from builders import chained
 from seatrial.check.session import save
 from seatrial.cli import accept
+from seatrial.job.directory import lock
 from seatrial.judge.verdict import Verdict
+from seatrial.site.load import load
 
 CONTRACT = """
 version: 1
@@ -53,7 +55,7 @@ def contract(site):
 def measured(monkeypatch, leave_records):
     """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
     begun = []
-    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False)
+    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None)
 
     def carried_out(session, cases, checks):
         ((declared, case),) = cases
@@ -62,6 +64,7 @@ def measured(monkeypatch, leave_records):
         save(session)
         if verdict.ends is not Verdict.INCOMPLETE:
             leave_records(session, declared, 200.0)
+        verdict.beside()
         return SimpleNamespace(verdict=verdict.ends), verdict.stop
 
     monkeypatch.setattr(accept, 'carried_out', carried_out)
@@ -319,7 +322,21 @@ def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, 
 @pytest.mark.parametrize('fault', [{'ends': Verdict.INCOMPLETE}, {'stop': True}])
 def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_now(on_site, contract, measured, fault):
     vars(measured).update(fault)
-    assert on_site('accept').status == 12
+    assert on_site('accept').status == 13
+    assert len(measured.begun) == 1
+
+
+def test_of_two_at_once_the_second_begins_nothing(on_site, contract, measured, site):
+    (site.folder / 'state').mkdir()
+    with lock.acquire(load(site.folder).state, 'scratch', 'another'):
+        said = on_site('accept', '--milestone=M1')
+    assert (said.status, measured.begun, site.sessions()) == (13, [], [])
+    assert '1.1: not measured: storage system scratch is held by session another' in said.out
+
+
+def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, contract, measured, allocation):
+    measured.beside = lambda: allocation(FIRST, '1.2', 2000.0)
+    assert '2 of 2' in row(on_site('accept', '--criterion=1.2'), '1.2')
     assert len(measured.begun) == 1
 
 

@@ -814,7 +814,7 @@ def test_a_time_limit_below_the_budgets_is_refused_with_one_that_suffices(on_sit
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
     said = on_site(name, '--profile=nightly')
     assert said.status == 64
-    sentence = 'the budgets of the 2 cases are 20 min together, more than 8 min; write time_limit: 30min'
+    sentence = 'the budgets of all its cases are 20 min together, more than 8 min; write time_limit: 30min'
     assert f'trial.yaml: schedule.nightly.time_limit: {sentence}' in said.err
     submits.change('time_limit: 8min', 'time_limit: 30min')
     assert on_site(name, '--profile=nightly').status == 0

@@ -17,7 +17,7 @@ from seatrial.cli.init import init
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
-from seatrial.rules.before import DIRECTORY_BYTES, DIRECTORY_INODES, peak
+from seatrial.rules.before import held
 from seatrial.site.load import load
 from seatrial.workload.registry import kind_of
 
@@ -128,9 +128,9 @@ def test_all_that_was_moved_lies_between_the_least_and_the_most(watched):
 @pytest.mark.parametrize('check', [DATA, METADATA])
 def test_space_and_inodes_at_one_time_are_predicted_within_5_percent(watched, check):
     case = watched[check]
-    wanted = peak(case.plan, case.records.sized.per_task)
-    assert 0.95 * (wanted['bytes'] - DIRECTORY_BYTES) <= case.most_bytes <= wanted['bytes']
-    assert 0.95 * (wanted['inodes'] - DIRECTORY_INODES) <= case.most_inodes <= wanted['inodes']
+    wanted = held(case.plan, case.records.sized.per_task)
+    assert case.most_bytes == pytest.approx(wanted['bytes'], rel=0.05)
+    assert case.most_inodes == wanted['inodes']
 
 
 def test_after_a_session_there_is_something_to_be_expected_of_every_case(watched):

@@ -86,6 +86,12 @@ def test_the_inodes_are_the_entries_of_a_recursion(tree, tasks):
     assert levels_total(tree, tasks).inodes == TREE.amount(point) == len(walk(tree, tasks))
 
 
+@pytest.mark.parametrize(('size', 'takes'), [(0, 0), (1, 4096), (4096, 4096), (4097, 8192)])
+def test_a_small_file_takes_whole_blocks(size, takes):
+    point = placed(PLAIN._replace(bytes_per_file=size), tasks=2)
+    assert TREE.footprint([point]).bytes == 2 * 1000 * takes
+
+
 @given(TREES, TASKS)
 def test_everything_that_is_created_is_removed(tree, tasks):
     created, removed = operations(tree, 'create', tasks), operations(tree, 'remove', tasks)

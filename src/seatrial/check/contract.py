@@ -17,6 +17,7 @@ from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
 from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes
+from seatrial.scheduler.partitions import is_slurm
 from seatrial.site.contract import (
     ACCESSES,
     BEST,
@@ -292,6 +293,9 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, written
         if needed[what] > room[what]:
             said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
             raise _Refused(['workload'], f'it needs {said}; ask for less, or raise the limit in trial.yaml')
+    if written.conditions and written.conditions.exclusive and not is_slurm(site, procedure.case.partition):
+        said = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
+        raise _Refused(['conditions', 'exclusive'], f'{said}; take it out, or name a partition of Slurm')
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, written)
     if procedure.caches:
         return
@@ -337,6 +341,10 @@ def unmet(written: Written, records: Records, samples: Sequence[Sample]) -> str:
             return f'nobody knows how full the file system was, and {low}-{high} % are asked for'
         if not low <= used <= high:
             return f'the file system was {used} % full, and {low}-{high} % are asked for'
+    if conditions.exclusive and (start is None or start.oversubscribe != 'NO'):
+        word = start.oversubscribe if start else ''
+        said = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
+        return f'Slurm says {said}, so others might use its nodes; add --exclusive to the access in settings.py'
     for point in dict.fromkeys(each.point for each in samples if conditions.bytes is not None):
         held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
         if conditions.bytes and held < conditions.bytes * memory:

@@ -5,6 +5,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,14 +14,14 @@ import polars as pl
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
-from seatrial.history.store import folder_of, read
+from seatrial.history.store import ended, folder_of, read
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
 from seatrial.job.sequence.survey import capacity_for, memory_bytes, min_per_task
 from seatrial.model.ask import unresponsive
 from seatrial.model.plan import Case, StoppingRule, Target, TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, duration, format_size, round_up
-from seatrial.rules.before import Offer, offers, peak
+from seatrial.rules.before import KEPT_BYTES, KEPT_INODES, Offer, held, offers, peak
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import submits, time_limits_s
 from seatrial.scheduler.queue import QueueError
@@ -73,7 +74,7 @@ class Forecast:
     """What a case takes. Sizes in bytes, times in seconds.
 
     repetitions: of each point; written, read: by all tasks, over the whole case
-    room, inodes: on the file system at one time; least: without which the case is refused (rule P9)
+    room, inodes: that its files take on the file system at one time
     wall_s:      of its job, without the queue; most: what its scheduler allows it
     free, quota: what the file system offers, as it is seen from here
     """
@@ -117,7 +118,9 @@ class Earlier(NamedTuple):
 
 def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
     """What each case takes. What a file system offers that this host does not see is unknown. Raises OSError."""
-    earlier = _earlier(read(folder_of(site.state), SESSIONS).rows)
+    history = folder_of(site.state)
+    rows = read(history, SESSIONS).rows
+    earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
     seen = {plan.target.path: _seen(site, plan.target) for plan in plans}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
     found = []
@@ -151,7 +154,7 @@ def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[s
         if memory_is_guessed(site, each.plan):
             notes[f'{partition}: {GUESSED}'] = None
             continue
-        needs = {'bytes': each.room.least, 'inodes': each.inodes.least}
+        needs = {'bytes': each.room.least + KEPT_BYTES, 'inodes': each.inodes.least + KEPT_INODES}
         for offer in offers(each.plan.target.limits, each.free._asdict(), each.quota._asdict()):
             beyond, key = int(needs[offer.what]) - offer.offered, (each.plan.target.path, offer.name)
             if beyond > 0 and (key not in worst or beyond > worst[key][0]):
@@ -208,13 +211,13 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
     like = [each._replace(share=lowest if _is_given(plan, lowest) else each.share) for each in earlier]
     like = [each for each in like if _is_like(plan, each, lowest)][-EARLIER:]
     repetitions = _repetitions(rule, like)
-    needed, most = peak(plan, min_per_task(plan, memory)), peak(plan, highest)
-    held = [peak(plan, each.share) for each in like]
+    fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
+    usual = [held(plan, each.share) for each in like]
     block_s = sum(
         max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
     )
     room, inodes = (
-        Span(needed[what], _median(each[what] for each in held), max(needed[what], most[what]))
+        Span(fewest[what], _median(each[what] for each in usual), max(fewest[what], most[what]))
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
@@ -261,7 +264,7 @@ def _volumes(
     most = Bytes(None, None)
     if not plan.floors and (plan.stopping.fixed or not plan.axis.equals):
         cap = int(repetitions.most or 0) + bool(plan.darshan)
-        proof = peak(plan, highest)['bytes'] if kind_of(plan.kind).moves_data else 0
+        proof = held(plan, highest)['bytes'] if kind_of(plan.kind).moves_data else 0
         before = bytes_before(plan, warm if fixed else highest, highest, rounds=1 if fixed else ROUNDS)
         each = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
         most = _both(Bytes(proof, proof), *[each] * (1 if fixed else MAX_SIZES))
@@ -309,18 +312,19 @@ def _median(values: Iterable[float | None]) -> float | None:
 _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
 
-def _earlier(rows: pl.DataFrame) -> dict[tuple[str, Case], list[Earlier]]:
+def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
     """What each case took in every session that measured it whole, oldest first, by its profile.
 
-    A case takes from the end of the one before, or the beginning of the session, to the end of its last launch.
+    A case takes from the end of the one before, or the beginning of the session, to the end of its last launch; the
+    last one to the end of the session, by its name, where that is known.
     """
     by = ['session', 'session_started', 'profile', *_OF_CASE]
-    ended = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
+    launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
         rows.filter(pl.col('started').is_not_null() & pl.col('phase').is_not_null())
         .group_by(by)
         .agg(
-            ended.max().alias('end'),
+            launched.max().alias('end'),
             (pl.col('case_verdict') != 'INCOMPLETE').all().alias('whole'),
             pl.coalesce('bytes_per_task', 'files_per_task', pl.lit(0)).max().alias('share'),
             pl.struct('repetition', 'point', 'phase', 'bytes_moved').unique(maintain_order=True).alias('launches'),
@@ -328,11 +332,13 @@ def _earlier(rows: pl.DataFrame) -> dict[tuple[str, Case], list[Earlier]]:
         .sort('session', 'end')
         .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
     )
+    last = {row['session']: row['end'] for row in whole.iter_rows(named=True)}
     found = dict[tuple[str, Case], list[Earlier]]()
     for row in whole.filter('whole').iter_rows(named=True):
         launches = tuple((each['point'], each['phase'], each['bytes_moved']) for each in row['launches'])
         case = Case(*(row[name] for name in _OF_CASE))
-        wall_s = (row['end'] - row['begin']).total_seconds()
+        end = ends.get(row['session']) if row['end'] == last[row['session']] else None
+        wall_s = ((end or row['end']) - row['begin']).total_seconds()
         found.setdefault((row['profile'], case), []).append(Earlier(wall_s, row['share'], launches))
     return found
 

@@ -19,6 +19,7 @@ from seatrial.cli.campaign import Made, add_remark, attempts_at, protocol_at, wr
 from seatrial.cli.options import checks_option, site_option, state_fault
 from seatrial.cli.run import carried_out
 from seatrial.cli.terminal import console, marked
+from seatrial.job.directory import lock
 from seatrial.judge.criteria import judge_contract
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.shown import choice
@@ -59,7 +60,7 @@ def accept(
 
     The criteria are those of contract.yaml in the folder of the site. Each allocation is a session of its own; all
     of them stay, and a later one replaces none. Exit codes: 0 every criterion is met, 10 one is missed, 12 one is
-    undecided. A waiver changes none of them.
+    undecided, 13 an allocation could not be measured now. A waiver changes none of them.
     """
     declared = load_checks(checks)
     site = answering(site_folder)
@@ -74,9 +75,11 @@ def accept(
     if said:
         site.make_directories()
         add_remark(site, *said)
-    elif not judge_only:
-        _measure(site, checks, declared, contract, criteria, chosen, state, again)
-    return _judged(site, contract, criteria, chosen)
+    all_ran = True
+    if not (said or judge_only):
+        all_ran = _measure(site, checks, declared, contract, criteria, chosen, state, again)
+    verdict = _judged(site, contract, criteria, chosen)
+    return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
 
 def _chosen(
@@ -125,8 +128,8 @@ def _measure(
     chosen: Sequence[Criterion],
     state: str,
     again: bool,
-) -> None:
-    """One session for each allocation that is missing. Raises SiteError."""
+) -> bool:
+    """One session for each allocation that is missing; whether all of them ran. Raises SiteError."""
     screen = console()
     states = sorted({each.written.state for each in criteria if each.written.state})
     if state and state not in states:
@@ -134,36 +137,54 @@ def _measure(
     fault = state_fault(site)
     if fault:
         raise SiteError([fault])
-    outcomes = judge_contract([each.asked for each in criteria], attempts_at(Path(site.state), criteria))
-    missing: dict[Procedure, int] = {}
     for each in chosen:
-        procedure, id = each.procedure, each.written.id
-        if procedure is None:
-            continue
-        if procedure.state != state:
-            said = f'once the system is {procedure.state}: seatrial accept --state {procedure.state}'
-            screen.print(f'{id}: not now; {said if procedure.state else "without --state"}', soft_wrap=True)
-            continue
-        needed = 1 if again else each.asked.allocations - len(outcomes[id].counted)
-        missing[procedure] = max(needed, missing.get(procedure, 0))
-    for procedure, needed in missing.items():
-        refused = settings_fault(site, procedure.case.partition.partition(':')[0]) if needed > 0 else ''
+        wanted = each.procedure.state if each.procedure else state
+        if wanted != state:
+            said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
+            screen.print(f'{each.written.id}: not now; {said}', soft_wrap=True)
+    for procedure, needed in _missing(site, criteria, chosen, state, again).items():
+        refused = settings_fault(site, procedure.case.partition.partition(':')[0])
         if refused:
             raise SiteError([refused])
+        own = [each.written.id for each in criteria if each.procedure == procedure]
+        target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         for number in range(needed):
-            own = [each.written.id for each in criteria if each.procedure == procedure]
-            screen.print(f'{", ".join(own)}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
             session = contract_session(new_id(), site, procedure, contract.date, criteria)
-            used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
-            avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
-            session, check = replace(session, avoid=avoid), declared[procedure.case.check]
-            result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
+            site.make_directories()
+            try:
+                held = lock.acquire(site.state, target.storage_system, session.id)
+            except lock.LockHeld as error:
+                screen.print(f'{ids}: not measured: {error}', soft_wrap=True)
+                return False
+            with held:
+                if not again and procedure not in _missing(site, criteria, chosen, state, again):
+                    break  # another `seatrial accept` has measured it meanwhile
+                screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
+                used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
+                avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
+                session, check = replace(session, avoid=avoid), declared[procedure.case.check]
+                result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
             if stop or result.verdict is Verdict.INCOMPLETE:
-                return  # the next one would meet the same: no lock, no room, no nodes
+                return False  # the next one would meet the same: no room, no nodes
+    return True
 
 
-def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> int:
-    """Print and write what all attempts come to; the exit code of those that were asked for. Raises OSError."""
+def _missing(
+    site: Site, criteria: Sequence[Criterion], chosen: Sequence[Criterion], state: str, again: bool
+) -> dict[Procedure, int]:
+    """How many allocations are missing now, of each procedure that the state of the system lets run."""
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(Path(site.state), criteria))
+    found: dict[Procedure, int] = {}
+    for each in chosen:
+        if each.procedure is not None and each.procedure.state == state:
+            needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
+            if needed > 0:
+                found[each.procedure] = max(needed, found.get(each.procedure, 0))
+    return found
+
+
+def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> Verdict:
+    """Print and write what all attempts come to; the verdict on those that were asked for. Raises OSError."""
     page = protocol_at(Path(site.state), contract, criteria, Made(seatrial.__version__, site.name, site.units))
     file = write_protocol(Path(site.state), page, criteria, site.units)
     own = [each for each in page.rows if each.asked.id in {one.written.id for one in chosen}]
@@ -172,7 +193,7 @@ def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chose
     verdict = worst(each.verdict for each in own)
     screen.print(Text.assemble(marked(verdict), f'  {counts(own)}'))
     screen.print(f'  protocol: {file}', soft_wrap=True)
-    return EXIT_CODES[verdict]
+    return verdict
 
 
 def _table(rows: Sequence[Row]) -> Table:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from typing import TypeVar
 
 from rich.console import Console
@@ -43,7 +44,7 @@ def leave(screen: Console, session: Session, plans: Sequence[TrialPlan], result:
         screen,
         session,
         'the history does not have this session',
-        lambda: remember(evidence, session.site.state, session.only, session.label),
+        lambda: remember(evidence, session.site.state, session.only, session.label, datetime.now(timezone.utc)),
     )
     if kept is None or session.profile is SMOKE or LATER in os.environ:
         return

@@ -280,6 +280,8 @@ def _setup(criterion: Criterion) -> list[tuple[str, str]]:
     conditions = written.conditions
     if conditions and conditions.fullness is not None:
         found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+    if conditions and conditions.exclusive:
+        found.append(('Nodes', 'have no other job, as Slurm says'))
     if conditions and conditions.bytes is not None:
         found.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
     return found

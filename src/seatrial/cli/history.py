@@ -274,7 +274,9 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     return 'with a label' if label else ''
 
 
-def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '') -> Path:
+def remember(
+    evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '', ended: datetime | None = None
+) -> Path:
     """Write a session, restricted to `only`, into the history of its site; returns the file. Raises OSError."""
     kept = [
         Kept(
@@ -288,7 +290,7 @@ def remember(evidence: SessionEvidence, state: str, only: Sequence[str] = (), la
     ]
     result = evidence.result
     rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)
-    return write(folder_of(state), result.session, rows)
+    return write(folder_of(state), result.session, rows, ended)
 
 
 def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:

@@ -43,7 +43,7 @@ def list_(
     if catalogue:
         _show_catalogue(checks)
         return
-    session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, with_contract=True)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(

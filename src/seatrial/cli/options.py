@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
+from seatrial.check.contract import criteria_of_contract
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -24,6 +25,7 @@ from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.shown import choice
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
+from seatrial.site.contract import load_contract
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
@@ -104,11 +106,23 @@ def session_options(function: F) -> F:
 
 
 def open_session(
-    site_folder: Path, profile: str, checks: Path, system: str | None, engine: str | None, only: tuple[str, ...]
+    site_folder: Path,
+    profile: str,
+    checks: Path,
+    system: str | None,
+    engine: str | None,
+    only: tuple[str, ...],
+    with_contract: bool = False,
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
-    """The session that the options describe and its cases. Raises SiteError, CheckError or UsageError."""
+    """The session that the options describe and its cases. Raises SiteError, CheckError or UsageError.
+
+    with_contract: check contract.yaml too, of which the session itself has nothing
+    """
     declared = load_checks(checks)
     site = answering(site_folder)
+    contract = load_contract(site.folder) if with_contract else None
+    if contract is not None:
+        criteria_of_contract(site, declared, contract)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
     for name in only:

@@ -42,7 +42,7 @@ def plan(
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
     the middle is what earlier sessions took.
     """
-    session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, with_contract=True)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     found = forecasts(session.site, plans)
     problems, notes = shortfalls(session.site, found)
@@ -134,9 +134,9 @@ def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
     without = sum(each.wall_s.expected is None for each in found)
     screen.print(
         'The least, as in earlier sessions, and the most; '
-        f'{without} of {counted(len(found), "case")} without an earlier session. space, inodes: at one time; without '
-        f'the least a case is refused (rule P9). time: after {duration(budgets_s)} in all (budget) no new launch '
-        'begins; the most is when the scheduler ends the jobs.',
+        f'{without} of {counted(len(found), "case")} without an earlier session. space, inodes: at one time; '
+        'without the least, and what is kept for directories, a case is refused (rule P9). time: after '
+        f'{duration(budgets_s)} in all (budget) no new launch begins; the most is when the scheduler ends the jobs.',
         soft_wrap=True,
     )
 

@@ -12,6 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -34,6 +35,7 @@ _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _TRIES = 3
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
+_ENDED = 'ended'
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,15 @@ def folder_of(state: str | Path) -> Path:
     return Path(state) / 'history'
 
 
-def write(folder: Path, session: str, rows: pl.DataFrame) -> Path:
-    """Write the rows of one session into the folder, which is made; returns the file. Raises OSError."""
+def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None = None) -> Path:
+    """Write the rows of one session into the folder, which is made; returns the file. Raises OSError.
+
+    ended: when the session had measured, judged and reported; None: it is not known
+    """
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
-    rows.write_parquet(content, metadata=UNSEALED)
+    known = {_ENDED: ended.isoformat()} if ended else {}
+    rows.write_parquet(content, metadata={**UNSEALED, **known})
     return put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
 
 
@@ -78,6 +84,13 @@ def put_whole(file: Path, content: bytes) -> Path:
         temporary.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(file)) from None
     return file
+
+
+def ended(folder: Path, session: str) -> datetime | None:
+    """When a session ended that `read` has read, if a file of its own says so. Raises OSError."""
+    file = folder / f'{session}{SUFFIX}'
+    said = pl.read_parquet_metadata(io.BytesIO(file.read_bytes())).get(_ENDED) if file.is_file() else None
+    return datetime.fromisoformat(said) if said else None
 
 
 def files_in(folder: Path) -> list[Path]:

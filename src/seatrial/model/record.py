@@ -142,6 +142,8 @@ class Start(NamedTuple):
     state: the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     not_tested: in a node sweep, what the partition has and the job was not given
     servers: of each target by its name (model.layout.target_name), as far as this node sees them
+    oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
+    Slurm gave no answer
     """
 
     session: str
@@ -168,6 +170,7 @@ class Start(NamedTuple):
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     not_tested: Tuple[NotTested, ...] = ()
     provenance: Provenance = Provenance()
+    oversubscribe: str = ''
 
 
 class Sized(NamedTuple):

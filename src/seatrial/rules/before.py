@@ -7,10 +7,9 @@ from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, rule
 from seatrial.workload.registry import kind_of, resized
 
-DIRECTORY_INODES = (
-    8  # the run directory, its marker, the data directories; mdtest's one; IOR's links are counted apart
-)
-DIRECTORY_BYTES = 1024 * 1024  # what they may take on a file system with large blocks
+OWN_INODES = 4  # the run directory, its marker and its two directories of data
+KEPT_INODES = 4  # for what an engine makes beside its files, as mdtest does
+KEPT_BYTES = 1024 * 1024  # for directories: no figure of theirs is known before, and some have large blocks
 
 MEMORY_TOLERANCE = 0.1  # the kernel and firmware keep some for themselves; Slurm's RealMemory is often rounded down
 
@@ -291,7 +290,13 @@ def offers(limits: Limits, free: Dict[str, Optional[int]], quota: Dict[str, Opti
     return found
 
 
-def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:
-    """The most 'bytes' and 'inodes' that the case has on the target at once, marker and directories included."""
+def held(plan: TrialPlan, per_task: int) -> Dict[str, int]:
+    """The most 'bytes' in files and 'inodes' that the case has on the target at once, its run directory included."""
     most = kind_of(plan.kind).footprint(resized(plan.points, per_task))
-    return {'bytes': most.bytes + DIRECTORY_BYTES, 'inodes': most.inodes + DIRECTORY_INODES}
+    return {'bytes': most.bytes, 'inodes': most.inodes + OWN_INODES}
+
+
+def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:
+    """What is held, with what is kept for directories and for what engines make beside: so much must be free."""
+    found = held(plan, per_task)
+    return {'bytes': found['bytes'] + KEPT_BYTES, 'inodes': found['inodes'] + KEPT_INODES}

@@ -105,7 +105,7 @@ def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> lis
         return []
     enough_min = math.ceil((_budgets_s(plans) + LEAD_S) / 60)
     sentence = (
-        f'the budgets of the {len(plans)} cases are {duration(_budgets_s(plans))} together, more than '
+        f'the budgets of all its cases are {duration(_budgets_s(plans))} together, more than '
         f'{duration(entry.time_limit)}; write time_limit: {enough_min}min, or lower budget of the trials'
     )
     return [problem(TRIAL_FILE, ['schedule', profile, 'time_limit'], sentence)]

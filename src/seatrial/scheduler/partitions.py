@@ -110,6 +110,11 @@ def submits(site: Site, partition: str) -> bool:
     return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') not in ON_THE_SPOT
 
 
+def is_slurm(site: Site, partition: str) -> bool:
+    """Whether the cases of a partition run in jobs of Slurm."""
+    return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') in SLURM
+
+
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
     """After how many seconds Slurm ends a job in each of these, where it does. Raises QueueError.
 

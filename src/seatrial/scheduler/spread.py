@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from seatrial.scheduler.partitions import SLURM, Partitions
+from seatrial.scheduler.partitions import Partitions, is_slurm
 from seatrial.scheduler.queue import QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
@@ -14,9 +14,9 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
     Nodes that are down or drained are not counted. None without Slurm, or where it does not answer: to have different
     nodes is no condition.
     """
-    said = partitions_in(site.folder / SETTINGS_FILE)[partition]
-    if not used or said.get('scheduler') not in SLURM:
+    if not used or not is_slurm(site, partition):
         return ()
+    said = partitions_in(site.folder / SETTINGS_FILE)[partition]
     names = Partitions.of(map(str, said.get('access') or ())).names
     options = [f'--partition={",".join(sorted(names))}'] if names else []
     try:

@@ -122,13 +122,6 @@ def _times_memory(value: Any) -> float:
     return float(match[1])
 
 
-def _exclusive(value: Any) -> None:
-    raise ValueError(
-        f'{show(value)} cannot be judged, as no record shows who else used the nodes; take it out, and write '
-        '--exclusive into the access of the partition in settings.py'
-    )
-
-
 def _said(value: Any) -> Any:
     if value is None:
         raise ValueError('nothing stands here; write a value, or take the key out')
@@ -184,7 +177,7 @@ class Conditions(Entry):
     caches:  'allowed' where the parties want what applications see: rule P16 is left aside, and the protocol says so
     fullness: percent of the file system that are used when an allocation begins, from and to
     bytes:   the least that all files hold together, in times of the memory of the nodes that use them
-    exclusive: refused with the reason, as it stands in many contracts
+    exclusive: whether no other job may use the nodes; Slurm alone shows it
     """
 
     seconds: Annotated[Seconds | None, Said] = None
@@ -192,7 +185,7 @@ class Conditions(Entry):
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
     fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
     bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
-    exclusive: Annotated[None, BeforeValidator(_exclusive)] = None
+    exclusive: Truth = False
 
 
 class Criterion(Entry):

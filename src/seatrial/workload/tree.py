@@ -9,13 +9,14 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
-from seatrial.model.units import approximate_size, in_bytes
+from seatrial.model.units import approximate_size, in_bytes, round_up
 from seatrial.workload.base import Effort, Entries, Footprint, Kind
 from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
 PHASES = ('create', 'stat', 'read', 'remove')
 MAX_DEPTH = 100
+BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 """Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
 
 MIN_DIRECTORIES = 100
@@ -128,8 +129,10 @@ class Tree(Kind):
         return Entries(0, 0, 0) if phase == 'remove' else levels_total(point, point.tasks)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        inodes = max(levels_total(point, point.tasks).inodes for point in points)
-        return Footprint(max(self.bytes_of(point) for point in points), inodes)
+        """Of each file whole blocks, as file systems give them out."""
+        totals = [(levels_total(point, point.tasks), point.bytes_per_file) for point in points]
+        size = max(there.files * round_up(each, BLOCK) for there, each in totals)
+        return Footprint(size, max(there.inodes for there, _ in totals))
 
     def bytes_of(self, point: Point) -> int:
         return levels_total(point, point.tasks).files * point.bytes_per_file

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from seatrial.job.launch import nodes
 from seatrial.model.record import NotTested
+from transcript import transcripts
 
 SINFO = 'n1|allocated|none\nn2.cluster|allocated|none\nn3|drained*|bad disk | and more\nn4|idle|none\n\ntorn'
 
@@ -52,8 +53,8 @@ def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
     )
 
 
-def fake_sinfo(folder, monkeypatch, script):
-    program = folder / 'sinfo'
+def fake(folder, monkeypatch, script, name='sinfo'):
+    program = folder / name
     program.write_text(f'#!/bin/sh\n{script}\n')
     program.chmod(0o755)
     monkeypatch.setenv('PATH', str(folder), prepend=':')
@@ -61,7 +62,7 @@ def fake_sinfo(folder, monkeypatch, script):
 
 def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
     (tmp_path / 'said').write_text(SINFO)
-    fake_sinfo(tmp_path, monkeypatch, f'cat {tmp_path}/said')
+    fake(tmp_path, monkeypatch, f'cat {tmp_path}/said')
     found = nodes.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
     assert [each.node for each in found] == ['n3', 'n4']
     assert nodes.not_tested(('n1',), {}) == ()
@@ -77,7 +78,21 @@ def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
 def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
     if 'sleep' in script:
         monkeypatch.setattr(nodes, 'ANSWER_S', 1.0)
-    fake_sinfo(tmp_path, monkeypatch, script)
+    fake(tmp_path, monkeypatch, script)
     (found,) = nodes.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
     assert found.node == 'others of compute'
     assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ('transcript', 'section', 'word'), [('preempted', 'preempted-end', 'NO'), ('cancelled', 'scancel-end', 'OK')]
+)
+def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch, transcript, section, word):
+    lines = transcripts('slurm')[transcript][f'{section}-scontrol.out'].splitlines()
+    said = tmp_path / 'said'
+    fake(tmp_path, monkeypatch, f'[ "$*" = "show job 7" ] && cat {said}', 'scontrol')
+    found = set()
+    for number in range(len(lines) + 1):
+        said.write_text('\n'.join(lines[:number]))
+        found.add(nodes.oversubscribe({'SLURM_JOB_ID': '7'}))
+    assert (found, nodes.oversubscribe({})) == ({'', word}, '')

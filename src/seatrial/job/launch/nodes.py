@@ -1,4 +1,4 @@
-"""The nodes of the allocation by their names, and those of the partition that the job was not given."""
+"""The nodes of the allocation by their names, whether it shares them, and those that it was not given."""
 
 import os
 import re
@@ -42,6 +42,17 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
         return (NotTested(f'others of {partition}', UNKNOWN, why),)
     own = {short(name) for name in allocation}
     return tuple(each for each in of_sinfo(answer.stdout) if short(each.node) not in own)
+
+
+def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
+    """Slurm's word of this job (scontrol(1), show job): NO where it has its nodes for itself, else OK, YES or USER.
+
+    Empty where Slurm runs no job here, or does not answer in ANSWER_S.
+    """
+    job = environment.get('SLURM_JOB_ID', '')
+    answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
+    said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
+    return said.group(1) if said else ''
 
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:

@@ -64,6 +64,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             not_tested=_not_tested(plan),
             servers=driver.servers(plan.target.path),
             provenance=_provenance(plan, chosen),
+            oversubscribe=nodes.oversubscribe() if plan.contract else '',
         )
     )
     for each in found:
