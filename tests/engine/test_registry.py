@@ -61,6 +61,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics'}),
+        ('dlio', {'training'}),
         ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
 )
@@ -72,7 +73,7 @@ def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
 def test_an_unknown_name_is_refused_with_the_known_ones(find):
     with pytest.raises(
-        ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops"
+        ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops, dlio"
     ):
         find('fi')
 

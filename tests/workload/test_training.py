@@ -47,6 +47,11 @@ def test_a_share_has_whole_files_and_where_they_divide_whole_batches():
     assert KIND.sizing([RESNET], NIGHT, None).granule == 1251 * 114_660
 
 
+def test_the_smallest_share_is_an_epoch_that_can_be_measured():
+    for point in (UNET, RESNET):
+        assert fault_of(KIND.resized(point, KIND.step(point))) is None
+
+
 @pytest.mark.parametrize(
     ('share', 'fault'),
     [

@@ -171,6 +171,9 @@ class Training(Access):
     def reads(self, phase: str) -> bool:
         return phase != 'write'
 
+    def step(self, point: Point) -> int:
+        return round_up(_least(point), _granule(point))
+
     def found_warm(self, phase: str) -> str:
         return 'the epoch before has read it there' if phase == NEXT else ''
 
