@@ -142,7 +142,8 @@ def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site,
             ', posixops',
             {
                 'fio': 'data access, checkpoints, random I/O and a metadata tree',
-                'posixops': 'the listing of a directory, POSIX operations, interactive use and POSIX semantics',
+                'posixops': 'training reads, the listing of a directory, POSIX operations, interactive use '
+                'and POSIX semantics',
             },
         ),
         (', dd', {'fio': 'data access, checkpoints, random I/O and a metadata tree'}),
@@ -157,7 +158,8 @@ def test_data_and_metadata_can_be_measured_by_different_engines(doctor, site, tm
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
     site.change('}]\nfile_systems', '}, dd, posixops]\nfile_systems')
     said = doctor()
-    of_posixops = 'a metadata tree, the listing of a directory, POSIX operations, interactive use and POSIX semantics'
+    of_posixops = 'training reads, a metadata tree, the listing of a directory, POSIX operations, interactive use'
+    of_posixops += ' and POSIX semantics'
     assert (said.status, measured(said)) == (0, {'dd': 'data access', 'posixops': of_posixops})
     assert 'No engine measures' not in said.out  # no trial asks for random I/O
 

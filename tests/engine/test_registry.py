@@ -60,7 +60,8 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('ior', {'access', 'checkpoint'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
-        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'semantics'}),
+        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics'}),
+        ('dlio', {'training'}),
         ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
 )
@@ -71,7 +72,9 @@ def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
 
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
 def test_an_unknown_name_is_refused_with_the_known_ones(find):
-    with pytest.raises(ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops"):
+    with pytest.raises(
+        ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops, dlio"
+    ):
         find('fi')
 
 
@@ -194,5 +197,6 @@ def test_candidates_that_are_for_something_else_say_for_what():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
-    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use and POSIX semantics'
+    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, training reads'
+    others += ' and POSIX semantics'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
-The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive and
-posix_semantics.
+The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
+posix_training and posix_semantics.
 """
 
 import errno
@@ -15,6 +15,7 @@ from seatrial.engine import (
     posix_interactive,
     posix_listing,
     posix_semantics,
+    posix_training,
     posix_tree,
 )
 from seatrial.engine.barrier import Barrier, BarrierError, join
@@ -60,7 +61,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
     """Of all tasks, where anything depends on them."""
-    if spec.point.nodes < 2 and spec.point.kind != 'semantics':
+    if (spec.point.nodes < 2 or spec.point.kind == 'training') and spec.point.kind != 'semantics':
         return ()
     hosts = barrier.exchange('meet', host)
     return tuple(hosts[rank] for rank in range(spec.point.tasks))
@@ -72,6 +73,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
+    elif point.kind == 'training':
+        posix_training.carry_out(work, spec.phase, point)
     elif point.kind == 'interactive':
         posix_interactive.carry_out(work, point)
     elif spec.phase == 'list':

@@ -1,19 +1,20 @@
-"""posixops: metadata with no program but the node's own python3, where neither mdtest nor fio knows what is asked.
+"""posixops: what neither IOR, mdtest nor fio knows, with no program but the node's own python3: metadata, trainings.
 
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_semantics and posix_integrity. The interpreter adds to every operation what
-docs/benchmarks.md says of it: where a call of the file system takes less than some microseconds, it is the
-interpreter that is measured.
+posix_listing, posix_interactive, posix_training, posix_semantics and posix_integrity. The interpreter adds to every
+operation what docs/benchmarks.md says of it: where a call of the file system takes less than some microseconds, it is
+the interpreter that is measured.
 """
 
 import hashlib
 import json
 import re
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
+from seatrial.engine import posix_training
 from seatrial.engine.base import (
     MAX_BYTES_PER_CALL,
     Command,
@@ -31,9 +32,11 @@ from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
 from seatrial.model.point import Point
+from seatrial.workload.access import FILE_NAMES
 from seatrial.workload.interactive import entries_of
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
+from seatrial.workload.training import NEXT
 from seatrial.workload.tree import PHASES, levels_total, operations
 
 TASK = 'seatrial.engine.posix_task'
@@ -42,13 +45,14 @@ MAX_PATH = 4095  # PATH_MAX, less the NUL that ends it
 
 
 class PosixOps(Engine):
-    """Python's own calls as an engine of metadata, on any number of nodes."""
+    """Python's own calls as an engine of metadata and of trainings, on any number of nodes."""
 
     name = 'posixops'
-    kinds = ('tree', 'listing', 'operations', 'interactive', 'semantics')
+    kinds: Tuple[str, ...] = ('tree', 'listing', 'operations', 'interactive', 'training', 'semantics')
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
-    makes = (
+    makes: Tuple[str, ...] = (
+        *FILE_NAMES,
         r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
         r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
         # posix_semantics: a directory for each guarantee, and what is tried in it.
@@ -87,6 +91,8 @@ class PosixOps(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
+        if point.kind == 'training':
+            return point.nodes > 1 and phase not in ('write', NEXT)
         if point.kind != 'tree':
             return False
         earlier = [each for each in PHASES[: PHASES.index(phase)] if each in ('create', *point.phases)]
@@ -108,6 +114,10 @@ class PosixOps(Engine):
             if set(report.timed) != set(planned):
                 raise EngineError('P15', f'{_name(report)} timed {sorted(report.timed)}, not {sorted(planned)}')
         metrics = [_metric(name, number, reports) for name, number in planned.items()]
+        uncertain = sorted(report.uncertainty_s for report in reports)[-2:]
+        clock_s = max(NANOSECOND, sum(uncertain))
+        if point.kind == 'training':
+            return posix_training.measured(phase, point, reports)._replace(clock_s=clock_s)
         facts = reports[0].facts
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
@@ -116,12 +126,11 @@ class PosixOps(Engine):
             if [fact.name for fact in facts] != [each.name for each in tried]:
                 raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
             metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
-        uncertain = sorted(report.uncertainty_s for report in reports)[-2:]
         return Measurement(
             metrics=tuple(metrics),
             world_size=len(reports),
             hosts=tuple(sorted({report.host for report in reports})),
-            clock_s=max(NANOSECOND, sum(uncertain)),
+            clock_s=clock_s,
             facts=facts,
         )
 
@@ -140,6 +149,8 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
     """The metrics of a launch that are timed, with the operations that all tasks together do for each."""
     if point.kind == 'semantics':
         return {}
+    if point.kind == 'training':
+        return posix_training.operations(phase, point)
     if point.kind == 'interactive':
         return entries_of(point)
     if point.kind == 'tree' or phase in PHASES:

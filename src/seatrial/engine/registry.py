@@ -4,6 +4,7 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine
 from seatrial.engine.dd import Dd
+from seatrial.engine.dlio import Dlio
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
@@ -15,7 +16,7 @@ from seatrial.model.point import Point
 from seatrial.workload.registry import fault_of, kind_of
 from seatrial.workload.words import joined
 
-ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps())
+ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps(), Dlio())
 """In the order of preference: MPI and all patterns first, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))

@@ -26,6 +26,7 @@ from seatrial.judge.relations import (
     plateaus,
     reaches,
     stays_below,
+    sustains,
 )
 from seatrial.judge.statistics import CONFIDENCE, Fairness
 from seatrial.model.metric import HIGHER, LOWER, Fact
@@ -236,6 +237,21 @@ class ChangePoint(OfCurve):
     def relation(self, metric: str, curves: Curves) -> Relation:
         points, among, better = curves.samples[metric], curves.axis.plural, curves.better[metric]
         return changes_between(points, curves.values, self.first, self.last, self.times, among, better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sustains(OfCurve):
+    """The first point has at least `least`; it says how far along the axis of the sweep each one has."""
+
+    least: float
+
+    def fault(self, shape: Shape) -> str | None:
+        if shape.points:
+            return f"the points of the axis '{shape.axis}' have names and no order"
+        return super().fault(shape)
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return sustains(curves.samples[metric], self.least)
 
 
 @dataclass(frozen=True, kw_only=True)

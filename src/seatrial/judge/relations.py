@@ -18,7 +18,7 @@ may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, takewhile
 from typing import NamedTuple
 
 from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
@@ -166,6 +166,30 @@ def stays_below(points: Points, limit: float, subject: str, confidence: float = 
         f'{_figure(limit)}: {verdict}'
     )
     return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+
+
+def sustains(points: Points, least: float, confidence: float = CONFIDENCE) -> Relation:
+    """The figure, of which more is better, is `least` or more at the first point; and how far on at every point.
+
+    Student's interval of the mean at each. The last point up to which all intervals lie at `least` or above is named.
+    """
+    lacking = _too_few(points) if points else 'nothing was measured'
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+    found = {label: t_interval(values, confidence) for label, values in points.items()}
+    labels = list(found)
+    good = list(takewhile(lambda label: found[label].low >= least, labels))
+    own = found[labels[0]]
+    verdict = HOLDS if good else FAILS if own.high < least else UNDECIDED
+    shown = good[-1] if good else labels[0]
+    at = found[shown]
+    which = f'{_figure(least)} is sustained up to {good[-1]}' if good else f'{_figure(least)} is not sustained'
+    span = _span(_Ratio(at.mean, at.low, at.high), confidence)
+    more = (
+        f'; {labels[len(good)]} has {_figure(found[labels[len(good)]].mean)}' if 0 < len(good) < len(labels) else ''
+    )
+    sentence = f'{which}: {shown} has {_figure(at.mean)}, {span}{more}: {verdict}'
+    return Relation(verdict, at.mean, at.low, at.high, confidence, sentence)
 
 
 class LogMean(NamedTuple):

@@ -70,7 +70,9 @@ class Point(NamedTuple):
     duration_s:     of a time-based workload; 0: it ends with its bytes
     read_share:     reads in a mixed phase, as a fraction
     interval_s:     of training between two checkpoints
-    think_s:        that a task does nothing after each transfer
+    think_s:        that a task does nothing after each transfer; of a training the time of a batch on its accelerator
+    samples_per_file, batch: of a training: samples, of transfer_size each, in a file and in a full batch
+    prefetch:       of a training: batches that are read ahead of the one that its accelerator works on
 
     Of metadata:
     depth:    levels of directories below the root of a tree; 0 is the root alone
@@ -107,6 +109,9 @@ class Point(NamedTuple):
     read_share: float = 0.0
     interval_s: float = 0.0
     think_s: float = 0.0
+    samples_per_file: int = 0
+    batch: int = 0
+    prefetch: int = 0
     depth: int = 0
     branching: int = 1
     files_per_directory: int = 0

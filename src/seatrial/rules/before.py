@@ -196,6 +196,22 @@ def memory_as_declared(environment: Environment) -> Optional[str]:
 
 
 @rule(
+    'P16d',
+    'The memory of the node holds what its tasks read at one time',
+    BEFORE,
+    'refuse',
+    'choose smaller samples, fewer read threads, or fewer tasks a node in trial.yaml',
+    'a node without memory kills the job, or swaps: neither is a figure of storage',
+)
+def buffers_fit(environment: Environment) -> Optional[str]:
+    plan, memory = environment.plan, environment.memory_bytes
+    needed = max(kind_of(plan.kind).buffers(point) for point in plan.points)
+    if not memory or needed <= memory:
+        return None
+    return f'the tasks of a node hold {approximate_size(needed)} at one time, and it has {approximate_size(memory)}'
+
+
+@rule(
     'P11',
     "The engines' own output is not on the file system under test",
     BEFORE,

@@ -78,7 +78,7 @@ class Access(Kind):
         'transfer_size',
         'bytes_per_task',
     )
-    of_trial = ('transfer_size', 'direct', 'interface')
+    of_trial: Tuple[str, ...] = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
 
@@ -182,6 +182,9 @@ class Access(Kind):
 
     def makes(self, phase: str) -> bool:
         return phase == 'write'
+
+    def as_access(self, point: Point) -> Point:
+        return point if 'write' in point.phases else writers(point)
 
 
 def name_of(point: Point) -> str:

@@ -210,6 +210,22 @@ class Kind:
         """Bytes that each task moves in one phase; None where its time ends it."""
         return point.bytes_per_task
 
+    def step(self, point: Point) -> int:
+        """Bytes of which a task's share is a multiple, however small it is, for a kind that moves data."""
+        return point.transfer_size
+
+    def found_warm(self, phase: str) -> str:
+        """Why caches are not emptied before a phase that reads, as a clause; empty: they are, where they can be."""
+        return ''
+
+    def buffers(self, point: Point) -> int:
+        """Bytes of memory that the tasks of a node take for their data; 0: little."""
+        return 0
+
+    def as_access(self, point: Point) -> Point:
+        """The data access in whose way contents are proved, for a kind that moves data."""
+        return point
+
     def makes(self, phase: str) -> bool:
         """Whether files lie there after it that it has made."""
         raise NotImplementedError

@@ -202,6 +202,9 @@ class Random(Kind):
     def makes(self, phase: str) -> bool:
         return False
 
+    def as_access(self, point: Point) -> Point:
+        return prepared(point)
+
     def exact_bytes(self, point: Point) -> Optional[int]:
         return None
 

@@ -14,11 +14,22 @@ from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
 from seatrial.workload.semantics import Semantics
+from seatrial.workload.training import Training
 from seatrial.workload.tree import Tree
 
 KINDS: Dict[str, Kind] = {
     kind.name: kind
-    for kind in (Access(), Checkpoint(), Random(), Tree(), Listing(), Operations(), Interactive(), Semantics())
+    for kind in (
+        Access(),
+        Checkpoint(),
+        Training(),
+        Random(),
+        Tree(),
+        Listing(),
+        Operations(),
+        Interactive(),
+        Semantics(),
+    )
 }
 
 

@@ -151,19 +151,22 @@ class Evidence:
             raise EngineError('F2' if lost else 'T17', f'before the {self._phase} {fault}')
 
     def _forget_data(self) -> None:
-        setup = self._setup
+        setup, warm = self._setup, self._kind.found_warm(self._phase)
+        forget = not warm and not self._elsewhere
         if self._here:
-            for file in self._kind.files(self._point):
-                setup.driver.forget(os.path.join(self._path, file.name))
-            if setup.cold and not setup.driver.forgets(self._path):
-                setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
+            if forget:
+                for file in self._kind.files(self._point):
+                    setup.driver.forget(os.path.join(self._path, file.name))
+                if setup.cold and not setup.driver.forgets(self._path):
+                    setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
             if not setup.counted:
                 self._fetched = self._fetched_here()
-        elif not self._elsewhere or self._fetched_here() is not None:
-            asked = clients(setup.plan, self._path, not self._elsewhere, self._nodes)
+        elif forget or self._fetched_here() is not None:
+            asked = clients(setup.plan, self._path, forget, self._nodes)
             self._fetched = asked.fetched
-            if not self._elsewhere:
+            if forget:
                 self._kept = asked.fault or ''
+        self._kept = warm or self._kept
 
     def _forget_metadata(self) -> None:
         setup = self._setup

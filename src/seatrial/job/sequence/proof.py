@@ -56,8 +56,7 @@ def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
     good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
     points = [point for point in plan.points if point.label in good] or plan.points
     largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.transfer_size))
-    prepared = kind_of(plan.kind).preparations([largest])
-    return (prepared[0].point if prepared else largest)._replace(phases=('write', 'read'))
+    return kind_of(plan.kind).as_access(largest)._replace(phases=('write', 'read'))
 
 
 def _slowest(records: Records) -> float:

@@ -97,7 +97,8 @@ def step(plan: TrialPlan) -> int:
         return plan.sizing.granule
     step = 1
     for point in plan.points:
-        step = step * point.transfer_size // math.gcd(step, point.transfer_size)
+        own = kind_of(plan.kind).step(point)
+        step = step * own // math.gcd(step, own)
     return step
 
 

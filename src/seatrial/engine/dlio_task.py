@@ -1,0 +1,62 @@
+"""What a rank is before it is DLIO's: it lays links to the data set where DLIO looks for it, and then becomes DLIO.
+
+Every rank does so, and whoever comes later finds all there: DLIO reads none of it before all ranks have met.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from array import array
+from typing import List, NamedTuple, Tuple
+
+from seatrial.model.codec import from_json
+
+NOT_STARTED = 127
+TRACER = 'DFTRACER_ENABLE'  # of DLIO's own calls, which would be measured too
+
+
+class Layout(NamedTuple):
+    """folder: of the links. files: numbers of the data files, in the order in which DLIO's ranks share them out."""
+
+    folder: str
+    files: Tuple[int, ...]
+    samples_per_file: int
+    sample_bytes: int
+
+
+def main(arguments: List[str]) -> int:
+    """The arguments: the file with the Layout, and the argv of DLIO. Returns if it cannot be started."""
+    path, argv = arguments[0], arguments[1:]
+    with open(path, encoding='utf-8') as stream:
+        layout = from_json(Layout, json.load(stream))
+    lay(layout, os.getcwd())
+    try:
+        os.execvpe(argv[0], argv, {**os.environ, TRACER: '0'})
+    except OSError as error:
+        print(f'seatrial: {argv[0]} cannot be started: {error.strerror}', file=sys.stderr)
+    return NOT_STARTED
+
+
+def lay(layout: Layout, data: str) -> None:
+    """Links to the files in `data`, each with its offsets and sizes, which are the same for all."""
+    above = os.path.dirname(layout.folder)
+    for folder in (layout.folder, os.path.join(above, 'valid')):  # which DLIO lists even where it is not used
+        os.makedirs(folder, exist_ok=True)
+    numbers = range(layout.samples_per_file)
+    index = {
+        'off.idx': array('q', (number * layout.sample_bytes for number in numbers)),
+        'sz.idx': array('q', (layout.sample_bytes for _ in numbers)),
+    }
+    for name, values in index.items():
+        own = os.path.join(above, f'{name}.{os.uname().nodename}.{os.getpid()}')
+        with open(own, 'wb') as stream:
+            values.tofile(stream)
+        os.rename(own, os.path.join(above, name))
+    for place, file in enumerate(layout.files):
+        link = os.path.join(layout.folder, f'{place:08d}.indexed_binary')
+        targets = {link: os.path.join(data, f'data.{file:08d}')}
+        targets.update({f'{link}.{name}': os.path.join(above, name) for name in index})
+        for each, target in targets.items():
+            with contextlib.suppress(FileExistsError):
+                os.symlink(target, each)

@@ -1,0 +1,227 @@
+"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead.
+
+Accelerators are simulated, as in MLPerf Storage: each is a task that does nothing for the time of a batch. Its
+utilisation is the share of its time in which it does that, from the end of its first batch on, as in DLIO 2.0.0
+(compute_metrics_train): 1 where it never waits for data. A last batch that is not full takes its part of the time.
+"""
+
+from math import gcd, inf
+from typing import List, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import approximate_size, in_bytes, round_up
+from seatrial.workload.access import Access, data_access, file_totals
+from seatrial.workload.base import Effort, FileSpec, Footprint, Launch
+from seatrial.workload.words import counted
+
+FIRST, NEXT = 'first_epoch', 'next_epoch'
+PHASES = ('write', FIRST, NEXT)
+
+SAMPLES, UTILISATION = '_samples', '_utilisation'
+"""How the metrics of an epoch end that are samples a second, and the utilisation of the accelerators."""
+
+INTERFACES = ('posix', 'mmap')
+ORDERS = ('random', 'contiguous')
+
+MIN_BATCHES = 2
+"""Of an epoch: the first one counts for no utilisation."""
+
+
+def training(
+    sample: Union[int, str],
+    batch: int,
+    batch_s: float,
+    read_threads: int,
+    samples_per_file: int = 1,
+    prefetch: int = 0,
+    order: str = 'random',
+    interface: str = 'posix',
+    bytes_per_task: Union[int, str] = 0,
+) -> Point:
+    """The workload of a check of training reads. Sizes as numbers of bytes or as '64GiB'; the rest as in Point.
+
+    sample, batch: bytes of a sample, and samples of a batch
+    batch_s:       seconds that an accelerator works on a batch
+    read_threads:  of each accelerator, each of which reads whole batches; prefetch: 0 is one batch for each of them
+    order:         'random': of all samples of a task; 'contiguous': file after file
+    bytes_per_task: the data set's share of an accelerator, in whole files; 0: MIN_BATCHES; profiles and sites choose
+    """
+    size = in_bytes(sample)
+    point = data_access('multiple', 'whole', order, PHASES, size, in_bytes(bytes_per_task), interface)._replace(
+        kind='training',
+        queue_depth=read_threads,
+        think_s=batch_s,
+        samples_per_file=samples_per_file,
+        batch=batch,
+        prefetch=prefetch or read_threads,
+    )
+    return point if point.bytes_per_task else point._replace(bytes_per_task=round_up(_least(point), _granule(point)))
+
+
+class Training(Access):
+    """Each task writes its part of a data set, and then reads it in two epochs, the first of them cold."""
+
+    name = 'training'
+    words = 'training reads'
+    title = 'Training'
+    columns = ()
+    parameters = (
+        'files',
+        'extent',
+        'order',
+        'interface',
+        'transfer_size',
+        'bytes_per_task',
+        'queue_depth',
+        'think_s',
+        'samples_per_file',
+        'batch',
+        'prefetch',
+    )
+    of_trial: Tuple[str, ...] = ('interface',)
+    by_darshan = False
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.phases != PHASES:
+            return f'phases: {list(point.phases)}; a training has {", ".join(PHASES)}'
+        for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
+            if getattr(point, field) not in allowed:
+                return f"{field}: '{getattr(point, field)}' is none of a training; it can be {' or '.join(allowed)}"
+        if point.files != 'multiple' or point.extent != 'whole':
+            return 'files: each task reads files of its own in full; write multiple and whole'
+        for field in ('transfer_size', 'samples_per_file', 'batch', 'queue_depth', 'prefetch'):
+            if getattr(point, field) < 1:
+                return f'{field}: {getattr(point, field)} is none; write a number from 1'
+        if not 0 < point.think_s < inf:
+            return f'think_s: an accelerator that takes {point.think_s:g} s has no utilisation; write a time above 0'
+        return _share_fault(point, point.bytes_per_task)
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A bandwidth; of an epoch also samples a second and the utilisation of the accelerators."""
+        if phase == 'write':
+            return (MetricType(phase, 'B/s'),)
+        more = MetricType(phase + SAMPLES, 'op/s'), MetricType(phase + UTILISATION, '', steers=False)
+        return (MetricType(phase, 'B/s'), *more)
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        size, files = approximate_size(point.transfer_size), counted(point.samples_per_file, 'sample')
+        how = f'{counted(point.queue_depth, "thread")} reading ahead'
+        how += ' by mmap(2)' if point.interface == 'mmap' else ''
+        each = f'batches of {point.batch}, each worked on for {1000 * point.think_s:g} ms'
+        return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
+
+    def title_of(self, point: Point) -> str:
+        return 'training reads'
+
+    def metric_words(self, metric: str) -> str:
+        return metric.replace('_', ' ')
+
+    def totals(self, point: Point) -> str:
+        return file_totals(self.files(point))
+
+    def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
+        """Always: what a profile would make too small is made large enough for MIN_BATCHES."""
+        return True
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        """With smaller batches where two are more than a profile begins with, and as much time for each sample."""
+        most = effort.first_bytes // (MIN_BATCHES * point.transfer_size)
+        if effort.working_set or not effort.first_bytes or point.batch <= most:
+            return point
+        batch = max(1, most)
+        return point._replace(batch=batch, think_s=point.think_s * batch / point.batch)
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """Whole files, and where they divide so whole batches, of which there are MIN_BATCHES at least."""
+        point = points[0]
+        fault = _share_fault(point, pinned) if pinned is not None else None
+        if fault:
+            raise ValueError(fault.partition(': ')[2])
+        granule = _granule(point)
+        if pinned is not None or not effort.first_bytes:
+            own = point.bytes_per_task if pinned is None else pinned
+            return Sizing(own, file_size(point), effort.target_s, effort.min_s, effort.working_set, pinned)
+        first = round_up(max(effort.first_bytes, _least(point)), granule)
+        return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
+
+    def resized(self, point: Point, share: int) -> Point:
+        return point._replace(bytes_per_task=share)
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        return []
+
+    def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        size = file_size(point)
+        return tuple(FileSpec(f'data.{number:08d}', size) for number in range(point.bytes_moved // size))
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        widest = max(points, key=lambda point: point.bytes_moved)
+        return Footprint(widest.bytes_moved, widest.bytes_moved // file_size(widest))
+
+    def buffers(self, point: Point) -> int:
+        """A thread holds one sample; a writer one, and random bytes for it."""
+        return point.tasks_per_node * max(point.queue_depth, 2) * point.transfer_size
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, 0
+
+    def reads(self, phase: str) -> bool:
+        return phase != 'write'
+
+    def step(self, point: Point) -> int:
+        return round_up(_least(point), _granule(point))
+
+    def found_warm(self, phase: str) -> str:
+        return 'the epoch before has read it there' if phase == NEXT else ''
+
+    def as_access(self, point: Point) -> Point:
+        """A file a task, of the same bytes."""
+        share = point.bytes_per_task
+        written = data_access('multiple', operations=('write',), transfer_size=_piece(share), bytes_per_task=share)
+        placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
+        return written._replace(**placed)
+
+
+def file_size(point: Point) -> int:
+    """Bytes of each file."""
+    return point.transfer_size * point.samples_per_file
+
+
+def files_of(point: Point, rank: int) -> range:
+    """The numbers of the files that a task writes."""
+    each = point.bytes_per_task // file_size(point)
+    return range(rank * each, (rank + 1) * each)
+
+
+def batches_of(point: Point) -> List[int]:
+    """How many samples each batch of a task has, in an epoch."""
+    samples = point.bytes_per_task // point.transfer_size
+    return [min(point.batch, samples - first) for first in range(0, samples, point.batch)]
+
+
+def _least(point: Point) -> int:
+    return MIN_BATCHES * point.batch * point.transfer_size
+
+
+def _granule(point: Point) -> int:
+    """The bytes of a file, or of a batch where that has whole files or a file has whole batches."""
+    one, other = sorted((point.samples_per_file, point.batch))
+    whole = one > 0 and gcd(one, other) == one
+    return point.transfer_size * (other if whole else point.samples_per_file) or 1
+
+
+def _share_fault(point: Point, share: int) -> Optional[str]:
+    if share < _least(point):
+        batch = approximate_size(point.batch * point.transfer_size)
+        return f'bytes_per_task: {share} B are fewer than {MIN_BATCHES} batches of {batch}'
+    if share % file_size(point):
+        return f'bytes_per_task: {share} B are no whole number of files of {file_size(point)} B'
+    return None
+
+
+def _piece(share: int) -> int:
+    """The largest transfer up to 1 MiB that divides the share."""
+    return next(size for size in range(min(share, 2**20), 0, -1) if share % size == 0)
