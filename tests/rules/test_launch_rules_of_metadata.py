@@ -107,7 +107,7 @@ def test_a_lookup_is_as_cold_as_the_memory_of_the_node(create, point, phase, emp
 def test_t4_a_cached_stat_is_labelled_and_valid(stat):
     cached = stat._replace(emptied=False)
     assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
-    assert said(cached).startswith('labelled cached: the node that asks has made the entries; ')
+    assert said(cached).startswith('labelled cached: the node that asks has made the entries')
 
 
 def test_t4_what_keeps_names_all_the_same_is_said(stat):
@@ -116,9 +116,19 @@ def test_t4_what_keeps_names_all_the_same_is_said(stat):
     assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
 
 
-def test_t4_of_a_user_who_may_not_empty_what_the_site_allows_does_not_ask_the_site_again(stat):
-    said_of = said(stat._replace(emptied=False, kept='only root may'))
-    assert 'only root may' in said_of and 'a user who may' in said_of and 'allow drop_caches' not in said_of
+@pytest.mark.parametrize(
+    ('allowed', 'kept', 'why'),
+    [
+        (False, '', 'trial.yaml does not allow drop_caches'),
+        (True, 'only root may', 'only root may'),
+        (True, '', None),
+    ],
+)
+def test_t4_names_what_stands_in_the_way_and_asks_for_nothing_that_is_so_already(stat, allowed, kept, why):
+    plan = stat.plan._replace(target=stat.plan.target._replace(drop_caches=allowed))
+    because = f' ({why})' if why else ''
+    made = f'labelled cached: the node that asks has made the entries{because}'
+    assert said(stat._replace(plan=plan, emptied=False, kept=kept)) == f'{made}; use more nodes, 4 are always enough'
 
 
 def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):

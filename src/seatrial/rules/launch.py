@@ -498,14 +498,15 @@ def together_in_smoke(launched: Launched) -> Optional[str]:
     'Names and attributes are looked up at the servers, not in the memory of the node that made them',
     METADATA_LAUNCH,
     'label',
-    'use more nodes, 4 are always enough; emptying caches takes drop_caches in trial.yaml and a user who may',
+    'use more nodes, 4 are always enough',
     'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
 )
 def looked_up_afresh(launched: Launched) -> Optional[str]:
     state = cache_state(launched)
     if state == UNKNOWN:
         return f'labelled unknown: {launched.kept}' if launched.kept else None
-    why = launched.kept or launched.warmed
+    forbidden = '' if launched.plan.target.drop_caches else 'trial.yaml does not allow drop_caches'
+    why = launched.kept or launched.warmed or forbidden
     because = f' ({why})' if why else ''
     return f'labelled cached: the node that asks has made the entries{because}' if state == CACHED else None
 
