@@ -60,7 +60,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('ior', {'access', 'checkpoint'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
-        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'semantics'}),
+        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'semantics', 'scenario'}),
         ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
 )
@@ -194,5 +194,8 @@ def test_candidates_that_are_for_something_else_say_for_what():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
-    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use and POSIX semantics'
+    others = (
+        'a metadata tree, the listing of a directory, POSIX operations, interactive use, POSIX semantics and '
+        'scenarios'
+    )
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

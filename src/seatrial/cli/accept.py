@@ -16,7 +16,7 @@ from seatrial.check.planning import cases_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
 from seatrial.cli.campaign import Made, add_remark, attempts_at, protocol_at, write_protocol
-from seatrial.cli.options import checks_option, site_option, state_fault
+from seatrial.cli.options import check_destructive, checks_option, destructive_option, site_option, state_fault
 from seatrial.cli.run import carried_out
 from seatrial.cli.terminal import console, marked
 from seatrial.judge.criteria import judge_contract
@@ -40,11 +40,13 @@ from seatrial.site.model import Site
 @click.option('--remark', metavar='ID', help='Put down a remark on this criterion; runs nothing.')
 @click.option('--reason', help='Why, with --waive or --remark.')
 @click.option('--by', help='Who says so, with --waive or --remark.')
+@destructive_option
 @checks_option
 @site_option
 def accept(
     site_folder: Path,
     checks: Path,
+    destructive: str,
     milestone: str | None,
     ids: tuple[str, ...],
     state: str,
@@ -63,6 +65,7 @@ def accept(
     """
     declared = load_checks(checks)
     site = answering(site_folder)
+    check_destructive(site, destructive)
     contract = load_contract(site.folder)
     if contract is None:
         raise click.UsageError(
@@ -75,7 +78,7 @@ def accept(
         site.make_directories()
         add_remark(site, *said)
     elif not judge_only:
-        _measure(site, checks, declared, contract, criteria, chosen, state, again)
+        _measure(site, checks, declared, contract, criteria, chosen, state, again, destructive)
     return _judged(site, contract, criteria, chosen)
 
 
@@ -125,6 +128,7 @@ def _measure(
     chosen: Sequence[Criterion],
     state: str,
     again: bool,
+    destructive: str,
 ) -> None:
     """One session for each allocation that is missing. Raises SiteError."""
     screen = console()
@@ -144,6 +148,12 @@ def _measure(
             said = f'once the system is {procedure.state}: seatrial accept --state {procedure.state}'
             screen.print(f'{id}: not now; {said if procedure.state else "without --state"}', soft_wrap=True)
             continue
+        own_check = declared[procedure.case.check]
+        storage_system = site.target(procedure.case.file_system, procedure.case.layout).storage_system
+        if own_check.workload.actions and destructive != storage_system:
+            said = f'it takes servers away; if that is meant, seatrial accept --destructive {storage_system}'
+            screen.print(f'{id}: not now; {said}', soft_wrap=True)
+            continue
         needed = 1 if again else each.asked.allocations - len(outcomes[id].counted)
         missing[procedure] = max(needed, missing.get(procedure, 0))
     for procedure, needed in missing.items():
@@ -157,7 +167,9 @@ def _measure(
             used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
             avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
             session, check = replace(session, avoid=avoid), declared[procedure.case.check]
-            result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
+            result, stop = carried_out(
+                session, [(check, case) for case in cases_of(session, check)], checks, destructive
+            )
             if stop or result.verdict is Verdict.INCOMPLETE:
                 return  # the next one would meet the same: no lock, no room, no nodes
 

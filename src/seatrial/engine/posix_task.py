@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
-The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive and
-posix_semantics.
+The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
+posix_semantics and posix_scenario.
 """
 
 import errno
@@ -14,6 +14,7 @@ from seatrial.engine import (
     posix_integrity,
     posix_interactive,
     posix_listing,
+    posix_scenario,
     posix_semantics,
     posix_tree,
 )
@@ -72,6 +73,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
+    elif point.kind == 'scenario':
+        posix_scenario.carry_out(work, point, spec.directory)
     elif point.kind == 'interactive':
         posix_interactive.carry_out(work, point)
     elif spec.phase == 'list':
