@@ -24,7 +24,7 @@ from seatrial.workload.sweep import Sweep
 class Away(Check):
     '''An action of some seconds.'''
 
-    workload = scenario(before_s=6, action_s={action_s}, after_s=15)
+    workload = scenario(before_s=6, action_s={action_s}, after_s=15, think_s=0.2)
     sweep = Sweep('action')
 """
 TRIAL = """
@@ -50,8 +50,20 @@ title: Acceptance of scratch
 date: 2026-06-30
 parties: {customer: Pelagia, supplier: Tidewater}
 criteria:
-  - {id: '1', text: At most 8 s., metric: outage, at_most: 8 s, nodes: 1, workload: {check: Away}, conditions: {caches: allowed}}
-  - {id: '2', text: At most 1 s., metric: outage, at_most: 1 s, nodes: 1, workload: {check: Away}, conditions: {caches: allowed}}
+  - id: '1'
+    text: At most 8 s.
+    metric: outage
+    at_most: 8 s
+    nodes: 1
+    workload: {check: Away}
+    conditions: {caches: allowed}
+  - id: '2'
+    text: At most 1 s.
+    metric: outage
+    at_most: 1 s
+    nodes: 1
+    workload: {check: Away}
+    conditions: {caches: allowed}
 """
 ASKED = ('--profile=acceptance', '--destructive=scratch')
 
@@ -91,7 +103,7 @@ def test_the_outage_is_that_of_the_action_and_decides_the_criteria(site):
     figures = {each['metric'].partition('@')[0]: each['values'] for each in site.cases['Away']['metrics']}
     (outage_s,) = figures['outage']
     assert undo.begun_s - start.ended_s - 1 <= outage_s <= undo.ended_s - start.begun_s + 1
-    assert figures['errors'] == [0] and figures['verified'][0] > 100
+    assert figures['errors'] == [0] and figures['verified'][0] > 50
     assert not list((site.folder / 'state' / 'actions').iterdir())
 
 

@@ -187,6 +187,7 @@ def carry_out(work: Work, point: Point, raw: str) -> None:
             began_s = record.now()
             file.write(number % file.records)
             record.acknowledged(began_s, point.transfer_size)
+            time.sleep(point.think_s)
             began_s = record.now()
             # Another one that was written: a fixed stride goes through all of them.
             file.compare(number * 7919 % min(number + 1, file.records))

@@ -31,10 +31,12 @@ def scenario(
     times: int = 1,
     bytes_per_task: Union[int, str] = '64MiB',
     transfer_size: Union[int, str] = '64KiB',
+    think_s: float = 0.0,
 ) -> Point:
     """The workload: load alone, an action, and load until the servers have recovered; so many times in a row.
 
     Times in seconds. bytes_per_task: of the file of a task, which is written over again and again
+    think_s: pause after each operation: a load far below what the storage can is a steady one
     """
     each_s = before_s + action_s + after_s
     return Point(
@@ -44,6 +46,7 @@ def scenario(
         transfer_size=in_bytes(transfer_size),
         bytes_per_task=in_bytes(bytes_per_task),
         duration_s=float(times * each_s),
+        think_s=think_s,
         actions=tuple(Planned('', float(number * each_s + before_s), float(action_s)) for number in range(times)),
     )
 
@@ -54,7 +57,7 @@ class Scenario(Kind):
     name = 'scenario'
     words = title = 'scenarios'
     columns = tuple((name.replace('_', ' '), (name,)) for name in (BEFORE, DURING, AFTER, OUTAGE, RECOVERY, ERRORS))
-    parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'actions')
+    parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
     once = True
 
     def fault(self, point: Point) -> Optional[str]:
