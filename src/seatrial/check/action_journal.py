@@ -1,7 +1,7 @@
 """The journal of actions: STATE/actions/STORAGE_SYSTEM.json stands there from before a start until its undo is done.
 
 It is what is left of an action when its session is killed. One entry a storage system: two sessions never act on the
-same thing at once. An entry is a command that somebody will run, so only one's own is believed: a file of one's own
+same thing at once. An entry is a command that somebody will run, so only one's own counts: a file of one's own
 that nobody else can write, with one name.
 """
 
@@ -44,7 +44,7 @@ class Entry(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file of the journal. entry: None where it is not to be believed; why: that, as a clause."""
+    """A file of the journal. entry: None where nothing in it may be run; why: that, as a clause."""
 
     path: Path
     entry: Entry | None
