@@ -60,7 +60,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('ior', {'access', 'checkpoint'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
-        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics'}),
+        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics', 'scenario'}),
         ('dlio', {'training'}),
         ('fio', {'access', 'checkpoint', 'random', 'tree'}),
     ],
@@ -198,5 +198,5 @@ def test_candidates_that_are_for_something_else_say_for_what():
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
     others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, training reads'
-    others += ' and POSIX semantics'
+    others += ', POSIX semantics and scenarios'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

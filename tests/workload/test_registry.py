@@ -5,10 +5,22 @@ import inspect
 import pytest
 
 from builders import plan_of
+from seatrial.model.action import Planned
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
-from seatrial.workload import access, checkpoint, interactive, listing, operations, random, semantics, training, tree
+from seatrial.workload import (
+    access,
+    checkpoint,
+    interactive,
+    listing,
+    operations,
+    random,
+    scenario,
+    semantics,
+    training,
+    tree,
+)
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.registry import (
     KINDS,
@@ -33,6 +45,7 @@ TEMPLATES = {
     'operations': operations.posix_operations(10, '4KiB'),
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
+    'scenario': scenario.scenario(60, 10, 60),
 }
 ONE = Sweep('tree', (('one', {}),))
 POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
@@ -41,7 +54,18 @@ POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items
 def test_every_kind_in_the_folder_is_registered_under_its_own_name():
     written = {
         value
-        for module in (access, checkpoint, training, random, tree, listing, operations, interactive, semantics)
+        for module in (
+            access,
+            checkpoint,
+            training,
+            random,
+            tree,
+            listing,
+            operations,
+            interactive,
+            semantics,
+            scenario,
+        )
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
     }
@@ -86,7 +110,8 @@ def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
     for field in others:
-        changed = point._replace(**{field: values[type(getattr(point, field))]})
+        value = (Planned('away', 1.0, 1.0),) if field == 'actions' else values[type(getattr(point, field))]
+        changed = point._replace(**{field: value})
         assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
 
 

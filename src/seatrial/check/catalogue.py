@@ -74,7 +74,7 @@ CATALOGUE = (
     Row('FN-10', _FERMILAB, 'a skim of 1400 files'),
     Row('FN-11', _FERMILAB, 'mdtest by 48 clients'),
     Row('FN-12', _FERMILAB, 'fileop'),
-    Row('FN-13', _FERMILAB, 'targets that fail meanwhile', 'it takes targets away, which only the servers can'),
+    Row('FN-13', _FERMILAB, 'targets that fail meanwhile'),
     Row(
         'FN-14',
         _FERMILAB,

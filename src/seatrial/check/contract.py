@@ -24,6 +24,7 @@ from seatrial.site.contract import (
     CONTRACT_FILE,
     FIELDS,
     MEAN,
+    MINIMUM,
     Conditions,
     Contract,
     Workload,
@@ -53,6 +54,10 @@ METRICS: dict[str, tuple[str, str]] = {
     'directory create rate': ('tree', 'directory_create'),
     'directory stat rate': ('tree', 'directory_stat'),
     'directory remove rate': ('tree', 'directory_remove'),
+    'outage': ('scenario', 'outage'),
+    'time to recover': ('scenario', 'recovery'),
+    'failed calls': ('scenario', 'errors'),
+    'throughput during an action': ('scenario', 'during_to_before'),
 }
 """Metrics in a contract's words: the kind of workload, and the name that checks give them."""
 
@@ -138,7 +143,9 @@ def asked_of(contract: Contract, written: Written) -> Asked:
     """What a criterion asks for, by the contract alone."""
     if written.observed:
         return Asked(written.id, written.bound.value, observed=True)
-    statistic, _, best_of = (written.statistic or MEAN).partition(f'{BEST} ')
+    kind, _ = METRICS.get(written.metric or '', ('', ''))
+    once = bool(kind) and kind_of(kind).once
+    statistic, _, best_of = (MINIMUM if once else written.statistic or MEAN).partition(f'{BEST} ')
     return Asked(
         written.id,
         written.bound.value,
@@ -148,6 +155,7 @@ def asked_of(contract: Contract, written: Written) -> Asked:
         int(best_of or 0),
         written.allocations or 1,
         contract.counts,
+        once=once,
     )
 
 
@@ -521,6 +529,8 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         procedure.case.partition.partition(':')[0],
         points=(procedure.point,) if procedure.point else (),
         label=procedure.state,
+        # For what is planned; nothing is started before it was typed (cli/run.py).
+        destructive=site.target(procedure.case.file_system, procedure.case.layout).storage_system,
     )
 
 

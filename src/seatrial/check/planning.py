@@ -12,12 +12,14 @@ from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
 from seatrial.judge.references import QUANTILES
 from seatrial.judge.statistics import samples_for
+from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
+from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import Reference
 from seatrial.workload.registry import fault_of, kind_of, resized
 from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in, narrowed, subsample
@@ -89,7 +91,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
         )
-    whole = declared.axis.equals or declared.every_point
+    whole = declared.axis.equals or declared.every_point or declared.workload.actions
     wanted = subsample(fitting, 0 if whole else session.profile.points)
     try:
         sizing = kind.sizing(wanted, effort, share)
@@ -114,7 +116,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
-    """The targets of the site that a sweep over targets or layouts must know of."""
+    """What of the site a sweep over targets, layouts or actions must know of."""
     entry = session.site.file_system(case.file_system)
     driver = by_type(entry.type)
     if declared.axis.equals in driver.pins:
@@ -122,6 +124,8 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
         return Where(pinned=tuple(driver.pinned(declared.axis.equals, number) for number in numbers))
     osts = entry.numbers('OST')
     layouts = [each for each in layouts_in(_sweep(session, declared, case)) if driver.adopted(each) is not None]
+    if declared.workload.actions:
+        return Where(actions=tuple(each.name for each in session.site.actions(case.file_system)))
     if not layouts_in(declared.sweep):
         return ANYWHERE
     return Where(fitting=tuple(each for each in layouts if osts is None or each.targets_needed <= len(osts)))
@@ -139,6 +143,8 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if declared.every_point and not session.profile.judges:
         return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
+    if declared.workload.actions:
+        return _undisturbed(session, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -159,6 +165,18 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         where = f'{equals.lower()}s: under file_systems.{case.file_system}'
         return f'how many {equals}s there are is not declared; write {where}'
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
+
+
+def _undisturbed(session: Session, case: Case) -> str:
+    """Why no action of the site may be started here; empty where one may."""
+    if not session.profile.disturbs:
+        return f'it starts actions, which no {session.profile.name} session does; choose --profile {ACCEPTANCE.name}'
+    if not session.site.actions(case.file_system):
+        return f'trial.yaml has no actions for {case.file_system} (docs/scenarios.md)'
+    storage_system = session.site.target(case.file_system, case.layout).storage_system
+    if session.destructive != storage_system:
+        return f'it takes servers of {storage_system} away; if that is meant, add --destructive {storage_system}'
+    return ''
 
 
 def _misfit(session: Session, declared: Declared, case: Case) -> str:
@@ -182,6 +200,11 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     """Everything that the job of this case will do. The same session and case always give the same plan."""
     site, found = session.site, resolved(session, declared, case)
     target = site.target(case.file_system, case.layout)
+    named = {each.name for point in found.points for each in point.actions}
+    actions = tuple(each for each in site.actions(case.file_system) if each.name in named)
+    # What an action takes away is not there for longer than any failover takes.
+    target = target._replace(recovery_limit_s=target.recovery_limit_s + _away_s(found, actions))
+    once = kind_of(found.points[0].kind).once
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
@@ -197,7 +220,8 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         state=str(site.state),
         stopping=_stopping(session, found, case),
         sizing=found.sizing,
-        launch_limit_s=target.recovery_limit_s + max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found)),
+        launch_limit_s=target.recovery_limit_s
+        + (LAUNCH_FLOOR_S if once else max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found))),
         left_out=found.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
@@ -205,8 +229,15 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         floors=_floors(session, case),
         node_memory=site.partition(case.partition).memory or 0,
         contract=contract_digest(session.contract),
+        actions=actions,
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
+
+
+def _away_s(found: ResolvedCase, actions: tuple[Action, ...]) -> float:
+    """Seconds that an action takes at most, its commands included."""
+    longest_s = max((each.for_s for point in found.points for each in point.actions), default=0.0)
+    return longest_s + max((2 * each.timeout_s for each in actions), default=0.0)
 
 
 def _floors(session: Session, case: Case) -> dict[str, float]:
@@ -227,6 +258,10 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
     An isolation sweep has as much time as its places need, unless the site says how much.
     """
     budget_s, points = found.overrides.budget_s, found.points
+    if kind_of(points[0].kind).once:
+        # Each point once, however long it lasts: nothing is repeated until it is precise.
+        needed_s = sum(point.duration_s for point in points)
+        return StoppingRule(found.declared.max_relative_error, 1, 1, extra=0, budget_s=needed_s, fixed=True)
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
     shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
     needed = max(map(samples_for, shares), default=0)

@@ -40,6 +40,7 @@ class Session:
     contract: the procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
     plain: whether it is a run of plain ReFrame, without `seatrial run` around it.
     label: what the history calls it; empty: by its id alone
+    destructive: the storage system that its actions may hit, as it was typed; empty: it has none
     """
 
     id: str
@@ -57,6 +58,7 @@ class Session:
     points: tuple[str, ...] = ()
     avoid: tuple[str, ...] = ()
     contract: Mapping[str, Any] = field(default_factory=dict)
+    destructive: str = ''
 
 
 def new_id() -> str:
@@ -89,6 +91,7 @@ def save(session: Session) -> Path:
         'points': list(session.points),
         'avoid': list(session.avoid),
         'contract': dict(session.contract),
+        'destructive': session.destructive,
     }
     references = references_file(session.site.folder)
     if session.contract:
@@ -186,6 +189,7 @@ def _read(file: Path) -> Session:
         points=tuple(data['points']),
         avoid=tuple(data['avoid']),
         contract=contract,
+        destructive=data['destructive'],
     )
 
 

@@ -16,7 +16,7 @@ from seatrial.check.planning import cases_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
 from seatrial.cli.campaign import Made, add_remark, attempts_at, protocol_at, write_protocol
-from seatrial.cli.options import checks_option, site_option, state_fault
+from seatrial.cli.options import check_destructive, checks_option, destructive_option, site_option, state_fault
 from seatrial.cli.run import carried_out
 from seatrial.cli.terminal import console, marked
 from seatrial.job.directory import lock
@@ -41,11 +41,13 @@ from seatrial.site.model import Site
 @click.option('--remark', metavar='ID', help='Put down a remark on this criterion; runs nothing.')
 @click.option('--reason', help='Why, with --waive or --remark.')
 @click.option('--by', help='Who says so, with --waive or --remark.')
+@destructive_option
 @checks_option
 @site_option
 def accept(
     site_folder: Path,
     checks: Path,
+    destructive: str,
     milestone: str | None,
     ids: tuple[str, ...],
     state: str,
@@ -64,6 +66,7 @@ def accept(
     """
     declared = load_checks(checks)
     site = answering(site_folder)
+    check_destructive(site, destructive)
     contract = load_contract(site.folder)
     if contract is None:
         raise click.UsageError(
@@ -77,7 +80,7 @@ def accept(
         add_remark(site, *said)
     all_ran = True
     if not (said or judge_only):
-        all_ran = _measure(site, checks, declared, contract, criteria, chosen, state, again)
+        all_ran = _measure(site, checks, declared, contract, criteria, chosen, state, again, destructive)
     verdict = _judged(site, contract, criteria, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
@@ -128,6 +131,7 @@ def _measure(
     chosen: Sequence[Criterion],
     state: str,
     again: bool,
+    destructive: str,
 ) -> bool:
     """One session for each allocation that is missing; whether all of them ran. Raises SiteError."""
     screen = console()
@@ -143,11 +147,15 @@ def _measure(
             said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
             screen.print(f'{each.written.id}: not now; {said}', soft_wrap=True)
     for procedure, needed in _missing(site, criteria, chosen, state, again).items():
+        own = [each.written.id for each in criteria if each.procedure == procedure]
+        target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
+        if declared[procedure.case.check].workload.actions and destructive != target.storage_system:
+            said = f'it takes servers away; if that is meant, seatrial accept --destructive {target.storage_system}'
+            screen.print(f'{ids}: not now; {said}', soft_wrap=True)
+            continue
         refused = settings_fault(site, procedure.case.partition.partition(':')[0])
         if refused:
             raise SiteError([refused])
-        own = [each.written.id for each in criteria if each.procedure == procedure]
-        target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         for number in range(needed):
             session = contract_session(new_id(), site, procedure, contract.date, criteria)
             site.make_directories()
@@ -163,7 +171,8 @@ def _measure(
                 used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
-                result, stop = carried_out(session, [(check, case) for case in cases_of(session, check)], checks)
+                measured = [(check, case) for case in cases_of(session, check)]
+                result, stop = carried_out(session, measured, checks, destructive)
             if stop or result.verdict is Verdict.INCOMPLETE:
                 return False  # the next one would meet the same: no room, no nodes
     return True

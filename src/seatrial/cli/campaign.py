@@ -17,7 +17,6 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.criteria import Attempt, Outcome, judge_contract
 from seatrial.judge.session import judge_session
-from seatrial.judge.statistics import MIN_SAMPLES
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, Records, Sample
@@ -199,7 +198,7 @@ def _why_not(criterion: Criterion, one: MetricResult, result: CaseResult, forged
         return one.why
     if one.not_storage and criterion.procedure and not criterion.procedure.caches:
         return one.not_storage
-    needed = max(MIN_SAMPLES, criterion.asked.best_of)
+    needed = criterion.asked.needed
     if len(one.values) < needed:
         return f'{counted(len(one.values), "valid repetition")}, and {needed} are needed'
     return ''

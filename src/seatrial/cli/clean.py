@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from seatrial.check.action_journal import entries, undone
 from seatrial.cli.options import site_option
-from seatrial.cli.terminal import console
+from seatrial.cli.terminal import console, say_loudly
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
@@ -42,7 +43,9 @@ SILENT = 'lock that is stale soon: nobody seems to work under it, but a job else
 @site_option
 @click.option('--yes', is_flag=True, help='Remove what is shown as removable; without it nothing is changed.')
 def clean(site_folder: Path, yes: bool) -> int:
-    """List jobs, run directories and locks that sessions have left; with --yes remove your own dead ones.
+    """List actions, jobs, run directories and locks that sessions have left; with --yes remove your own dead ones.
+
+    An action that is not undone comes first, in red; with --yes its undo is carried out.
 
     Only jobs that bear the mark of a session, only marked directories directly below the configured paths, only your
     own, only of sessions that are dead.
@@ -59,6 +62,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     if away is not None:
         unseen.say(f'sessions and locks are unknown: {away}')
         return unseen.said()
+    left = _undo(site, screen, yes)
     jobs = _jobs(site, unseen)
     for job in jobs or ():
         screen.print(f'{job.words}: {job.alive or "its session is dead: it can be cancelled"}', soft_wrap=True)
@@ -70,7 +74,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     found, others = _orphans(site, unseen, queued)
     at_work = None if queued is None else queued | {orphan.session for orphan in found if orphan.alive}
     locks = _locks(site, unseen, at_work)
-    if not (jobs or found or locks or unseen):
+    if not (jobs or found or locks or unseen or left):
         screen.print('Nothing of yours is left behind.' if others else 'Nothing is left behind.')
         return 0
     for orphan in found:
@@ -85,13 +89,27 @@ def clean(site_folder: Path, yes: bool) -> int:
         if removable or stale:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
-        return unseen.said()
+        return unseen.said() or left
     complete = [_remove(orphan, screen) for orphan in removable]
     dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
     for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
     later = any(orphan.alive and orphan.over for orphan in found) or any(words == SILENT for _, words in locks)
-    return unseen.said() or (0 if ended and all(complete) and not later else LEFT)
+    return unseen.said() or left or (0 if ended and all(complete) and not later else LEFT)
+
+
+def _undo(site: Site, screen: Console, yes: bool) -> int:
+    """Name the actions that are not undone, and undo them if that is asked for; LEFT where one stays."""
+    left = 0
+    for found in entries(site.state):
+        say_loudly(screen, found.said())
+        why = undone(site.state, found) if yes else 'seatrial clean --yes undoes it'
+        if not why:
+            screen.print(f'undone: {found.path.stem}', soft_wrap=True)
+            continue
+        left = LEFT
+        say_loudly(screen, f'  still not undone: {why}') if yes else screen.print(f'  {why}', soft_wrap=True)
+    return left
 
 
 class _Unseen:

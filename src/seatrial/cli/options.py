@@ -23,12 +23,13 @@ from seatrial.engine.registry import NAMES
 from seatrial.judge.compare import EFFECT
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.shown import choice
+from seatrial.model.shown import show as shown
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import load_contract
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import answering, partitions_in
-from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
+from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.words import counted, joined
 
@@ -91,12 +92,23 @@ def profile_option(default: str, said: str) -> Callable[[F], F]:
     return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
 
 
+def destructive_option(function: F) -> F:
+    """--destructive NAME."""
+    return click.option(
+        '--destructive',
+        default='',
+        metavar='NAME',
+        help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+    )(function)
+
+
 def session_options(function: F) -> F:
     """What chooses the cases of a session."""
     for option in (
         click.argument('only', nargs=-1, metavar='[CHECK]...'),
         click.option('--engine', type=click.Choice(NAMES), help='Measure with this engine and with no other.'),
         click.option('--system', help="One of ReFrame's systems, where trial.yaml names several."),
+        destructive_option,
         checks_option,
         profile_option(DEFAULT_PROFILE, 'How much is measured, and what the numbers are good for.'),
         site_option,
@@ -113,6 +125,7 @@ def open_session(
     engine: str | None,
     only: tuple[str, ...],
     with_contract: bool = False,
+    destructive: str = '',
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
     """The session that the options describe and its cases. Raises SiteError, CheckError or UsageError.
 
@@ -131,6 +144,7 @@ def open_session(
     existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
     if system is not None and system not in existing:
         raise click.UsageError(f"'{system}' is no system of trial.yaml; {choice(system, existing)}")
+    check_destructive(site, destructive)
     fault = state_fault(site)
     if fault:
         raise SiteError([fault])
@@ -143,6 +157,7 @@ def open_session(
         _engines(site, engine),
         only,
         system,
+        destructive=destructive,
     )
     cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
@@ -164,6 +179,15 @@ def open_session(
     session = replace(session, system=systems[0], not_applicable=reasons)
     session = with_references(session, declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
+
+
+def check_destructive(site: Site, name: str) -> None:
+    """Raises UsageError for a name that is no storage system with actions."""
+    known = sorted({site.target(each, DEFAULT_LAYOUT).storage_system for each in site.trial_file.file_systems})
+    if name and name not in known:
+        raise click.UsageError(
+            f'--destructive: {shown(name)} is no storage system of trial.yaml; {choice(name, known)}'
+        )
 
 
 def installed(name: str) -> str:

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from seatrial.check.actions import action_lines
 from seatrial.check.forecast import NOTHING, Forecast, Span, forecasts, shortfalls
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, session_options
@@ -35,6 +36,7 @@ def plan(
     system: str | None,
     engine: str | None,
     only: tuple[str, ...],
+    destructive: str,
     as_json: bool,
 ) -> int:
     """Show what the cases will write, hold and take, from least to most; start nothing.
@@ -42,7 +44,9 @@ def plan(
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
     the middle is what earlier sessions took.
     """
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, with_contract=True)
+    session, cases = open_session(
+        site_folder, profile, checks, system, engine, only, with_contract=True, destructive=destructive
+    )
     plans = [plan_of(session, declared, case) for declared, case in cases]
     found = forecasts(session.site, plans)
     problems, notes = shortfalls(session.site, found)
@@ -53,6 +57,7 @@ def plan(
             'site': session.site.name,
             'profile': profile,
             'cases': [{'case': each.plan.case.name, 'points': _labels(each), **_json(each)} for each in found],
+            'actions': [line for each in plans for line in action_lines(each)],
             'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
             'notes': notes,
             'problems': problems,
@@ -64,6 +69,9 @@ def plan(
     screen.print(_table(found))
     for each in notes:
         screen.print(f'note: {each}', soft_wrap=True)
+    for plan_ in plans:
+        for line in action_lines(plan_):
+            screen.print(line, soft_wrap=True)
     _say_total(screen, found)
     if problems:
         raise SiteError(problems)

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from seatrial.check.actions import ActionError, Conductor, not_allowed
 from seatrial.check.criteria import criteria_of
 from seatrial.check.darshan import keep_darshan_run
 from seatrial.check.declared import Declared
@@ -26,7 +27,7 @@ from seatrial.cli.plan import refuse
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
 from seatrial.cli.stop_request import StopRequest, stop_requests
-from seatrial.cli.terminal import console
+from seatrial.cli.terminal import console, say_loudly
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
@@ -67,20 +68,26 @@ def run(
     system: str | None,
     engine: str | None,
     only: tuple[str, ...],
+    destructive: str,
     label: str,
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
-    session, cases = open_session(site_folder, profile, checks, system, engine, only)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
     session = replace(session, label=label)
-    result, _ = carried_out(session, cases, checks)
+    result, _ = carried_out(session, cases, checks, destructive)
     return EXIT_CODES[result.verdict]
 
 
-def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path) -> tuple[SessionResult, bool]:
-    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError."""
+def carried_out(
+    session: Session, cases: Sequence[tuple[Declared, Case]], checks: Path, destructive: str
+) -> tuple[SessionResult, bool]:
+    """Run, judge, print and report a session: what it came to, and whether a stop was requested. Raises SiteError.
+
+    destructive: the storage system whose actions may be started, as it was typed
+    """
     profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
-    notes = refuse(session.site, plans)
+    notes = refuse(session.site, plans, not_allowed(plans, destructive))
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     session.site.make_directories()
     screen = console()
@@ -94,10 +101,11 @@ def carried_out(session: Session, cases: Sequence[tuple[Declared, Case]], checks
         try:
             with _locked(session, plans):
                 try:
-                    _reframe(session, checks, plans, criteria, screen, requested)
+                    with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
+                        _reframe(session, checks, plans, criteria, screen, requested)
                 finally:
                     cancel_all(screen, session.site, session.id)
-        except lock.LockError as error:
+        except (lock.LockError, ActionError) as error:
             screen.print(f'nothing was measured: {error}', soft_wrap=True)
         for each in heartbeats:
             each.stop()

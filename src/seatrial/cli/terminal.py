@@ -47,6 +47,11 @@ def table_of(*headings: str) -> Table:
     return made
 
 
+def say_loudly(screen: Console, line: str) -> None:
+    """A line in red: somebody has to do something."""
+    screen.print(Text(clean(line), 'bold red'), soft_wrap=True)
+
+
 def drop_unwritten() -> None:
     """Before the end: Python itself would end with 120 where its last lines cannot be written."""
     for stream in (sys.stdout, sys.stderr):

@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_training and posix_semantics.
+posix_training, posix_semantics and posix_scenario.
 """
 
 import errno
@@ -14,6 +14,7 @@ from seatrial.engine import (
     posix_integrity,
     posix_interactive,
     posix_listing,
+    posix_scenario,
     posix_semantics,
     posix_training,
     posix_tree,
@@ -75,6 +76,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         posix_calls.carry_out(work, point)
     elif point.kind == 'training':
         posix_training.carry_out(work, spec.phase, point)
+    elif point.kind == 'scenario':
+        posix_scenario.carry_out(work, point, spec.directory)
     elif point.kind == 'interactive':
         posix_interactive.carry_out(work, point)
     elif spec.phase == 'list':

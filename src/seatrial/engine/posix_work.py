@@ -18,7 +18,10 @@ DIGITS = 3  # that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
-    """What all tasks of a launch are to do. directory: in which trees and listings have their entries."""
+    """What all tasks of a launch are to do.
+
+    directory: in which trees and listings have their entries; of a scenario the prefix of its raw output
+    """
 
     phase: str
     point: Point

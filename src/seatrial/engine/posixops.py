@@ -3,9 +3,9 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_training, posix_semantics and posix_integrity. The interpreter adds to every
-operation what docs/benchmarks.md says of it: where a call of the file system takes less than some microseconds, it is
-the interpreter that is measured.
+posix_listing, posix_interactive, posix_training, posix_semantics, posix_integrity and posix_scenario. The interpreter
+adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less than some
+microseconds, it is the interpreter that is measured.
 """
 
 import hashlib
@@ -29,6 +29,8 @@ from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
 from seatrial.engine.posix_pair import ROOT
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
+from seatrial.engine.scenario_figures import figures
+from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
 from seatrial.model.point import Point
@@ -48,11 +50,12 @@ class PosixOps(Engine):
     """Python's own calls as an engine of metadata and of trainings, on any number of nodes."""
 
     name = 'posixops'
-    kinds: Tuple[str, ...] = ('tree', 'listing', 'operations', 'interactive', 'training', 'semantics')
+    kinds: Tuple[str, ...] = ('tree', 'listing', 'operations', 'interactive', 'training', 'semantics', 'scenario')
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
     makes: Tuple[str, ...] = (
         *FILE_NAMES,
+        r'course\.\d+',
         r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
         r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
         # posix_semantics: a directory for each guarantee, and what is tried in it.
@@ -85,9 +88,11 @@ class PosixOps(Engine):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase, whose tasks read raw + '.spec.json'. What they write is random anyway."""
         path = f'{raw}.spec.json'
-        spec = json.dumps(to_json(Spec(phase, point, directory_of(point)))) + '\n'
+        course = point.kind == 'scenario'
+        spec = json.dumps(to_json(Spec(phase, point, raw if course else directory_of(point)))) + '\n'
         argvs = [module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks)]
-        return Command('task', tuple(argvs), {path: spec}, (), own_barrier=True)
+        outputs = (raw + TRANSCRIPT,) if course else ()
+        return Command('task', tuple(argvs), {path: spec}, outputs, own_barrier=True)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
@@ -102,11 +107,15 @@ class PosixOps(Engine):
         """What the tasks said. Raises EngineError: E1 a task failed; T8 its report is damaged or it does not
         agree with those of the others; T9, T10 other tasks or nodes than planned; T12 it took no time; T17 what an
         earlier launch has made is not there; P15 other operations than planned, or another number of them; F2 data
-        are not read as they were written.
+        are not read as they were written; of a scenario as figures().
 
         clock_s: what times of two tasks can be apart, where their nodes have clocks of their own; else the clock's
         nanosecond.
         """
+        rows = [[line for line in text.splitlines() if line.startswith('[')] for text in outcome.stdouts]
+        if point.kind == 'scenario':
+            said = ['\n'.join(x for x in text.splitlines() if not x.startswith('[')) for text in outcome.stdouts]
+            outcome = outcome._replace(stdouts=tuple(said))
         reports = _reports(outcome, point)
         _check_hosts(reports, point)
         planned = _planned(phase, point)
@@ -126,6 +135,9 @@ class PosixOps(Engine):
             if [fact.name for fact in facts] != [each.name for each in tried]:
                 raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
             metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
+        if point.kind == 'scenario':
+            hosts = [report.host for report in reports]
+            metrics = list(figures(point, rows, hosts, outcome.outputs[0] if outcome.outputs else None))
         return Measurement(
             metrics=tuple(metrics),
             world_size=len(reports),
@@ -147,7 +159,7 @@ def _longest_path(point: Point) -> int:
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:
     """The metrics of a launch that are timed, with the operations that all tasks together do for each."""
-    if point.kind == 'semantics':
+    if point.kind in ('semantics', 'scenario'):
         return {}
     if point.kind == 'training':
         return posix_training.operations(phase, point)

@@ -23,6 +23,7 @@ from seatrial.judge.references import (
     ReferenceResult,
     judge_reference,
 )
+from seatrial.judge.statistics import MIN_SAMPLES
 from seatrial.judge.verdict import (
     OF_EFFECT,
     WORST_FIRST,
@@ -33,7 +34,7 @@ from seatrial.judge.verdict import (
     of_relation,
     worst,
 )
-from seatrial.model.metric import Fact
+from seatrial.model.metric import LOWER, Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
 from seatrial.rules.case import CaseSeen, measured
@@ -70,12 +71,11 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         for point in plan.points
         for each in metrics_at(point)
     )
-    unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed else ''
+    unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed and not plan.stopping.once else ''
     references: tuple[ReferenceResult, ...] = ()
     if not unjudged:
         references = tuple(
-            _judge_reference(each, metrics, engine, plan.profile, correlation, criteria.level)
-            for each in criteria.references
+            _judge_reference(each, metrics, engine, plan, correlation, criteria.level) for each in criteria.references
         )
         metrics = tuple(_with_drill(_with_reference(each, references), records.drill) for each in metrics)
     curves = _curves(plan, metrics, engine)
@@ -131,7 +131,7 @@ def _judge_reference(
     reference: Reference,
     metrics: Sequence[MetricResult],
     engine: str,
-    profile: str,
+    plan: TrialPlan,
     correlation: float,
     level: float,
 ) -> ReferenceResult:
@@ -140,10 +140,13 @@ def _judge_reference(
         return judge_reference(reference, (), engine)
     doubt = one.why if one.verdict is Verdict.INVALID else ''
     # A night that reads from the cache must not hide a regression; where no counter tells, a label says so.
-    if reference.origin == CONTRACT or profile == 'acceptance' or one.cache in ('cached', 'mixed'):
+    if plan.stopping.once:  # what was measured is the worst that there was
+        reference = replace(reference, statistic='maximum' if one.better == LOWER else 'minimum')
+    elif reference.origin == CONTRACT or plan.profile == 'acceptance' or one.cache in ('cached', 'mixed'):
         doubt = doubt or one.not_storage
-    drifting = profile == 'acceptance' and one.summary is not None and one.summary.drifting
-    return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting, correlation, level)
+    drifting = plan.profile == 'acceptance' and one.summary is not None and one.summary.drifting
+    least = 1 if plan.stopping.once else MIN_SAMPLES
+    return judge_reference(reference, one.values, engine, doubt, one.clock_error, drifting, correlation, level, least)
 
 
 def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) -> MetricResult:

@@ -136,7 +136,7 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
         labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
     counts = [len(each.values) for each in metrics if each.values]
-    if counts:
+    if counts and max(counts) > 1:
         n = min(counts)
         share, missed = 1 - 0.05 ** (1 / n), 0.9**n
         labels.append(RARE.format(made=counted(n, 'repetition'), n=n, missed=100 * missed, share=100 * share))

@@ -36,6 +36,7 @@ class Asked:
     statistic: of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (its worst) or BEST of the first `best_of`
     counts:    which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
     observed: no check measures it
+    once: a single launch decides in each allocation
     """
 
     id: str
@@ -47,6 +48,12 @@ class Asked:
     allocations: int = 1
     counts: str = 'all'
     observed: bool = False
+    once: bool = False
+
+    @property
+    def needed(self) -> int:
+        """Valid repetitions of an allocation that counts."""
+        return 1 if self.once else max(MIN_SAMPLES, self.best_of)
 
 
 @dataclass(frozen=True)
@@ -250,7 +257,7 @@ def _counting(asked: Asked, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def _counts(asked: Asked, attempt: Attempt) -> bool:
-    return not attempt.why_not and len(attempt.values) >= max(MIN_SAMPLES, asked.best_of)
+    return not attempt.why_not and len(attempt.values) >= asked.needed
 
 
 def _failure(asked: Asked, attempts: Sequence[Attempt]) -> Attempt | None:

@@ -143,6 +143,7 @@ def judge_reference(
     drifting: bool = False,
     correlation: float = 0.0,
     level: float = LEVEL,
+    least: int = MIN_SAMPLES,
 ) -> ReferenceResult:
     """A metric's valid samples, in the base unit, compared with its reference.
 
@@ -152,6 +153,7 @@ def judge_reference(
             shows it, so it widens the interval
     drifting: the interval is too short, so all samples have to lie where it does
     correlation: of neighbouring repetitions, which widens the interval of a mean
+    least:  fewer samples decide nothing
     level:  the chance that OUTSIDE may have at most; below LEVEL where many references are judged together
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
@@ -175,8 +177,8 @@ def judge_reference(
     if doubt:
         return _result(reference, found, UNDECIDED, f'{said}, but cannot decide: {doubt}')
     n = len(values)
-    if n < MIN_SAMPLES:
-        why = f'{said}, but {n} samples are fewer than the {MIN_SAMPLES} that a verdict needs'
+    if n < least:
+        why = f'{said}, but {n} samples are fewer than the {least} that a verdict needs'
         return _result(reference, found, UNDECIDED, why)
     interval = _interval_words(name, ends, shown)
     if clock_error >= CLOCK_SAID:

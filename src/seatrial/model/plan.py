@@ -4,6 +4,7 @@ import hashlib
 import json
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from seatrial.model.action import Action
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
@@ -112,6 +113,11 @@ class StoppingRule(NamedTuple):
     budget_s: float = 3600.0
     fixed: bool = False
 
+    @property
+    def once(self) -> bool:
+        """Whether one launch decides."""
+        return self.fixed and self.maximum == 1
+
 
 class Sizing(NamedTuple):
     """How much a task does, decided on the node before the first measured launch: bytes, or files of a flat tree.
@@ -148,6 +154,7 @@ class TrialPlan(NamedTuple):
     floors:   the least that the site's references allow, by metric, in base units: what is surely less is searched
               for its cause
     contract: SHA-256 of the procedure of a contract that its session was begun for; empty: none
+    actions:  of the site, those that the points name
     """
 
     schema: int
@@ -173,6 +180,7 @@ class TrialPlan(NamedTuple):
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     node_memory: int = 0
     contract: str = ''
+    actions: Tuple[Action, ...] = ()
 
     @property
     def kind(self) -> str:

@@ -6,6 +6,7 @@ reported afterwards is a point and nothing else. Its `kind` names the file in wo
 
 from typing import NamedTuple, Optional, Tuple
 
+from seatrial.model.action import Planned
 from seatrial.model.layout import Layout
 
 
@@ -68,6 +69,7 @@ class Point(NamedTuple):
     working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
     queue_depth:    transfers in flight for each task
     duration_s:     of a time-based workload; 0: it ends with its bytes
+    actions:        of a scenario, in their order
     read_share:     reads in a mixed phase, as a fraction
     interval_s:     of training between two checkpoints
     think_s:        that a task does nothing after each transfer; of a training the time of a batch on its accelerator
@@ -112,6 +114,7 @@ class Point(NamedTuple):
     samples_per_file: int = 0
     batch: int = 0
     prefetch: int = 0
+    actions: Tuple[Planned, ...] = ()
     depth: int = 0
     branching: int = 1
     files_per_directory: int = 0

@@ -332,13 +332,15 @@ def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
 
 @rule(
     'T14',
-    'The first launch is a discarded warm-up on other files',
+    'The first launch is a discarded warm-up on other files, unless one launch decides',
     CASE,
     'invalid',
     'the record was not made by the runner; measure again',
     'the first run after mkdir or mount can be 4x off the later ones (seen)',
 )
 def warmed_up(seen: CaseSeen) -> Optional[str]:
+    if kind_of(seen.plan.kind).once:
+        return None
     stages = [sample.stage for sample in seen.records.samples]
     if 'measured' in stages and 'warmup' not in stages[: stages.index('measured')]:
         return 'no warm-up came before the first measured launch'

@@ -106,6 +106,33 @@ seen_elsewhere(
 )
 
 seen_elsewhere(
+    'A1',
+    'The actions of a scenario were carried out and undone as planned',
+    LAUNCH,
+    'invalid',
+    'see actions in trial.yaml; run its start, undo and check by hand; `seatrial clean` names what is not undone',
+    'what was not taken away shows no outage; a clock that is apart shows another one',
+)
+
+seen_elsewhere(
+    'A2',
+    'The throughput of a scenario is back at 90 % before it ends',
+    LAUNCH,
+    'invalid',
+    'see the logs of its servers; where it only takes longer, give the scenario more time after its actions',
+    'a time to recover that nobody has seen the end of is met by any bound',
+)
+
+seen_elsewhere(
+    'A3',
+    'A connection that is lost in a scenario is what its action was for',
+    LAUNCH,
+    'label',
+    'see outage and errors for what it cost',
+    'P20 is of launches that nobody disturbs',
+)
+
+seen_elsewhere(
     'P9a',
     'The room that was there before the run is there while it runs',
     LAUNCH,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
@@ -384,6 +385,19 @@ class Partition(Entry):
     queue_limit: Seconds = 24 * 3600.0
 
 
+class ActionEntry(Entry):
+    """An action: commands that take servers away, or burden them, and undo that. Times in seconds.
+
+    check: exits with 0 while the storage is healthy; file_systems: those that the action may hit
+    """
+
+    start: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/stop-oss, oss3]'])
+    undo: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/start-oss, oss3]'])
+    check: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/oss-is-up, oss3]'])
+    file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    timeout: Seconds = 120.0
+
+
 class Trial(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
@@ -465,6 +479,7 @@ class TrialFile(Entry):
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
+    actions: Annotated[dict[Name, ActionEntry], Filled] = {}
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
@@ -589,6 +604,14 @@ class Site:
             no_layout=driver.no_layout,
             tried=driver.tried,
             telemetry=entry.telemetry,
+        )
+
+    def actions(self, file_system: str) -> tuple[Action, ...]:
+        """Those that may hit a file system, in the order of the file."""
+        return tuple(
+            Action(name, each.start, each.undo, each.check, each.timeout)
+            for name, each in self.trial_file.actions.items()
+            if file_system in each.file_systems
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:

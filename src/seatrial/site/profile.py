@@ -23,6 +23,7 @@ class Profile:
     budget_s:     time after which a case starts no new launch, where the site sets none
     effort:       how much each launch does
     repetitions:  fixed number of repetitions; 0: the stopping rule decides
+    disturbs:     whether it may have actions: what runs by itself, or is only to show that all works, has none
     """
 
     name: str
@@ -31,6 +32,7 @@ class Profile:
     budget_s: float
     effort: Effort
     repetitions: int = 0
+    disturbs: bool = False
 
     @property
     def judges(self) -> bool:
@@ -103,6 +105,7 @@ ACCEPTANCE = Profile(
         # The shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
         phase_s=30.0,
     ),
+    disturbs=True,
 )
 PAPER = Profile(
     'paper',
@@ -111,6 +114,7 @@ PAPER = Profile(
     # 13 points (Boito et al. 2009, 1 KiB to 4 MiB) x 6 repetitions x 2 operations x 90 s.
     budget_s=4 * 3600.0,
     effort=Effort(min_s=MIN_S),
+    disturbs=True,
 )
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in (SMOKE, NIGHTLY, ACCEPTANCE, PAPER)}

@@ -90,6 +90,7 @@ class Kind:
     by_darshan: whether a Darshan log shows what was meant (P15)
     compares_in_launch: whether one launch compares the cache with the servers, so that both are as meant
     short_ok:  whether a launch may be short, which a label then says (T20a)
+    once:      whether one launch decides, without warm-up: what it measures happens once
     """
 
     name = ''
@@ -102,6 +103,7 @@ class Kind:
     by_darshan = False
     compares_in_launch = False
     short_ok = False
+    once = False
 
     def fault(self, point: Point) -> Optional[str]:
         """What is contradictory in the point, as 'field: sentence', or None. Checked when a check is declared."""

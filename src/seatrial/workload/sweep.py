@@ -24,6 +24,7 @@ AXES: Dict[str, Axis] = {
         Axis('tree', 'trees'),
         Axis('variant', 'variants', each='in each variant'),
         Axis('layout', 'layouts', each='in each layout'),
+        Axis('action', 'actions', each='with each action of the site'),
         Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
         Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
         Axis('brick', 'bricks', each='on each brick by itself', equals='brick'),
@@ -34,13 +35,13 @@ AXES: Dict[str, Axis] = {
 
 _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
-_TARGETS = tuple(name for name, axis in AXES.items() if axis.equals)
+_OF_SITE = ('action', *(name for name, axis in AXES.items() if axis.equals))
 # What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
 _OF_TREES = Point._fields[Point._fields.index('files') :]
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
 
-Value = Union[int, Layout, Tuple[str, Dict[str, Any]]]
+Value = Union[int, str, Layout, Tuple[str, Dict[str, Any]]]
 
 
 class _Sweep(NamedTuple):
@@ -54,7 +55,7 @@ class Sweep(_Sweep):
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
             whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the
-            parameters in which it differs; of 'ost', 'mdt', 'brick' and 'node' none: they are those that the site has
+            parameters in which it differs; of 'ost', 'mdt', 'brick', 'node' and 'action' none: the site has them
     """
 
     __slots__ = ()
@@ -69,10 +70,12 @@ class Site(NamedTuple):
     """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
 
     pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
+    actions: of a sweep over actions, by their names
     """
 
     pinned: Tuple[Layout, ...] = ()
     fitting: Optional[Tuple[Layout, ...]] = None
+    actions: Tuple[str, ...] = ()
 
 
 ANYWHERE = Site()
@@ -84,7 +87,7 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
         return f'{sweep.axis!r} cannot be swept; it can be {", ".join(AXES)}'
     if type(sweep.values) is not tuple:
         return f'the values are {sweep.values!r}; write them in parentheses: (1, 2, 4)'
-    if sweep.axis in _TARGETS:
+    if sweep.axis in _OF_SITE:
         return f'the values of {sweep.axis} are those that the site has; leave them out' if sweep.values else None
     if not sweep.values:
         return f'a sweep over {AXES[sweep.axis].plural} needs values'
@@ -130,7 +133,7 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
 
     Of an axis whose values are those of a site one point, without a label of its own.
     """
-    if sweep.axis in _TARGETS:
+    if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
     tasks = max([template.tasks, 1, *_tasks(sweep)])
     return expand(sweep, template, Allocation(1, tasks))
@@ -151,7 +154,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: Site = ANYW
 def labels(sweep: Sweep, site: Site = ANYWHERE) -> List[str]:
     """Of all values that the sweep has or the site gives it, whether they can be placed or not."""
     own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
-    return own or [layout.name for layout in site.pinned]
+    return own or [*site.actions, *(layout.name for layout in site.pinned)]
 
 
 def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
@@ -208,8 +211,8 @@ def group_size(nodes: int) -> int:
 
 
 def _values(sweep: Sweep, site: Site) -> Sequence[Value]:
-    if sweep.axis in _TARGETS:
-        return site.pinned
+    if sweep.axis in _OF_SITE:
+        return site.actions or site.pinned
     return sweep.values if site.fitting is None else [value for value in sweep.values if value in site.fitting]
 
 
@@ -222,7 +225,7 @@ def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
     if axis in _NUMBERS:
         label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
         return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
-    if axis in ('tree', 'variant'):
+    if axis in ('tree', 'variant', 'action'):
         return value[0], value[1]
     return value.name, {'layout': value}
 
@@ -232,6 +235,9 @@ def _counted(noun: str) -> Any:
 
 
 def _point(axis: str, template: Point, value: Value, place: int) -> Point:
+    if axis == 'action':
+        name = str(value)
+        value = name, {'actions': tuple(each._replace(name=name) for each in template.actions)}
     label, changes = _labelled(axis, value)
     at = float(value) if isinstance(value, int) else float(place)
     return template._replace(label=label, at=at, **changes)

@@ -65,6 +65,12 @@ def running(owner: Owner) -> Optional[bool]:
     return start == owner.pid_start and state != 'Z'
 
 
+def process_start(pid: int) -> Optional[int]:
+    """When a process that runs here began, in clock ticks after boot; None where there is none."""
+    found = _process(pid)
+    return None if found is None or found[0] == 'Z' else found[1]
+
+
 def user_name(uid: int) -> str:
     """The user's name, or 'uid 1234' where the node does not know it."""
     try:

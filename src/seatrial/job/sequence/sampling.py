@@ -173,7 +173,7 @@ class _Attempt:
         """
         failed, lost = failed_call(error.sentence), self._lost(self._connections())
         if failed is None:
-            own = [finding('P20', lost)] if lost else []
+            own = [self._of_lost(lost)] if lost else []
             return [*own, finding(error.rule, self._where(error.sentence), error.evidence)]
         phase, point = self.launch
         room = self._room() if failed.errno in NO_ROOM else ''
@@ -270,11 +270,15 @@ class _Attempt:
         """The connections that were lost since the launch began; empty where it did not begin."""
         return '' if self.connections is None else self.trial.setup.driver.lost(self.connections, now)
 
+    def _of_lost(self, lost: str) -> Finding:
+        """An action that takes a server away takes connections with it."""
+        return finding('A3' if self.launch.point.actions else 'P20', lost)
+
     def _after(self) -> List[Finding]:
         """What file system and layout say after a launch. A warm-up's layout decides nothing."""
         now = self._connections()
         lost, unseen = self._lost(now), self.trial.setup.driver.unseen(self.connections, now)
-        found = [finding('P20', lost)] if lost else []
+        found = [self._of_lost(lost)] if lost else []
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
         if self.stage == 'warmup':

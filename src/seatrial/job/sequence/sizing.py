@@ -35,6 +35,8 @@ def by_warm_up(trial: Trial) -> Sized:
     The time budget bounds it: where that is short the first launch is small, and none begins that would not fit.
     """
     plan, sizing = trial.plan, trial.plan.sizing
+    if kind_of(plan.kind).once:
+        return Sized(1, sizing.first, 'fixed by the check: one launch decides')
     points = calibration_points(plan)
     lowest, highest = bounds(plan, trial.seen.memory_bytes, trial.seen.capacity)
     size, cut = first_share(plan, points[0]), ''

@@ -1,0 +1,62 @@
+"""The record of a scenario of 72 hours on 200 nodes, simulated: its size, and what it takes to make figures of it.
+
+    python benchmarks/scenario_record.py [NODES] [HOURS]
+
+One task a node, six actions of 120 s. Each node's rows are made as its task prints them, and read as they come.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Iterator
+
+from seatrial.engine.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
+from seatrial.model.action import Step, line_of_step
+from seatrial.model.point import Point
+from seatrial.workload.scenario import scenario
+
+ACTIONS, AWAY_S, BEFORE_S = 6, 120.0, 3600.0
+RATE, SIZE = 400, 65536  # acknowledged operations a second, and their bytes
+LATENCIES = {'40': 250, '44': 100, '48': 40, '52': 8, '60': 2}
+
+
+def rows(point: Point) -> Iterator[str]:
+    """What the task of a node prints."""
+    at_s = 0.0
+    while at_s < point.duration_s:
+        end_s = bound_s(point, at_s)
+        away = any(each.at_s <= at_s < each.at_s + each.for_s for each in point.actions)
+        back = [each.at_s for each in point.actions if at_s <= each.at_s + each.for_s < end_s]
+        number = 0 if away else int(RATE * (end_s - at_s))
+        latencies = {} if away else {key: int(share * (end_s - at_s)) for key, share in LATENCIES.items()}
+        gaps = tuple((start, start + AWAY_S) for start in back)
+        yield line_of_row(Row(at_s, end_s - at_s, number, number * SIZE, 0.0312, {}, latencies, gaps))
+        at_s = end_s
+    yield f'["{VERIFIED}",{int(RATE * point.duration_s)}]'
+
+
+def main(nodes: int = 200, hours: int = 72) -> None:
+    """Print the figures of one simulated record."""
+    each_s = hours * 3600 / ACTIONS
+    point = scenario(BEFORE_S, AWAY_S, each_s - BEFORE_S - AWAY_S, ACTIONS)
+    point = point._replace(actions=tuple(each._replace(name='away') for each in point.actions), tasks=nodes)
+    text = '{"skew_s": 0.0}\n'
+    for each in point.actions:
+        text += line_of_step(Step('away', 'start', each.at_s, each.at_s, ''))
+        text += line_of_step(Step('away', 'undo', each.at_s + each.for_s, each.at_s + each.for_s, ''))
+    text += '{"complete": true}\n'
+    own = list(rows(point))
+    size = sum(len(line) + 1 for line in own)
+    began = time.perf_counter()
+    found = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
+    took_s = time.perf_counter() - began
+    outage = next(each.value for each in found if each.name == 'outage')
+    print(
+        f'{nodes} nodes, {hours} h: {len(own)} rows and {size / 2**20:.2f} MiB a node, {nodes * size / 2**20:.0f} MiB'
+    )
+    print(f'figures in {took_s:.0f} s; outage {outage:.1f} s of {ACTIONS * AWAY_S:g} s')
+    print(f'most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB')
+
+
+if __name__ == '__main__':
+    main(*map(int, sys.argv[1:]))

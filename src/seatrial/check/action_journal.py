@@ -1,0 +1,237 @@
+"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json stands there from before a start until its undo is done.
+
+It is what is left of an action when its session is killed. One entry a storage system: two sessions never act on the
+same thing at once. An entry is a command that somebody will run, so only one's own counts: a file of one's own
+that nobody else can write, with one name.
+"""
+
+import fcntl
+import json
+import os
+import secrets
+import signal
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from seatrial.job.directory.orphans import leader_alive
+from seatrial.job.directory.owner import Owner, on_this_machine, process_start, this_owner, user_name
+from seatrial.model.action import Action
+from seatrial.model.ask import Answer, ask
+from seatrial.model.codec import from_json, to_json
+from seatrial.model.quoting import shell_line
+
+FOLDER, SUFFIX, STARTED = 'actions', '.json', '.started'
+LONGEST = 1 << 16  # bytes of an entry
+KILLED_S = 10.0
+_NOTED = 'cat /proc/$$/stat >"$1" && shift && exec "$@"'
+"""Notes which process a start is before it begins: whoever cleans up must end it before he undoes it."""
+
+
+class ActionError(Exception):
+    """An action that must not or cannot be carried out; says why, and the remedy."""
+
+
+class Entry(NamedTuple):
+    """An action that was begun and is not known to be undone."""
+
+    storage_system: str
+    action: Action
+    owner: Owner
+
+
+class Found(NamedTuple):
+    """A file of the journal. entry: None where nothing in it may be run; why: that, as a clause."""
+
+    path: Path
+    entry: Entry | None
+    why: str = ''
+
+    def said(self) -> str:
+        """In one line, with the command that undoes it."""
+        if self.entry is None:
+            return f'an action may not be undone: {self.path}: {self.why}'
+        entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
+        since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.owner.time))
+        whose = f'session {entry.owner.session} of {entry.owner.owner} on {entry.owner.host}'
+        undo = shell_line(entry.action.undo)
+        return (
+            f'the action {entry.action.name} on {entry.storage_system} is not undone, since {since} '
+            f'({hours:.1f} h), of {whose}; its undo: {undo}'
+        )
+
+
+class Journal:
+    """The entry of a storage system, as the session that acts on it has it."""
+
+    def __init__(self, state: str, session: str, storage_system: str) -> None:
+        self._path = Path(state) / FOLDER / f'{storage_system}{SUFFIX}'
+        self._session, self._storage_system = session, storage_system
+        self._held = -1
+
+    def begin(self, action: Action) -> None:
+        """Put down what is about to be started. Raises ActionError where something is not undone; OSError."""
+        self._path.parent.mkdir(mode=0o770, exist_ok=True)
+        entry = Entry(self._storage_system, action, this_owner(self._session))
+        fresh = self._path.with_suffix(f'.{secrets.token_hex(6)}')
+        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            os.write(descriptor, json.dumps(to_json(entry)).encode())
+            os.fsync(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.link(fresh, self._path)
+        except FileExistsError:
+            os.close(descriptor)
+            (found,) = (each for each in entries(self._path.parent.parent) if each.path == self._path)
+            raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it') from None
+        finally:
+            fresh.unlink()
+        _sync(self._path.parent)
+        self._held = descriptor
+
+    def start(self, action: Action) -> Answer | None:
+        """Carry the start out, with a time limit, so that it is found again if this process dies."""
+        started = str(self._path.with_suffix(STARTED))
+        return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
+
+    def end(self) -> None:
+        """The action is undone."""
+        for path in (self._path.with_suffix(STARTED), self._path):
+            with suppress(FileNotFoundError):
+                path.unlink()
+        _sync(self._path.parent)
+        self.leave()
+
+    def leave(self) -> None:
+        """Let go of the entry, which stays."""
+        if self._held >= 0:
+            os.close(self._held)
+        self._held = -1
+
+
+def entries(state: str | Path) -> Iterator[Found]:
+    """All of the journal."""
+    for path in sorted((Path(state) / FOLDER).glob(f'*{SUFFIX}')):
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            yield Found(path, None, f'it cannot be read: {error.strerror}; it was not put there by this user')
+            continue
+        try:
+            yield _read(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def undone(state: str, found: Found) -> str:
+    """Undo it; why it is not undone, as a clause, or empty. It is once `check` says that all is well."""
+    if found.entry is None:
+        return found.why
+    alive = leader_alive(state, found.entry.owner.session)
+    if alive is not None:
+        return f'{alive}, and undoes it'
+    try:
+        descriptor = os.open(found.path, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError as error:
+        return error.strerror or str(error)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        why = _end_start(found)
+        if why:
+            return why
+        said = failure(ask(list(found.entry.action.undo), found.entry.action.timeout_s), found.entry.action)
+        unhealthy = wait_healthy(found.entry.action)
+        if unhealthy:
+            return '; '.join(filter(None, (f'its undo {said}' if said else '', unhealthy)))
+        for path in (found.path.with_suffix(STARTED), found.path):
+            with suppress(FileNotFoundError):
+                path.unlink()
+        return ''
+    except BlockingIOError:
+        return 'another process is at it'
+    finally:
+        os.close(descriptor)
+
+
+def failure(answer: Answer | None, action: Action) -> str:
+    """How a command of the action failed, as a clause; empty where it did not."""
+    if answer is None:
+        return 'cannot be started: no such program'
+    if answer.exit_status is None:
+        return f'did not end within {action.timeout_s:g} s, and was killed'
+    if answer.exit_status == 0:
+        return ''
+    lines = (answer.stderr or answer.stdout).strip().splitlines()
+    return f'exited with {answer.exit_status}{": " + lines[-1][:200] if lines else ""}'
+
+
+def unhealthy(action: Action) -> str:
+    """Why the storage is not healthy, as a clause; empty where it is."""
+    said = failure(ask(list(action.check), action.timeout_s), action)
+    return f'the check of {action.name} {said}' if said else ''
+
+
+def wait_healthy(action: Action) -> str:
+    """As `unhealthy`; the storage is given the timeout of the action: a failover is no matter of a moment."""
+    end = time.monotonic() + action.timeout_s
+    while (said := unhealthy(action)) and time.monotonic() < end:
+        time.sleep(1.0)
+    return said
+
+
+def _read(path: Path, descriptor: int) -> Found:
+    about = os.fstat(descriptor)
+    if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+        return Found(path, None, 'it is no file with one name; nobody but its owner can have made it so: see to it')
+    if about.st_uid != os.geteuid():
+        owner = user_name(about.st_uid)
+        return Found(path, None, f'it is of {owner}, who alone can undo it with `seatrial clean --yes`')
+    if about.st_mode & 0o022:
+        return Found(
+            path, None, 'others can write it, so nothing in it is carried out; see what it says, and undo it'
+        )
+    try:
+        entry = from_json(Entry, json.loads(os.read(descriptor, LONGEST)))
+    except (ValueError, RecursionError):
+        return Found(path, None, 'it is damaged; see which action it was, undo that by hand and remove the file')
+    if entry.storage_system + SUFFIX != path.name:
+        return Found(path, None, f'it is of {entry.storage_system} by what it says; undo that by hand and remove it')
+    return Found(path, entry)
+
+
+def _end_start(found: Found) -> str:
+    """End a start that has outlived its session; why that cannot be, or empty."""
+    assert found.entry is not None
+    try:
+        fields = found.path.with_suffix(STARTED).read_bytes()
+    except OSError:
+        return ''  # it never began
+    pid, _, rest = fields.partition(b' ')
+    values = rest.rpartition(b')')[2].split()
+    if len(values) < 20 or not pid.isdigit():
+        return ''  # sh was killed while it noted it, before it became the command
+    if not on_this_machine(found.entry.owner):
+        host = found.entry.owner.host
+        if host != os.uname().nodename:
+            return f'its start was made on {host} and may still run there: run `seatrial clean` on {host}'
+        return ''  # this host was booted since
+    number, began = int(pid), int(values[19])
+    end = time.monotonic() + KILLED_S
+    while process_start(number) == began and time.monotonic() < end:
+        with suppress(OSError):
+            os.killpg(number, signal.SIGKILL)
+        time.sleep(0.05)
+    return f'its start still runs as process {number}' if process_start(number) == began else ''
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

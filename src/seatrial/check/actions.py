@@ -1,0 +1,164 @@
+"""Actions of a session: carried out from the login side while ReFrame runs the scenarios that name them.
+
+The job says that its load has begun by a file beside its raw output, and finds there the transcript of what was
+done. Every start is in the journal before it begins, and whatever ends the session, its undo runs; after SIGKILL
+`seatrial clean` has the journal.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+from seatrial.check.action_journal import ActionError, Journal, entries, failure, unhealthy, wait_healthy
+from seatrial.model.action import BEGUN, START, TRANSCRIPT, UNDO, Action, Begun, Planned, Step, line_of_step
+from seatrial.model.ask import Answer, ask
+from seatrial.model.codec import from_json
+from seatrial.model.plan import TrialPlan
+from seatrial.model.point import Point
+from seatrial.model.quoting import shell_line
+from seatrial.model.units import duration
+from seatrial.site.error import problem
+from seatrial.site.model import TRIAL_FILE
+
+POLL_S = 0.2
+SEEN_S = 5.0
+"""After the load began, in which its file is seen here: what is more is a difference of the clocks."""
+
+__all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
+
+
+def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
+    """Problems of plans that would act on a storage system whose name was not typed."""
+    unnamed = {plan.target.storage_system for plan in plans if plan.actions} - {destructive}
+    remedy = 'if that is meant, add --destructive {}'
+    return [
+        problem(TRIAL_FILE, ['actions'], f'the session takes servers of {name} away; {remedy.format(name)}')
+        for name in sorted(unnamed)
+    ]
+
+
+def action_lines(plan: TrialPlan) -> list[str]:
+    """Every command that the actions of a plan run, and when."""
+    lines = []
+    known = {each.name: each for each in plan.actions}
+    for point in plan.points:
+        for each in point.actions:
+            when = f'{duration(each.at_s)} after the load began, for {duration(each.for_s)}'
+            action = known[each.name]
+            commands = (f'{what}: {shell_line(getattr(action, what))}' for what in ('check', START, UNDO))
+            lines.append(f'action {each.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
+    return lines
+
+
+class Conductor:
+    """Carries the actions of a session out, in a thread, between entering and leaving it.
+
+    say: shows a line to which somebody has to attend. Entering raises ActionError where an action is not undone or
+    the storage not healthy; leaving waits for the last undo.
+    """
+
+    def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
+        self._state, self._session, self._say = state, session, say
+        self._plans = [plan for plan in plans if plan.actions]
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name='actions')
+
+    def __enter__(self) -> 'Conductor':
+        if not self._plans:
+            return self
+        hit = {plan.target.storage_system for plan in self._plans}
+        for found in entries(self._state):
+            if found.path.stem in hit:
+                raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it')
+        for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
+            said = unhealthy(action)
+            if said:
+                raise ActionError(f'the storage is not healthy: {said}; no action was started')
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        handled: set[Path] = set()
+        while not self._stop.wait(POLL_S):
+            for plan in self._plans:
+                for file in set(Path(plan.records, 'raw').glob(f'*{BEGUN}')) - handled:
+                    handled.add(file)
+                    try:
+                        self._conduct(plan, file)
+                    except Exception as error:
+                        self._say(f'the actions of {plan.case.name} could not be carried out: {error!r}')
+
+    def _conduct(self, plan: TrialPlan, file: Path) -> None:
+        prefix = str(file)[: -len(BEGUN)]
+        point = plan.point(prefix.rpartition('@')[2])
+        begun = from_json(Begun, json.loads(file.read_text()))
+        ago_s, now = time.time() - begun.time, time.monotonic()
+        skew_s = ago_s if ago_s < 0 else max(0.0, ago_s - SEEN_S)
+        with Path(prefix + TRANSCRIPT).open('a', encoding='utf-8') as transcript:
+            _write(transcript, json.dumps({'skew_s': skew_s}) + '\n')
+            try:
+                self._act(plan, point, now - ago_s, transcript)
+            finally:
+                _write(transcript, json.dumps({'complete': True}) + '\n')
+
+    def _act(self, plan: TrialPlan, point: Point, zero_s: float, transcript: IO[str]) -> None:
+        known = {each.name: each for each in plan.actions}
+        journal = Journal(self._state, self._session, plan.target.storage_system)
+        for planned in point.actions:
+            if not self._reached(zero_s + planned.at_s) or not self._one(
+                known[planned.name], planned, zero_s, journal, transcript
+            ):
+                return
+
+    def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
+        """One action from its check to its undo; whether the storage is healthy again."""
+
+        def step(what: str, carry_out: Callable[[], Answer | None]) -> str:
+            begun_s = time.monotonic() - zero_s
+            why = failure(carry_out(), action)
+            done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why)
+            _write(transcript, line_of_step(done))
+            if why:
+                self._say(f'action {action.name}: its {what} {why}')
+            return why
+
+        why_not = unhealthy(action)
+        if why_not:
+            self._say(f'action {action.name} was not started: {why_not}')
+            return False
+        journal.begin(action)
+        try:
+            if not step(START, lambda: journal.start(action)):
+                self._reached(zero_s + planned.at_s + planned.for_s)
+        finally:
+            failed = step(UNDO, lambda: ask(list(action.undo), action.timeout_s))
+            sick = wait_healthy(action)
+            if failed or sick:
+                journal.leave()
+                self._say(
+                    f'action {action.name} is NOT UNDONE: {sick or failed}; see to it, then `seatrial clean --yes`'
+                )
+            else:
+                journal.end()
+        return not (failed or sick)
+
+    def _reached(self, time_s: float) -> bool:
+        """Wait for it; whether no stop was requested before."""
+        return not self._stop.wait(max(0.0, time_s - time.monotonic()))
+
+
+def _write(transcript: IO[str], line: str) -> None:
+    """A transcript that cannot be written makes the case INVALID; the undo goes on all the same."""
+    try:
+        transcript.write(line)
+        transcript.flush()
+    except OSError:
+        pass

@@ -1,0 +1,302 @@
+"""What the course of a scenario comes to: pure functions over the tasks' rows and the transcript of the actions.
+
+before:   from the beginning to the first start
+during:   from the beginning of each start to the end of its undo
+after:    from the end of each undo to the next start, or to the end of the load
+outage:   of a node the time in which its task that waited longest had no operation acknowledged, in gaps of at least
+          GAP_S that touch an action and its recovery; the metric is that of the worst node
+recovery: from the end of an undo until throughput over SMOOTH_S is back at RECOVERED of what it was before; the
+          longest one
+p99:      of single operations during the actions, to a quarter of a power of two (19 %)
+"""
+
+import errno
+import json
+import math
+import os
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.engine.base import EngineError
+from seatrial.model.action import START, UNDO, Step, transcript_of
+from seatrial.model.metric import HIGHER, LOWER, Metric
+from seatrial.model.point import Point
+from seatrial.workload import scenario as own
+
+GAP_S = 1.0
+"""A shorter time without an acknowledged operation is no outage: an fdatasync can take as long on a busy disk."""
+
+RECOVERED = 0.90
+SMOOTH_S = 5
+LATE_S = 5.0
+"""That an action may begin after its time, or end after it, beside what its commands take."""
+
+SKEW_S = 2.0
+"""That the clocks of node and login side may be apart: an outage is wanted to a second."""
+
+GRACE_S = 30.0
+"""After an undo, in which errors still belong to the action: a client gives up a little later than a server."""
+
+LATENCY_STEPS = 4  # of a power of two
+VERIFIED = own.VERIFIED
+
+SHORT_S = 2 * 3600.0
+"""A scenario up to this has a row for every second from its beginning to its end."""
+
+AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
+"""Of a longer one those seconds before and after an action have rows of their own, and else each minute."""
+
+
+class Row(NamedTuple):
+    """A task from at_s on, seconds since the load began. operations, bytes_moved: acknowledged.
+
+    errors: failed calls by errno. latencies: how many operations took 2 ** (key / LATENCY_STEPS) microseconds or
+    more. gaps: without any that was acknowledged, that ended here.
+    """
+
+    at_s: float
+    length_s: float
+    operations: int
+    bytes_moved: int
+    longest_s: float
+    errors: Dict[str, int]
+    latencies: Dict[str, int]
+    gaps: Tuple[Tuple[float, float], ...]
+
+
+class Window(NamedTuple):
+    """An action as it took place: from the beginning of its start to the end of its undo."""
+
+    name: str
+    start_s: float
+    end_s: float
+
+
+class Course(NamedTuple):
+    """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank).
+
+    verified: how many records were read and were as they should be
+    """
+
+    bytes_at: Dict[int, float]
+    gaps: Tuple[Tuple[Tuple[float, float], ...], ...]
+    errors: Tuple[Tuple[float, str, int, int], ...]
+    latencies: Dict[int, int]
+    longest_s: float
+    verified: int
+
+
+def file_of(rank: int) -> str:
+    """The name of a task's file."""
+    return f'course.{rank}'
+
+
+def bound_s(point: Point, at_s: float) -> float:
+    """The end of the row that begins then."""
+    if point.duration_s <= SHORT_S:
+        return at_s + 1.0
+    near = [each for each in point.actions if each.at_s - AHEAD_S <= at_s + MINUTE_S]
+    if any(at_s < each.at_s + each.for_s + BEHIND_S for each in near):
+        return at_s + 1.0
+    return at_s + MINUTE_S
+
+
+def line_of_row(row: Row) -> str:
+    """As a task prints it; what is empty at its end is left out."""
+    values = list(row)
+    while not values[-1]:
+        values.pop()
+    return json.dumps(values, separators=(',', ':'))
+
+
+def row_of(line: str) -> Row:
+    """The row in a line. Raises ValueError."""
+    values = json.loads(line)
+    empty: Tuple[Any, ...] = (0.0, 0.0, 0, 0, 0.0, {}, {}, ())
+    if not isinstance(values, list) or not 1 <= len(values) <= len(empty):
+        raise ValueError('no row')
+    row = Row(*values, *empty[len(values) :])
+    numbers = (row.at_s, row.length_s, row.operations, row.bytes_moved, row.longest_s)
+    counts = [*row.errors.values(), *row.latencies.values()] if _are_counts(row) else [None]
+    if not all(type(each) in (int, float) for each in (*numbers, *counts)):
+        raise ValueError('no row')
+    return row._replace(gaps=tuple((float(start), float(end)) for start, end in row.gaps))
+
+
+def _are_counts(row: Row) -> bool:
+    return isinstance(row.errors, dict) and isinstance(row.latencies, dict)
+
+
+def course_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Course:
+    """The rows of every task, by rank, added up. Raises EngineError T8 for a line that is none."""
+    bytes_at: Dict[int, float] = {}
+    latencies: Dict[int, int] = {}
+    errors, gaps, longest_s, verified = [], [], 0.0, 0
+    for rank, lines in enumerate(tasks):
+        mine: List[Tuple[float, float]] = []
+        for line in lines:
+            try:
+                if line.startswith(f'["{VERIFIED}"'):
+                    verified += int(json.loads(line)[1])
+                    continue
+                row = row_of(line)
+            except (ValueError, TypeError):
+                raise EngineError('T8', f"a row of task {rank} is damaged: '{line[:80]}'") from None
+            seconds = max(1, round(row.length_s))
+            for second in range(int(row.at_s), int(row.at_s) + seconds):
+                bytes_at[second] = bytes_at.get(second, 0.0) + row.bytes_moved / seconds
+            errors += [(row.at_s, name, number, rank) for name, number in row.errors.items()]
+            if any(each.start_s <= row.at_s + row.length_s and row.at_s <= each.end_s for each in windows):
+                longest_s = max(longest_s, row.longest_s)
+                for key, number in row.latencies.items():
+                    latencies[int(key)] = latencies.get(int(key), 0) + number
+            mine += row.gaps
+        gaps.append(tuple(mine))
+    return Course(bytes_at, tuple(gaps), tuple(errors), latencies, longest_s, verified)
+
+
+def windows_of(point: Point, text: Optional[str]) -> List[Window]:
+    """The actions as they took place. Raises EngineError A1 where that is not as planned."""
+    transcript = transcript_of(text or '')
+    if transcript is None:
+        raise EngineError('A1', 'nobody carried the actions out')
+    if abs(transcript.skew_s) > SKEW_S:
+        raise EngineError('A1', f'the clocks of the node and the login side are {transcript.skew_s:.1f} s apart')
+    steps = {(step.action, step.step, place): step for place, step in _numbered(transcript.steps)}
+    windows = []
+    for place, planned in enumerate(point.actions):
+        start, undo = (steps.get((planned.name, each, place)) for each in (START, UNDO))
+        for what, step in ((START, start), (UNDO, undo)):
+            if step is None:
+                raise EngineError('A1', f'the {what} of {planned.name} was not carried out')
+            if step.why:
+                raise EngineError('A1', f'the {what} of {planned.name} failed: {step.why}')
+        assert start is not None and undo is not None
+        meant_s = max(planned.at_s + planned.for_s, start.ended_s)
+        for what, late_s in ((START, start.begun_s - planned.at_s), (UNDO, undo.begun_s - meant_s)):
+            if not -LATE_S <= late_s <= LATE_S:
+                raise EngineError('A1', f'the {what} of {planned.name} began {late_s:.1f} s after its time')
+        windows.append(Window(planned.name, start.begun_s, undo.ended_s))
+    if not transcript.complete:
+        raise EngineError('A1', 'the transcript of the actions is not complete')
+    for window, following in zip(windows, [each.at_s for each in point.actions[1:]] + [point.duration_s]):
+        if window.end_s + own.MIN_AFTER_S > following + LATE_S:
+            raise EngineError('A1', f'the undo of {window.name} left no time to recover')
+    return windows
+
+
+def _numbered(steps: Sequence[Step]) -> List[Tuple[int, Step]]:
+    """Each with the number of its action in the course."""
+    found, number = [], -1
+    for step in steps:
+        number += step.step == START
+        found.append((number, step))
+    return found
+
+
+def figures(
+    point: Point, tasks: Sequence[Iterable[str]], hosts: Sequence[str], transcript: Optional[str]
+) -> Tuple[Metric, ...]:
+    """The metrics. hosts: of each task. Raises EngineError: A1 of the actions; A2 it did not recover; T8; T12; F1 an
+    error that no action explains."""
+    windows = windows_of(point, transcript)
+    course = course_of(tasks, windows)
+    ends = [each.start_s for each in windows[1:]] + [point.duration_s]
+    before = _rate(course, [(0.0, windows[0].start_s)])
+    if not before:
+        raise EngineError('T12', 'no byte was acknowledged before the first action')
+    recovered = [_recovered_s(course, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
+    for error in course.errors:
+        _check_error(error, windows, recovered, hosts)
+    for window, found in zip(windows, recovered):
+        if found is None:
+            said = f'after {window.name} the throughput was not back at {100 * RECOVERED:.0f} % before the end'
+            raise EngineError('A2', said)
+    took = [found or 0.0 for found in recovered]
+    during = _rate(course, [(each.start_s, each.end_s) for each in windows])
+    after = _rate(course, [(each.end_s + took_s, end) for each, took_s, end in zip(windows, took, ends)])
+    spans = [(each.start_s, each.end_s + took_s) for each, took_s in zip(windows, took)]
+    outages = _outages(course, hosts, spans)
+    counts: Dict[str, int] = {}
+    for _, name, number, _ in course.errors:
+        counts[name] = counts.get(name, 0) + number
+    said_errors = ', '.join(f'{name}: {number}' for name, number in sorted(counts.items()))
+    seconds = point.duration_s
+
+    def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
+        return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
+
+    return (
+        metric(own.BEFORE, before, 'B/s'),
+        metric(own.DURING, during, 'B/s'),
+        metric(own.AFTER, after, 'B/s'),
+        metric(own.RATIO, during / before, ''),
+        metric(own.RATIO_AFTER, after / before, ''),
+        metric(own.OUTAGE, max(outages.values()), 's', LOWER, _worst(outages)),
+        metric(own.OUTAGES, sum(outages.values()), 's', LOWER),
+        metric(own.RECOVERY, max(took), 's', LOWER),
+        metric(own.P99, _p99(course), 's', LOWER),
+        metric(own.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
+        metric(own.VERIFIED, float(course.verified), ''),
+    )
+
+
+def _rate(course: Course, spans: Sequence[Tuple[float, float]]) -> float:
+    """B/s of the whole seconds inside these; of the second that a span cuts, its part."""
+    moved = seconds = 0.0
+    for start, end in spans:
+        for second in range(int(start), math.ceil(end)):
+            inside = min(end, second + 1.0) - max(start, float(second))
+            moved += inside * course.bytes_at.get(second, 0.0)
+            seconds += inside
+    return moved / seconds if seconds > 0 else 0.0
+
+
+def _recovered_s(course: Course, undone_s: float, end_s: float, before: float) -> Optional[float]:
+    """Seconds from the end of the undo; None where it did not come back."""
+    first = undone_s
+    while first + SMOOTH_S <= end_s:
+        if _rate(course, [(first, first + SMOOTH_S)]) >= RECOVERED * before:
+            return first - undone_s
+        first += 0.5
+    return None
+
+
+def _check_error(
+    error: Tuple[float, str, int, int],
+    windows: Sequence[Window],
+    recovered: Sequence[Optional[float]],
+    hosts: Sequence[str],
+) -> None:
+    at_s, name, number, rank = error
+    for window, took_s in zip(windows, recovered):
+        if window.start_s - 1.0 <= at_s <= window.end_s + max(GRACE_S, took_s or 0.0):
+            return
+    words = os.strerror(getattr(errno, name, 0)) if hasattr(errno, name) else name
+    said = f'{number} calls failed {at_s:.0f} s after the load began, outside of any action: {words}'
+    raise EngineError('F1', f'task {rank} on {hosts[rank]}: {said}')
+
+
+def _outages(course: Course, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
+    """Seconds by host."""
+    found: Dict[str, float] = {}
+    for host, gaps in zip(hosts, course.gaps):
+        lost_s = sum(
+            end - start for start, end in gaps if any(start <= last and end >= first for first, last in spans)
+        )
+        found[host] = max(found.get(host, 0.0), lost_s)
+    return found
+
+
+def _worst(outages: Dict[str, float]) -> str:
+    host = max(outages, key=lambda each: outages[each])
+    return f'{outages[host]:.1f} s on {host}' if outages[host] else 'none'
+
+
+def _p99(course: Course) -> float:
+    """Seconds, the upper end of the step; never more than the longest operation."""
+    left = 0.01 * sum(course.latencies.values())
+    for key in sorted(course.latencies, reverse=True):
+        left -= course.latencies[key]
+        if left < 0:
+            return min(2 ** ((key + 1) / LATENCY_STEPS) / 1e6, course.longest_s)
+    return course.longest_s

@@ -1,0 +1,90 @@
+"""Actions: commands of the site that take servers away, or burden them, and bring them back; and what came of them.
+
+A scenario says when (`Planned`), the site how (`Action`). Whoever carries one out writes a transcript (`Step`), which
+lies among the raw output of the launch.
+"""
+
+import json
+from typing import NamedTuple, Optional, Tuple
+
+from seatrial.model.codec import FormError, from_json, to_json
+
+START, UNDO = 'start', 'undo'
+BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
+"""Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""
+
+
+class Action(NamedTuple):
+    """What the site has under `actions` in trial.yaml.
+
+    start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
+    timeout_s: after which a start or a check is killed, with its whole process group; an undo is given as long
+    """
+
+    name: str
+    start: Tuple[str, ...]
+    undo: Tuple[str, ...]
+    check: Tuple[str, ...]
+    timeout_s: float
+
+
+class Planned(NamedTuple):
+    """An action in the course of a scenario, in seconds since the load began. name: empty: every one of the site."""
+
+    name: str
+    at_s: float
+    for_s: float
+
+
+class Begun(NamedTuple):
+    """The load of a launch has begun. time: in Unix time; host: whose clock that is."""
+
+    time: float
+    host: str
+
+
+class Step(NamedTuple):
+    """A start or an undo that has ended. begun_s, ended_s: since the load began, by the clock that conducts.
+
+    why: what went wrong, as a clause; empty where it exited with 0
+    """
+
+    action: str
+    step: str
+    begun_s: float
+    ended_s: float
+    why: str
+
+
+class Transcript(NamedTuple):
+    """All that is known of the actions of a launch. skew_s: how far the clocks of node and login side can be apart.
+
+    complete: whether whoever conducts has said that all of them are over
+    """
+
+    skew_s: float
+    steps: Tuple[Step, ...]
+    complete: bool
+
+
+def line_of_step(step: Step) -> str:
+    """As a line of the transcript."""
+    return json.dumps(to_json(step)) + '\n'
+
+
+def transcript_of(text: str) -> Optional[Transcript]:
+    """What a transcript says, as far as its lines are whole; None where it does not even begin."""
+    skew_s: Optional[float] = None
+    steps, complete = [], False
+    for line in text.splitlines():
+        try:
+            said = json.loads(line)
+            if 'skew_s' in said:
+                skew_s = float(said['skew_s'])
+            elif 'complete' in said:
+                complete = True
+            else:
+                steps.append(from_json(Step, said))
+        except (ValueError, TypeError, FormError):
+            break
+    return None if skew_s is None else Transcript(skew_s, tuple(steps), complete)

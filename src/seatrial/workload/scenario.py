@@ -1,0 +1,131 @@
+"""Scenarios: tasks write, sync and read back for a time, while actions of the site take servers away and back.
+
+What every task reads is verified as it goes. One launch decides: what is measured happens once.
+"""
+
+from typing import Optional, Sequence, Tuple, Union
+
+from seatrial.model.action import Planned
+from seatrial.model.metric import LOWER, MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import approximate_size, duration, in_bytes
+from seatrial.workload.base import Effort, Entries, Footprint, Kind
+from seatrial.workload.words import counted
+
+PHASE = 'load'
+MAX_S = 72 * 3600.0
+MIN_BEFORE_S, MIN_AFTER_S = 5.0, 5.0
+"""Of load without an action: what is compared with, and in which the throughput can come back."""
+
+BEFORE, DURING, AFTER = 'before', 'during', 'after'
+OUTAGE, OUTAGES, RECOVERY, P99 = 'outage', 'outage_of_all_nodes', 'recovery', 'p99_during'
+RATIO, RATIO_AFTER, ERRORS = 'during_to_before', 'after_to_before', 'errors'
+VERIFIED = 'verified'
+
+
+def scenario(
+    before_s: float,
+    action_s: float,
+    after_s: float,
+    times: int = 1,
+    bytes_per_task: Union[int, str] = '64MiB',
+    transfer_size: Union[int, str] = '64KiB',
+    think_s: float = 0.0,
+) -> Point:
+    """The workload: load alone, an action, and load until the servers have recovered; so many times in a row.
+
+    Times in seconds. bytes_per_task: of the file of a task, which is written over again and again
+    think_s: pause after each operation: a load far below what the storage can is a steady one
+    """
+    each_s = before_s + action_s + after_s
+    return Point(
+        'scenario',
+        (PHASE,),
+        scales=False,
+        transfer_size=in_bytes(transfer_size),
+        bytes_per_task=in_bytes(bytes_per_task),
+        duration_s=float(times * each_s),
+        think_s=think_s,
+        actions=tuple(Planned('', float(number * each_s + before_s), float(action_s)) for number in range(times)),
+    )
+
+
+class Scenario(Kind):
+    """The course of a load: its throughput before, during and after the actions, and what they cost it."""
+
+    name = 'scenario'
+    words = title = 'scenarios'
+    columns = tuple((name.replace('_', ' '), (name,)) for name in (BEFORE, DURING, AFTER, OUTAGE, RECOVERY, ERRORS))
+    parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
+    once = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.transfer_size < 1 or point.bytes_per_task < point.transfer_size:
+            return f'transfer_size: {point.transfer_size} B do not fit into a file of {point.bytes_per_task} B'
+        if point.bytes_per_task % point.transfer_size:
+            return f'bytes_per_task: {point.bytes_per_task} B are no whole number of transfers'
+        if not point.actions:
+            return 'actions: a scenario without any has nothing to compare; write one'
+        if not point.duration_s <= MAX_S:
+            return f'duration_s: {point.duration_s:g} s are more than {MAX_S:g} s; write a shorter one'
+        end_s = 0.0
+        for each in point.actions:
+            if not (each.at_s >= end_s + MIN_BEFORE_S and each.for_s > 0):
+                return f'actions: one at {each.at_s:g} s leaves less than {MIN_BEFORE_S:g} s of load before it'
+            end_s = each.at_s + each.for_s
+        if not point.duration_s >= end_s + MIN_AFTER_S:
+            return f'duration_s: {point.duration_s:g} s end less than {MIN_AFTER_S:g} s after the last action'
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Throughputs, ratios of them, times without an acknowledged operation, and errors."""
+        return (
+            *(MetricType(name, 'B/s', steers=False) for name in (BEFORE, DURING, AFTER)),
+            *(MetricType(name, '', steers=False) for name in (RATIO, RATIO_AFTER)),
+            *(MetricType(name, 's', LOWER, steers=False) for name in (OUTAGE, OUTAGES, RECOVERY, P99)),
+            MetricType(ERRORS, '', LOWER),
+            MetricType(VERIFIED, '', steers=False),
+        )
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        times = counted(len(point.actions), 'action')
+        record = approximate_size(point.transfer_size)
+        return (
+            f'Every task writes, syncs and reads back records of {record} in a file of its own for '
+            f'{duration(point.duration_s)}, with {times}'
+        )
+
+    def totals(self, point: Point) -> str:
+        return f'{counted(point.tasks, "file")} of {approximate_size(point.bytes_per_task)}'
+
+    def share_words(self, share: int) -> str:
+        return 'what the check says'
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        return Sizing(0, 1, 0.0, 0.0)
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return None, None
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return Entries(0, point.tasks, 0)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        return Footprint(max(each.bytes_moved for each in points), max(each.tasks for each in points))
+
+    def amount(self, point: Point) -> int:
+        return 0
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, 0
+
+    def reads(self, phase: str) -> bool:
+        return False
+
+    def makes(self, phase: str) -> bool:
+        return False  # whose sizes are those of entries: its own compares content and size
+
+    def metric_words(self, metric: str) -> str:
+        return metric.replace('_', ' ')

@@ -1,0 +1,169 @@
+"""Actions of a session: nothing starts that is not in the journal, and whatever ends it, the undo runs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from builders import plan_of
+from seatrial.check.action_journal import ActionError, Journal, entries, undone
+from seatrial.check.actions import Conductor, action_lines, not_allowed
+from seatrial.job.directory import orphans
+from seatrial.job.directory.owner import process_start
+from seatrial.model.action import Action, Begun, Planned, transcript_of
+from seatrial.model.codec import to_json
+from seatrial.workload.scenario import scenario
+from seatrial.workload.sweep import Sweep
+
+SESSION = '20261121T020638-9f3a1c'
+# A harness that dies in the middle of a start.
+KILLED = """
+import sys
+from seatrial.check.action_journal import Journal
+from seatrial.model.action import Action
+state, session, *start = sys.argv[1:]
+action = Action('away', tuple(start), ('touch', state + '/back'), ('test', '-e', state + '/back'), 30.0)
+journal = Journal(state, session, 'scratch')
+journal.begin(action)
+journal.start(action)
+"""
+
+
+def action(tmp_path, **changes):
+    """One that takes a file away and brings it back."""
+    up = str(tmp_path / 'up')
+    Path(up).touch()
+    return Action('away', ('rm', up), ('touch', up), ('test', '-e', up), 5.0)._replace(**changes)
+
+
+def plan(tmp_path, own, for_s=0.3):
+    point = scenario(before_s=5, action_s=1, after_s=5)._replace(label='away', actions=(Planned('away', 0.3, for_s),))
+    records = tmp_path / 'records'
+    (records / 'raw').mkdir(parents=True)
+    made = plan_of(scenario(before_s=5, action_s=1, after_s=5), Sweep('action'), records=str(records), actions=(own,))
+    return made._replace(points=(point,))
+
+
+def load_begins(tmp_path, ago_s=0.0):
+    path = tmp_path / 'records' / 'raw' / '0001-measured-load@away.begun.json'
+    path.write_text(json.dumps(to_json(Begun(time.time() - ago_s, 'n1'))))
+
+
+def transcript(tmp_path):
+    path = tmp_path / 'records' / 'raw' / '0001-measured-load@away.actions.jsonl'
+    return transcript_of(path.read_text()) if path.exists() else None
+
+
+def conducted(tmp_path, own, until=lambda found: found.complete, **more):
+    said = []
+    with Conductor(str(tmp_path), SESSION, [plan(tmp_path, own, **more)], said.append):
+        load_begins(tmp_path)
+        end = time.monotonic() + 30
+        while not ((found := transcript(tmp_path)) and until(found)) and time.monotonic() < end:
+            time.sleep(0.05)
+    return transcript(tmp_path), said
+
+
+def test_an_action_is_started_in_its_time_and_undone(tmp_path):
+    found, said = conducted(tmp_path, action(tmp_path))
+    assert [(step.step, step.why) for step in found.steps] == [('start', ''), ('undo', '')]
+    assert found.steps[0].begun_s >= 0.3 and found.steps[1].begun_s >= 0.6
+    assert not said and not list(entries(tmp_path)) and (tmp_path / 'up').exists()
+
+
+def test_a_stop_undoes_it_at_once(tmp_path):
+    found, _ = conducted(tmp_path, action(tmp_path), lambda found: found.steps, for_s=3600)
+    assert [step.step for step in found.steps] == ['start', 'undo']
+    assert (tmp_path / 'up').exists() and not list(entries(tmp_path))
+
+
+def test_a_start_that_fails_or_does_not_end_is_undone_too(tmp_path):
+    (tmp_path / 'late').mkdir()
+    for folder, start, why in ((tmp_path, ('false',), 'exited'), (tmp_path / 'late', ('sleep', '60'), 'within 1 s')):
+        own = action(folder, start=start, timeout_s=1.0)
+        found, said = conducted(folder, own)
+        assert [step.step for step in found.steps] == ['start', 'undo']
+        assert why in found.steps[0].why and why in said[0]
+
+
+def test_an_undo_that_fails_is_said_loudly_and_stays_in_the_journal(tmp_path):
+    found, said = conducted(
+        tmp_path, action(tmp_path, undo=('sh', '-c', 'echo no such target >&2; exit 3'), timeout_s=1.0)
+    )
+    assert 'no such target' in found.steps[1].why
+    assert any('NOT UNDONE' in line for line in said)
+    (left,) = entries(tmp_path)
+    assert left.entry.action.name == 'away'
+    with pytest.raises(ActionError, match='is not undone'):
+        Journal(str(tmp_path), 'another', 'scratch').begin(left.entry.action)
+    with pytest.raises(ActionError, match='seatrial clean --yes'):
+        Conductor(str(tmp_path), 'another', [plan_of(actions=(left.entry.action,))], said.append).__enter__()
+
+
+def test_nothing_is_started_on_storage_that_is_not_healthy(tmp_path):
+    own = action(tmp_path)
+    (tmp_path / 'up').unlink()
+    with pytest.raises(ActionError, match='not healthy'):
+        Conductor(str(tmp_path), SESSION, [plan(tmp_path, own)], print).__enter__()
+    assert not (tmp_path / 'actions').exists()
+
+
+def test_what_is_conducted_is_the_storage_system_that_was_typed(tmp_path):
+    own = plan(tmp_path, action(tmp_path))
+    assert not_allowed([own], 'scratch') == [] == not_allowed([plan_of()], '')
+    for typed in ('', 'home', 'SCRATCH'):
+        assert '--destructive scratch' in not_allowed([own], typed)[0]
+    (line,) = action_lines(own)
+    assert f'start: rm {tmp_path}/up' in line and f'undo: touch {tmp_path}/up' in line
+
+
+def test_an_undo_waits_for_its_session_and_ends_a_start_that_outlives_it(tmp_path):
+    """Killed with SIGKILL while its start runs: that start would go on."""
+    argv = [sys.executable, '-c', KILLED, str(tmp_path), SESSION, 'sh', '-c', f'echo $$ > {tmp_path}/pid; sleep 60']
+    harness = subprocess.Popen(argv)
+    while not (tmp_path / 'pid').exists() or not (tmp_path / 'pid').read_text():
+        time.sleep(0.05)
+    (found,) = entries(tmp_path)
+    assert undone(str(tmp_path), found)  # it is at work
+    harness.send_signal(signal.SIGKILL)
+    harness.wait()
+    pid = int((tmp_path / 'pid').read_text())
+    assert process_start(pid)
+    assert _undone_by_dead(tmp_path, found) == ''
+    assert (tmp_path / 'back').exists() and not list(entries(tmp_path))
+    assert process_start(pid) is None
+
+
+def _undone_by_dead(tmp_path, found):
+    file = Path(orphans.leader_of(str(tmp_path), SESSION))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(to_json(found.entry.owner)))
+    return undone(str(tmp_path), found)
+
+
+def test_what_another_could_have_planted_is_named_and_never_run(tmp_path):
+    journal = Journal(str(tmp_path), SESSION, 'scratch')
+    mark = tmp_path / 'ran'
+    journal.begin(action(tmp_path, undo=('touch', str(mark)), check=('true',)))
+    journal.leave()
+    folder = tmp_path / 'actions'
+    text = (folder / 'scratch.json').read_text()
+    os.link(folder / 'scratch.json', folder / 'home.json')  # two names
+    (folder / 'link.json').symlink_to(folder / 'scratch.json')
+    (folder / 'other.json').write_text(text)  # of scratch, by what it says
+    (folder / 'open.json').write_text(text.replace('"scratch"', '"open"'))
+    (folder / 'open.json').chmod(0o666)
+    (folder / 'cut.json').write_text(text[:40])
+    (folder / 'dir.json').mkdir()
+    os.mkfifo(folder / 'pipe.json')
+    found = {each.path.stem: each for each in entries(tmp_path)}
+    assert set(found) == {'scratch', 'home', 'link', 'other', 'open', 'cut', 'dir', 'pipe'}
+    for each in found.values():
+        assert each.entry is None and each.why and str(each.path) in each.said()
+        assert undone(str(tmp_path), each) == each.why
+    assert not mark.exists()

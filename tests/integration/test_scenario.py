@@ -1,0 +1,187 @@
+"""A server that is away for some seconds under load, on a disk that fsfreeze(8) stops: measured and undone."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from random import Random
+
+import pytest
+
+from local_site import LocalSite
+from seatrial.model.action import transcript_of
+
+pytestmark = [pytest.mark.long, pytest.mark.needs('mkfs.ext4', 'fsfreeze')]
+CHECK = """
+import reframe
+from seatrial.check.base import Check, trial
+from seatrial.workload.scenario import scenario
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Away(Check):
+    '''An action of some seconds.'''
+
+    workload = scenario(before_s=6, action_s={action_s}, after_s=15, think_s=0.2)
+    sweep = Sweep('action')
+"""
+TRIAL = """
+version: 1
+state: state
+file_systems:
+  scratch: {{type: posix, path: {mnt}, recovery_limit: 10s, limits: {{bytes: 200MiB, inodes: 1000}}}}
+actions:
+  freeze:
+    start: [fsfreeze, -f, {mnt}]
+    undo: [fsfreeze, -u, {mnt}]
+    check: [touch, {mnt}/healthy]
+    file_systems: [scratch]
+    timeout: 5s
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 2}}
+trials:
+  - {{checks: [Away], partitions: [local:default], file_systems: [scratch], nodes: [1]}}
+"""
+CONTRACT = """
+version: 1
+title: Acceptance of scratch
+date: 2026-06-30
+parties: {customer: Pelagia, supplier: Tidewater}
+criteria:
+  - id: '1'
+    text: At most 8 s.
+    metric: outage
+    at_most: 8 s
+    nodes: 1
+    workload: {check: Away}
+    conditions: {caches: allowed}
+  - id: '2'
+    text: At most 1 s.
+    metric: outage
+    at_most: 1 s
+    nodes: 1
+    workload: {check: Away}
+    conditions: {caches: allowed}
+"""
+ASKED = ('--profile=acceptance', '--destructive=scratch')
+
+
+@pytest.fixture
+def site(tmp_path):
+    """Whose file system is an ext4 of its own."""
+    if os.geteuid():
+        pytest.skip('only root may mount and freeze')
+    image, mnt = tmp_path / 'image', tmp_path / 'mnt'
+    mnt.mkdir()
+    subprocess.run(['truncate', '-s', '300M', image], check=True)
+    subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
+    if subprocess.run(['mount', '-o', 'loop', image, mnt]).returncode:
+        pytest.skip('no loop device can be mounted here')
+    folder, checks = tmp_path / 'site', tmp_path / 'checks' / 'scenarios'
+    folder.mkdir()
+    checks.mkdir(parents=True)
+    (checks / 'away.py').write_text(CHECK.format(action_s=4))
+    (folder / 'contract.yaml').write_text(CONTRACT)
+    try:
+        yield LocalSite(folder, TRIAL.format(mnt=mnt), checks.parent)
+    finally:
+        subprocess.run(['fsfreeze', '-u', mnt], stderr=subprocess.DEVNULL)
+        for _ in range(50):
+            if subprocess.run(['umount', mnt]).returncode == 0:
+                break
+            time.sleep(0.2)
+
+
+def test_the_outage_is_that_of_the_action_and_decides_the_criteria(site):
+    done = site.ask('accept', f'--checks={site.checks}', '--destructive=scratch')
+    assert done.returncode == 10, done.stdout + done.stderr
+    assert '1 met' in done.stdout and '1 missed' in done.stdout
+    (file,) = site.session.glob('cases/*/raw/*.actions.jsonl')
+    start, undo = transcript_of(file.read_text()).steps
+    figures = {each['metric'].partition('@')[0]: each['values'] for each in site.cases['Away']['metrics']}
+    (outage_s,) = figures['outage']
+    assert undo.begun_s - start.ended_s - 1 <= outage_s <= undo.ended_s - start.begun_s + 1
+    assert figures['errors'] == [0] and figures['verified'][0] > 50
+    assert not list((site.folder / 'state' / 'actions').iterdir())
+
+
+def test_what_a_killed_session_leaves_is_undone_by_clean(site):
+    argv = site.argv('run', f'--checks={site.checks}', *ASKED)
+    session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    entry = site.folder / 'state' / 'actions' / 'scratch.json'
+    end = time.monotonic() + 120
+    while not entry.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    session.send_signal(signal.SIGKILL)
+    session.wait()
+    shown = site.ask('clean')
+    assert shown.returncode == 13
+    assert shown.stdout.startswith('the action freeze on scratch is not undone')
+    assert site.run(*ASKED).returncode == 13
+    undone = site.ask('clean', '--yes')
+    assert 'undone: scratch' in undone.stdout and not entry.exists()
+    # Its job goes on; the load would last until it has given up waiting for the session.
+    (records,) = site.folder.glob('state/sessions/*/cases/*/samples.jsonl')
+    os.kill(json.loads(records.read_text().splitlines()[0])['pid'], signal.SIGTERM)
+
+
+def test_a_stop_in_the_middle_undoes_it(site):
+    argv = site.argv('run', f'--checks={site.checks}', *ASKED)
+    session = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    entry = site.folder / 'state' / 'actions' / 'scratch.json'
+    end = time.monotonic() + 120
+    while not entry.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    session.send_signal(signal.SIGTERM)
+    said, _ = session.communicate(timeout=200)
+    assert not entry.exists() and session.returncode in (11, 13), said
+    assert subprocess.run(['fsfreeze', '-u', site.folder.parent / 'mnt'], stderr=subprocess.DEVNULL).returncode
+
+
+def test_nothing_starts_without_the_name(site):
+    """Command lines and site files at random: no action is ever started, whatever they come to."""
+    # In one process: 500 of them would start as many interpreters.
+    code = """
+import json, sys
+from click.testing import CliRunner
+from seatrial.check import actions, action_journal
+from seatrial.cli.main import main
+def never(*_): raise SystemExit('STARTED')
+action_journal.Journal.begin = actions.Conductor._conduct = never
+import seatrial.cli.run as run
+reached = []
+def _reframe(session, checks, plans, *_): reached.extend(plan.actions for plan in plans)
+run._reframe = _reframe
+for site, argv in json.load(sys.stdin):
+    open(argv[1].partition('=')[2] + '/trial.yaml', 'w').write(site)
+    result = CliRunner().invoke(main, argv)
+    assert 'STARTED' not in result.output, argv
+assert not any(reached), reached
+print('none')
+"""
+    rng, text = Random(19), (site.folder / 'trial.yaml').read_text()
+    words = ('--destructive', '--destructive=', '--destructive=Scratch', '--destructive=freeze', '--destructive=yes')
+    more = (*words, 'Away', 'scenarios', '--system=local', '--engine=posixops', '--profile=paper', '--profile=smoke')
+    lines = []
+    for _ in range(500):
+        verb = rng.choice(('run', 'plan', 'accept', 'run', 'schedule', 'clean', 'list'))
+        argv = [verb, f'--site={site.folder}', *rng.sample(more, rng.randrange(4))]
+        argv += [f'--checks={site.checks}', '--profile=acceptance'][: rng.randrange(3)]
+        changed = text.replace('checks: [Away]', 'checks: ' + rng.choice(('[Away]', '["*"]', '[scenarios]')))
+        if rng.random() < 0.3:
+            changed = changed.replace('scratch', rng.choice(['yes-man', 'frost', 'Away']))
+        if rng.random() < 0.2:
+            cut = rng.randrange(len(changed))
+            changed = changed[:cut] + changed[cut + rng.randrange(8) :]
+        lines.append((changed, argv))
+    done = subprocess.run(
+        [str(site.argv('x')[0]).replace('bin/seatrial', 'bin/python'), '-c', code],
+        input=json.dumps(lines),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        cwd=site.folder,
+    )
+    assert done.stdout.strip().endswith('none'), done.stdout[-2000:] + done.stderr[-3000:]
