@@ -87,7 +87,7 @@ def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
     said = on_site('accept', '--judge')
     assert said.status == 64
     assert 'contract.yaml' in said.err
-    assert 'docs/contract.md' in said.err
+    assert 'site-config/sample' in said.err
 
 
 def test_what_was_not_measured_is_undecided(on_site, contract, page):
