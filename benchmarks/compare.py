@@ -25,6 +25,7 @@ FAMILIES, METRICS, REPETITIONS = ('data write', 'data read', 'metadata'), 8, 6
 WITHIN = 0.02
 DROP = 0.05
 BETWEEN = 0.03
+DRIFT = 0.2
 SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (8, 8), (14, 14), (10, 1))
 
 Draw = Callable[[], float]
@@ -115,6 +116,41 @@ def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
     )
 
 
+def rounds(count: int, drop: float) -> list[Series]:
+    """Two sides measured in turn: a round strikes both sides of all metrics by DRIFT, a session each metric."""
+    shared = [random.gauss(0, DRIFT) for _ in range(count)]
+    found = []
+    for family in FAMILIES:
+        for _ in range(METRICS):
+            sides: list[dict[str, list[float]]] = []
+            for shift in (0.0, math.log1p(-drop) if family == FAMILIES[0] else 0.0):
+                levels = [math.exp(each + shift + random.gauss(0, BETWEEN)) for each in shared]
+                sides.append(
+                    {
+                        str(number): [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
+                        for number, level in enumerate(levels)
+                    }
+                )
+            found.append(Series(family, *sides))
+    return found
+
+
+def in_turn(pairs: int) -> None:
+    """The same of sides that were measured in turn, paired and as if they were not."""
+    print('| rounds | judged | equal: a difference named | coverage, families | 5 % drop of a family: family worse |')
+    print('|---|---|---|---|---|')
+    for count in (3, 6, 12):
+        for paired in (True, False):
+            named = covered = found = 0
+            for _ in range(pairs):
+                families, metrics = compared(rounds(count, 0.0), paired=paired)
+                named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+                covered += sum(each.low < 1 < each.high for each in families.values())
+                found += compared(rounds(count, DROP), paired=paired)[0][FAMILIES[0]].verdict == WORSE
+            shown = ' | '.join(f'{100 * each / pairs:.1f} %' for each in (named, covered / len(FAMILIES), found))
+            print(f'| {count} | {"paired" if paired else "not paired"} | {shown} |', flush=True)
+
+
 def history(count: int, noise: Draw, correlation: float, drop: float, after: int) -> list[float]:
     """How good a family was in so many nights and in some more after a drop, as logarithms."""
     values, last = [], noise()
@@ -181,6 +217,9 @@ def main() -> int:
     print()
     random.seed(options.seed)
     looked_at_nightly(1 if options.quick else options.pairs // 5)
+    print()
+    random.seed(options.seed)
+    in_turn(3 if options.quick else options.pairs)
     return 0
 
 

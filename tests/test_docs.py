@@ -16,6 +16,7 @@ PAGES = [README, REPOSITORY / 'CONTRIBUTING.md', REPOSITORY / 'CHANGELOG.md', *D
 HOW_TO = (
     'accept-a-system.md',
     'check-an-upgrade.md',
+    'compare-two.md',
     'run-every-night.md',
     'find-the-slow-one.md',
     'layouts.md',

@@ -14,19 +14,23 @@ from seatrial.history.annotations import Annotation, annotate
 from seatrial.history.store import write
 from seatrial.report.news import TrialWatch
 from seatrial.report.nights import DONE, MISSED, DueRun, nights
-from seatrial.report.trend import nights_in, trend
+from seatrial.report.trend import Nights, gathered, trend
 from seatrial.site.load import load
 from year import DEAD, DUE, year
 
-LOOKS = 48
-"""Nights from one trend to the next: each takes time, and is an occasion for a false notification."""
+EACH_NIGHT = pytest.param(1, marks=pytest.mark.long)
+SELDOM = 48
+"""Nights from one trend to the next."""
+
+BUDGET = 0.05
+"""False notifications a month that the site bears: with one a month, a year without any would be luck."""
 
 
 @pytest.fixture
 def observed(site, tmp_path):
     """The site with its schedule, and a command that keeps the subjects of what is sent."""
     site.trial.write_text(
-        f"{site.trial.read_text()}schedule: {{nightly: {{at: '02:00'}}}}\n"
+        f"{site.trial.read_text()}schedule: {{nightly: {{at: '02:00'}}}}\nfalse_notifications: {BUDGET}\n"
         f'notify: [sh, -c, \'echo "$SEATRIAL_SUBJECT" >> {tmp_path}/sent\']\n'
     )
     loaded = load(site.folder)
@@ -34,13 +38,16 @@ def observed(site, tmp_path):
     return loaded
 
 
-def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch):
-    past = nights(pl.concat(year().values()), 'site', 'nightly')
+@pytest.mark.parametrize('looks', [SELDOM, EACH_NIGHT])
+def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch, looks):
+    by_name = {session(DUE[number]): rows for number, rows in year().items()}
+    past = nights(pl.concat(by_name.values()), 'site', 'nightly')
+    whole = gathered(by_name.values(), lambda names: pl.concat(by_name[name] for name in names))
     runs = [DueRun(due, DONE if number in year() else MISSED) for number, due in enumerate(DUE)]
     for number, due in enumerate(DUE):
-        if number % LOOKS == 0:
-            rows = pl.concat(own for day, own in year().items() if day <= number)
-            own = nights_in(rows)
+        if number % looks == 0:
+            until = pl.col('session') <= session(due)
+            own = Nights(whole.began.filter(until), whole.means.filter(until), whole.rows_of)
             shown = Past(trend(own, observed.false_notifications, 0.05), (), (), own)
             monkeypatch.setattr(notify, 'past_of', lambda site, profile, shown=shown: shown)
         ended = [each for each in past if each.began <= due]

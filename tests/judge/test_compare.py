@@ -50,6 +50,29 @@ def test_the_interval_is_students_for_two_groups_of_sessions():
     assert found.between and found.sessions == (5, 3)
 
 
+def paired(before, after):
+    """Of two sides of rounds, the second of which may lack some."""
+    own = Series('scratch: data write', sessions('round', before), sessions('round', after))
+    return compared([own], paired=True)[1][0]
+
+
+def test_the_interval_of_pairs_is_students_for_the_differences_within_rounds():
+    before, after = [100.0, 50.0, 25.0, 12.5], [91.0, 45.0, 22.3, 11.3]
+    logs = [[math.log(each) for each in side] for side in (before, after)]
+    wanted, found = stats.ttest_rel(logs[1], logs[0]), paired(before, after)
+    interval = wanted.confidence_interval(0.95)
+    assert (math.log(found.low), math.log(found.high)) == pytest.approx((interval.low, interval.high))
+    assert (found.verdict, found.chance) == (WORSE, pytest.approx(wanted.pvalue))
+
+
+def test_a_round_of_one_side_alone_is_no_pair():
+    assert paired([100.0, 50.0, 25.0], [100.1, 50.0]).sessions == (2, 2)
+
+
+def test_one_round_decides_nothing():
+    assert paired([100.0], [10.0]).verdict == UNDECIDED
+
+
 def test_what_differs_surely_but_too_little_to_matter_is_the_same():
     after = [0.98 * each for each in NIGHTS]
     assert one(NIGHTS, after, effect=0.05).verdict == SAME

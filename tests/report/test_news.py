@@ -7,9 +7,12 @@ import polars as pl
 import pytest
 
 from nights import WHERE, plain, rows, session
+from seatrial.judge.compare import BETTER, WORSE, Change
 from seatrial.judge.verdict import Verdict
-from seatrial.report.news import SHOWN, Notified, TrialWatch, aligned, news, screen
+from seatrial.report.comparison import Comparison, Side
+from seatrial.report.news import SHOWN, Notified, ToldChange, TrialWatch, aligned, news, screen
 from seatrial.report.nights import AWAITED, DONE, MISSED, RUNNING, DueRun, nights
+from seatrial.report.trend import Turn
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -318,3 +321,36 @@ def test_a_notification_has_the_end_of_the_chain_that_the_records_had(chain, lin
 @pytest.mark.parametrize(('criteria', 'lines'), [(0, 1), (7, 0), (None, 0)])
 def test_nights_without_a_criterion_are_said_to_be_so(criteria, lines):
     assert len(said(watched('PASS', criteria=criteria), 'criteria')) == lines
+
+
+def turn(day, verdict=WORSE, family='metadata'):
+    """A change of a family, seen now, that began so many days after the first night."""
+    change = Change(verdict, 0.9, 0.85, 0.95, 0.001, (14, 3), True)
+    side = Side('before', ('a',), ())
+    beside = Comparison(side, side, 0.05, (), (), (), (), ())
+    return Turn(FIRST + day * DAY, 'b', 'scratch', family, change, beside, ())
+
+
+@pytest.mark.parametrize('day', [60, 55, 64, 30])
+def test_a_change_whose_date_moves_is_told_once(day):
+    known = NOTHING._replace(changes=[ToldChange(FIRST + 60 * DAY, FIRST + 62 * DAY, 'scratch', 'metadata', WORSE)])
+    assert events(watched(), known, turns=[turn(day)]) == ()
+
+
+@pytest.mark.parametrize(
+    'other', [turn(75), turn(60, BETTER), turn(60, family='data read')], ids=['later', 'to the other side', 'family']
+)
+def test_another_change_is_told(other):
+    known = NOTHING._replace(changes=[ToldChange(FIRST + 60 * DAY, FIRST + 62 * DAY, 'scratch', 'metadata', WORSE)])
+    assert events(watched(), known, turns=[other]) == ('trend',)
+
+
+def test_what_is_worse_again_after_it_was_better_is_told():
+    told = [
+        ToldChange(FIRST + day * DAY, FIRST + (day + 2) * DAY, 'scratch', 'metadata', verdict)
+        for day, verdict in ((60, WORSE), (64, BETTER))
+    ]
+    known = NOTHING._replace(changes=told)
+    seen = [turn(60), turn(64, BETTER), turn(68)]
+    found = news(watched(), known, PATIENCE, turns=seen)
+    assert [each.began for each in found.changes] == [FIRST + 68 * DAY]

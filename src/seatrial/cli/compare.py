@@ -30,6 +30,7 @@ from seatrial.report.comparison import (
     interval_words,
     means_words,
     ratio_words,
+    rounds_of,
     sessions_words,
     to_json,
 )
@@ -52,6 +53,7 @@ SHOWN = 20
 @click.argument('sides', nargs=-1, required=True, metavar='BEFORE AFTER | CONFIGURATION...')
 @click.option('--profile', help='Only sessions of this profile.')
 @effect_option
+@click.option('--paired', is_flag=True, help='The sides were measured in turn, as by `seatrial run --ab`.')
 @click.option('--json', 'as_json', is_flag=True, help='Print all of it as JSON, in base units.')
 @click.option(
     '--html', type=click.Path(path_type=Path, dir_okay=False), help='Write it as a page into this file too.'
@@ -72,6 +74,7 @@ def compare(
     sides: tuple[str, ...],
     profile: str | None,
     effect: float,
+    paired: bool,
     as_json: bool,
     html: Path | None,
     fail_on: str | None,
@@ -85,8 +88,8 @@ def compare(
     choosing = bool(require or maximise or minimise or capacities)
     if len(sides) < 2 or len(set(sides)) < len(sides):
         raise click.UsageError('name two sides, or several configurations, each once')
-    if (choosing or len(sides) > 2) and (html or fail_on):
-        raise click.UsageError('--html and --fail-on are of two sides, before and after, without a choice')
+    if (choosing or len(sides) > 2) and (html or fail_on or paired):
+        raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
     rows = [_of_profile(each, profile) for each in chosen(site, sides, Console(stderr=True))]
@@ -94,7 +97,8 @@ def compare(
     if choosing or len(sides) > 2:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
         return 0
-    found = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units)
+    rounds = _rounds(rows) if paired else None
+    found = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units, rounds)
     if html is not None:
         try:
             write_whole(html, comparison_page(found, site.name))
@@ -103,7 +107,7 @@ def compare(
     if as_json:
         click.echo(json.dumps(to_json(found), indent=1))
     else:
-        _show(found, screen)
+        show_comparison(found, screen)
         if html is not None:
             screen.print(f'page: {html}', soft_wrap=True)
     return EXIT_CODES[Verdict.FAIL] if fail_on and found.has(fail_on) else 0
@@ -168,7 +172,15 @@ def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]
     return name, quantity_of(match[1], match[2], 'B')
 
 
-def _show(found: Comparison, screen: Console) -> None:
+def _rounds(sides: list[pl.DataFrame]) -> dict[str, str]:
+    try:
+        return rounds_of(sides[0], sides[1])
+    except ValueError as error:
+        raise click.UsageError(f'{error}; leave out --paired, or name the sessions of the rounds') from None
+
+
+def show_comparison(found: Comparison, screen: Console) -> None:
+    """As tables: what differs, families, metrics, what is not compared, and the counts."""
     for name, side in (('before', found.before), ('after', found.after)):
         screen.print(f'{name:<7} {side.words}', soft_wrap=True)
     if found.differing:

@@ -73,7 +73,10 @@ def notified_of(site: Site, profile: str) -> Notified:
     """What people know; nothing where no file says so."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
-        changes = [ToldChange(datetime.fromisoformat(began), *words) for began, *words in data.get('changes', ())]
+        changes = [
+            ToldChange(datetime.fromisoformat(began), datetime.fromisoformat(told), *words)
+            for began, told, *words in data.get('changes', ())
+        ]
         missed = datetime.fromisoformat(data['missed']) if data['missed'] else None
         return Notified(data['session'], missed, changes)
     return Notified()
@@ -159,7 +162,7 @@ def _remember(
     data = {
         'session': known,
         'missed': missed.isoformat() if missed else None,
-        'changes': [(each.began.isoformat(), *each[1:]) for each in changes],
+        'changes': [(each.began.isoformat(), each.told.isoformat(), *each[2:]) for each in changes],
         'fault': fault,
     }
     try:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from seatrial.check.actions import ActionError, Conductor, not_allowed
@@ -22,7 +23,8 @@ from seatrial.check.session import ENVIRONMENT, FILE, Session, save
 from seatrial.check.staging import write_plan
 from seatrial.cli.afterwards import leave, tried
 from seatrial.cli.chosen import LABEL_FORM, is_label
-from seatrial.cli.options import installed, open_session, say_not_applicable, session_options
+from seatrial.cli.in_turn import in_turn, sides_of
+from seatrial.cli.options import effect_option, installed, open_session, say_not_applicable, session_options
 from seatrial.cli.plan import refuse
 from seatrial.cli.progress import Progress
 from seatrial.cli.results import show
@@ -34,7 +36,7 @@ from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import EXIT_CODES, Criteria
+from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.shown import show as shown
 from seatrial.model.units import duration
@@ -61,6 +63,14 @@ def _as_label(context: click.Context, parameter: click.Parameter, label: str) ->
 @click.option(
     '--label', default='', callback=_as_label, help='A name for the session, as `seatrial compare` takes it.'
 )
+@click.option(
+    '--ab',
+    nargs=2,
+    metavar='NAME=FOLDER NAME=FOLDER',
+    help='Measure two sites in turn and compare them, each round in random order; the names become labels.',
+)
+@click.option('--rounds', type=click.IntRange(2, 100), default=6, show_default=True, help='Of --ab.')
+@effect_option
 def run(
     site_folder: Path,
     profile: str,
@@ -70,8 +80,25 @@ def run(
     only: tuple[str, ...],
     destructive: str,
     label: str,
+    ab: tuple[str, str] | None,
+    rounds: int,
+    effect: float,
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
+    if ab:
+        given = click.get_current_context().get_parameter_source('site_folder')
+        if label or destructive or given is not ParameterSource.DEFAULT:
+            said = '--ab has the folders and the labels, and takes no servers away'
+            raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
+
+        def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
+            return open_session(folder, profile, checks, system, engine, only)
+
+        def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
+            result, stop = carried_out(session, cases, checks)
+            return result.verdict, stop
+
+        return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, checks, destructive)

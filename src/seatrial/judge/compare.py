@@ -10,6 +10,9 @@ a count is decided.
 A family (data write, data read, metadata, ...) is the mean of its metrics, session by session: what moves all of them
 in one night widens its interval, and what moves each for itself is averaged out.
 
+Sides measured in turn are paired: a session has the name of its round on both, and a round is one value: the
+difference (Jain, 13.4.1). What both have in common, such as the other users of that hour, is in no interval.
+
 All together name a difference where there is none in at most LEVEL of the comparisons: half of that for the families
 (Holm, Scandinavian Journal of Statistics 6, 1979: they are few), half for the metrics (Benjamini and Hochberg, JRSS B
 57, 1995). The latter bounds the share of false ones among those that are named. It holds for metrics that rise and
@@ -79,11 +82,15 @@ class Change:
         return abs(math.log(self.ratio))
 
 
-def compared(series: Sequence[Series], effect: float = EFFECT) -> tuple[dict[str, Change], list[Change]]:
+def compared(
+    series: Sequence[Series], effect: float = EFFECT, paired: bool = False
+) -> tuple[dict[str, Change], list[Change]]:
     """The families by their groups, and the metrics in the order of the series.
 
-    effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same. Raises
-    ValueError for one that is not above 0, or for a series without sessions on a side.
+    effect: the smallest share that matters: a ratio within 1 / (1 + effect) to 1 + effect is the same
+    paired: whether sessions of the same name on both sides are a pair; without another they are not used
+
+    Raises ValueError for an effect that is not above 0, or for a series without sessions, or pairs, to compare.
     """
     if effect <= 0:
         raise ValueError(f'the smallest effect that matters is above 0: {effect}')
@@ -92,9 +99,9 @@ def compared(series: Sequence[Series], effect: float = EFFECT) -> tuple[dict[str
     for each in series:
         if each.steers and not each.counts:
             groups.setdefault(each.group, []).append(each)
-    families = {group: _difference(members) for group, members in groups.items()}
+    families = {group: _difference(members, paired) for group, members in groups.items()}
     of_families = dict(zip(families, _holm([_chance(each) for each in families.values()]), strict=True))
-    metrics = [_difference([each]) for each in series]
+    metrics = [_difference([each], paired) for each in series]
     tested = [number for number, each in enumerate(series) if not each.counts]
     named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
     of_metrics = dict(zip(tested, named, strict=True))
@@ -120,7 +127,7 @@ class _Difference(NamedTuple):
         return sum(self.sessions) > 2
 
 
-def _difference(members: Sequence[Series]) -> _Difference:
+def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     """Of the mean of these metrics. Each is centred first, so that a session without one of them still counts."""
     if not all(each.before and each.after for each in members):
         raise ValueError('a metric is compared where both sides have it')
@@ -133,6 +140,10 @@ def _difference(members: Sequence[Series]) -> _Difference:
         for side, own in zip(sides, logs, strict=True):
             for name, value in own.items():
                 side.setdefault(name, []).append(value - centre)
+    if paired:
+        return _of_pairs(
+            {name: fmean(sides[1][name]) - fmean(own) for name, own in sides[0].items() if name in sides[1]}
+        )
     before, after = ([fmean(values) for values in side.values()] for side in sides)
     log, sessions = fmean(after) - fmean(before), (len(before), len(after))
     df = sum(sessions) - 2
@@ -141,6 +152,17 @@ def _difference(members: Sequence[Series]) -> _Difference:
         return _Difference(log, error, df, sessions)
     spread = math.fsum((value - fmean(side)) ** 2 for side in (before, after) for value in side) / df
     return _Difference(log, math.sqrt(spread * (1 / len(before) + 1 / len(after))), df, sessions)
+
+
+def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
+    n = len(rounds)
+    if not n:
+        raise ValueError('a paired metric is compared where a round has both sides of it')
+    log = fmean(rounds.values())
+    if n == 1:
+        return _Difference(log, math.inf, 1, (1, 1))
+    spread = math.fsum((value - log) ** 2 for value in rounds.values()) / (n - 1)
+    return _Difference(log, math.sqrt(spread / n), n - 1, (n, n))
 
 
 def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:

@@ -124,10 +124,14 @@ def comparison(
     asked: tuple[str, str] = ('before', 'after'),
     effect: float = EFFECT,
     units: str = BINARY,
+    rounds: Mapping[str, str] | None = None,
 ) -> Comparison:
-    """Of the rows of the history of two sides, neither of which is empty."""
-    series, shown, left_out = _series(before, after)
-    families, changes = compared(series, effect)
+    """Of the rows of the history of two sides, neither of which is empty.
+
+    rounds: of sides that were measured in turn, the round of each session
+    """
+    series, shown, left_out = _series(before, after, rounds)
+    families, changes = compared(series, effect, paired=rounds is not None)
     rows = [
         MetricRow(*names, before=_mean(own.before), after=_mean(own.after), change=change)
         for names, own, change in zip(shown, series, changes, strict=True)
@@ -144,6 +148,19 @@ def comparison(
         left_out=left_out,
         units=units,
     )
+
+
+def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
+    """The round of each session of two sides that were measured in turn, by its name.
+
+    Raises ValueError where the sessions, in the order of time, are not one of each side and again one of each side.
+    """
+    sides = [set(rows['session']) for rows in (before, after)]
+    names = sorted(sides[0] | sides[1])
+    pairs = list(zip(names[::2], names[1::2], strict=False))
+    if len(names) % 2 or any((one in sides[0]) == (other in sides[0]) for one, other in pairs):
+        raise ValueError('the sessions do not alternate, one of each side in a round')
+    return {name: str(number) for number, pair in enumerate(pairs, 1) for name in pair}
 
 
 def to_json(found: Comparison) -> dict[str, Any]:
@@ -227,7 +244,7 @@ def _families(rows: Sequence[MetricRow], changes: Mapping[str, Change]) -> list[
 
 
 def _series(
-    before: pl.DataFrame, after: pl.DataFrame
+    before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
     """What can be compared, with its case, metric, family, file system, unit and direction; what cannot, in words."""
     sides = [dict(_metrics(rows.filter(~OF_ONE_SESSION))) for rows in (before, after)]
@@ -242,14 +259,20 @@ def _series(
             reasons.setdefault((case, reason), []).append(name)
         one, other = own
         why = _uncomparable(one, other)
+        before_it, after_it = (
+            {_named(rounds, name): own for name, own in each.sessions.items()} if each else {}
+            for each in (one, other)
+        )
+        if not why and rounds is not None and not before_it.keys() & after_it.keys():
+            why = 'no round has valid figures of both sides'
         if why:
             reasons.setdefault((case, why), []).append(name)
         elif one and other:
             series.append(
                 Series(
                     _group(one.file_system, one.family),
-                    one.sessions,
-                    other.sessions,
+                    before_it,
+                    after_it,
                     one.better,
                     one.steers,
                     not one.unit,
@@ -258,6 +281,10 @@ def _series(
             shown.append((case, name, one.family, one.file_system, one.unit, one.better))
     said = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
     return series, shown, said
+
+
+def _named(rounds: Mapping[str, str] | None, session: str) -> str:
+    return session if rounds is None else rounds[session]
 
 
 @dataclass(frozen=True)

@@ -92,17 +92,13 @@ class TrialWatch:
 
 
 class ToldChange(NamedTuple):
-    """A change of a family of which people were notified. began: of the first night on the new level."""
+    """A change of a family of which people were notified. began: of the first night on the new level; told: when."""
 
     began: datetime
+    told: datetime
     file_system: str
     family: str
     verdict: str
-
-    def is_of(self, turn: Turn) -> bool:
-        """Whether it is this one: with each night more, the night from which on moves a little."""
-        same = (self.file_system, self.family, self.verdict) == (turn.file_system, turn.family, turn.change.verdict)
-        return same and abs(self.began - turn.began) < timedelta(days=NEAR)
 
 
 class Notified(NamedTuple):
@@ -146,9 +142,7 @@ def news(
         if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
     moved = [
-        turn
-        for turn in turns
-        if turn.change.verdict in (BETTER, WORSE) and not any(told.is_of(turn) for told in notified.changes)
+        turn for turn in turns if turn.change.verdict in (BETTER, WORSE) and not _is_told(turn, notified.changes)
     ]
     heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
     if not heads:
@@ -162,7 +156,22 @@ def news(
         tuple(dict.fromkeys(event for event, _ in heads)),
         clean(' '.join(subject.split())),
         f'{text}\n',
-        [ToldChange(turn.began, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
+        [ToldChange(turn.began, watch.now, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
+    )
+
+
+def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
+    """Whether people know of it: with each night more, the night from which on it is seen to be moves.
+
+    A small change moves by weeks, but never to after the night on which it was told. One that follows upon a change
+    to the other side is another one.
+    """
+    own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
+    return any(
+        each.verdict == turn.change.verdict
+        and turn.began < max(each.told, each.began + timedelta(days=NEAR))
+        and not any(each.began < other.began <= turn.began for other in own if other.verdict != each.verdict)
+        for each in own
     )
 
 
