@@ -8,7 +8,7 @@ from builders import plan_of
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
-from seatrial.workload import access, checkpoint, interactive, listing, operations, random, semantics, tree
+from seatrial.workload import access, checkpoint, interactive, listing, operations, random, reuse, semantics, tree
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.registry import (
     KINDS,
@@ -26,6 +26,7 @@ from seatrial.workload.sweep import Sweep, examples, expand
 TEMPLATES = {
     'access': access.data_access('multiple'),
     'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
+    'reuse': reuse.file_reuse(tuple(reuse.DIRECTIONS)),
     'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
     'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
     'listing': listing.listing(10, (0.5,)),
@@ -40,7 +41,7 @@ POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items
 def test_every_kind_in_the_folder_is_registered_under_its_own_name():
     written = {
         value
-        for module in (access, checkpoint, random, tree, listing, operations, interactive, semantics)
+        for module in (access, checkpoint, reuse, random, tree, listing, operations, interactive, semantics)
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
     }
@@ -52,7 +53,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
 def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
     with pytest.raises(
         UnknownKind,
-        match="'training' is not a kind of workload; it can be access, checkpoint, random, tree, listing,",
+        match="'training' is not a kind of workload; it can be access, checkpoint, reuse, random, tree, listing,",
     ):
         call('training')
 

@@ -78,7 +78,7 @@ class Access(Kind):
         'transfer_size',
         'bytes_per_task',
     )
-    of_trial = ('transfer_size', 'direct', 'interface')
+    of_trial: Tuple[str, ...] = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
 

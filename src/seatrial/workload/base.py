@@ -198,6 +198,10 @@ class Kind:
         """Whether what the phase asks for may come from a cache."""
         raise NotImplementedError
 
+    def forgets(self, phase: str) -> bool:
+        """Whether caches are emptied before it, so that what it asks for can be cold."""
+        return self.reads(phase)
+
     def writes(self, phase: str) -> bool:
         """Whether it writes data that must have reached the storage when its time ends (P1)."""
         return False

@@ -13,12 +13,23 @@ from seatrial.workload.interactive import Interactive
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
+from seatrial.workload.reuse import Reuse
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.tree import Tree
 
 KINDS: Dict[str, Kind] = {
     kind.name: kind
-    for kind in (Access(), Checkpoint(), Random(), Tree(), Listing(), Operations(), Interactive(), Semantics())
+    for kind in (
+        Access(),
+        Checkpoint(),
+        Reuse(),
+        Random(),
+        Tree(),
+        Listing(),
+        Operations(),
+        Interactive(),
+        Semantics(),
+    )
 }
 
 

@@ -93,7 +93,7 @@ class Evidence:
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             launched = launched._replace(
-                kept=_read_own(measurement, self._point) if self._elsewhere else self._kept,
+                kept=self._kept or (_read_own(measurement, self._point) if self._elsewhere else ''),
                 before=self._before,
                 after=setup.run.file_list(self._directory),
                 storage_read_bytes=self._from_storage(read_bytes),
@@ -151,19 +151,21 @@ class Evidence:
             raise EngineError('F2' if lost else 'T17', f'before the {self._phase} {fault}')
 
     def _forget_data(self) -> None:
-        setup = self._setup
+        setup, forgets = self._setup, self._kind.forgets(self._phase)
+        if not forgets:
+            self._kept = 'it has read these bytes right before'
         if self._here:
-            for file in self._kind.files(self._point):
+            for file in self._kind.files(self._point) if forgets else ():
                 setup.driver.forget(os.path.join(self._path, file.name))
-            if setup.cold and not setup.driver.forgets(self._path):
+            if forgets and setup.cold and not setup.driver.forgets(self._path):
                 setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
             if not setup.counted:
                 self._fetched = self._fetched_here()
         elif not self._elsewhere or self._fetched_here() is not None:
-            asked = clients(setup.plan, self._path, not self._elsewhere, self._nodes)
+            asked = clients(setup.plan, self._path, forgets and not self._elsewhere, self._nodes)
             self._fetched = asked.fetched
             if not self._elsewhere:
-                self._kept = asked.fault or ''
+                self._kept = asked.fault or self._kept
 
     def _forget_metadata(self) -> None:
         setup = self._setup
