@@ -18,6 +18,7 @@ GOOD = {
     **{phase: (phase, POINT) for phase in PHASES},
     'one': ('write', ONE),
     'direct-write': ('write', DIRECT),
+    'many': ('write', access_point(file_reuse(PHASES), tasks=80, transfers=2)),
 }
 
 
@@ -124,6 +125,7 @@ def test_figures_that_contradict_each_other_are_refused(figure, lie):
     ('change', 'why'),
     [
         ({'nodes': 2, 'tasks_per_node': 1}, 'cannot start tasks on 2 nodes'),
+        ({'tasks': 2000, 'tasks_per_node': 2000}, 'cannot start 2000 tasks: 1024 at most'),
         ({'phases': ('write', 'update')}, 'cannot read and write back in place'),
         ({'transfer_size': KIB}, 'cannot move 1024 bytes at a time'),
         ({'transfer_size': 32 * MIB}, 'cannot move 33554432 bytes at a time'),
