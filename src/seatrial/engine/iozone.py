@@ -197,10 +197,10 @@ def _check_run(run: Run, phase: str, point: Point, command: Command) -> None:
     if (run.processes, len(run.children)) != (point.tasks, point.tasks):
         raise EngineError('T9', f'IOzone ran {run.processes} processes instead of {point.tasks}')
     planned = ' '.join(command.argvs[0])
-    said, cut, _ = run.command_line.partition(_CUT)
-    if not (planned.startswith(said) if cut else planned == said) or run.what != what:
-        was, meant = (line.partition(' -F')[0] for line in (said, planned))
-        raise EngineError('P15', f"IOzone ran '{was}' with its {run.what}, where '{meant}' was planned")
+    ran, cut, _ = run.command_line.partition(_CUT)
+    if not (planned.startswith(ran) if cut else planned == ran) or run.what != what:
+        told, asked = (line.partition(' -F')[0] for line in (ran, planned))
+        raise EngineError('P15', f"IOzone ran '{told}' with its {run.what}, where '{asked}' was planned")
     for note, meant in (
         ('Stonewall disabled', True),
         ('Include fsync in write timing', what == _WRITERS),
@@ -215,10 +215,10 @@ def _check_run(run: Run, phase: str, point: Point, command: Command) -> None:
             raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
     own = [child.throughput for child in run.children]
     slack = PRINTED * KIB * (len(own) + 1) + 1e-6 * sum(own)  # IOzone adds up in float, of 24 bits
-    for said, meant_is, name in (
+    for said, due, name in (
         (run.children_see, sum(own), 'Children see'),
         (run.lowest, min(own), 'Min'),
         (run.highest, max(own), 'Max'),
     ):
-        if abs(said - meant_is) > slack:
-            raise EngineError('T1', f'IOzone reports {name} {said:.0f} B/s, where its processes give {meant_is:.0f}')
+        if abs(said - due) > slack:
+            raise EngineError('T1', f'IOzone reports {name} {said:.0f} B/s, where its processes give {due:.0f}')
