@@ -33,6 +33,7 @@ from seatrial.engine.ior import (
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.access import data_access, file_name
 from seatrial.workload.registry import kind_of
+from seatrial.workload.reuse import file_reuse
 from transcript import transcripts
 
 TRANSCRIPTS = transcripts('ior')
@@ -958,3 +959,17 @@ def test_the_version_behind_a_script_is_found_and_no_file_is_made(tmp_path):
 def test_the_version_of_what_is_no_ior_is_not_found(tmp_path):
     with pytest.raises(EngineError, match='T7'):
         version_of('/bin/true', tmp_path)
+
+
+def test_a_rewrite_keeps_the_files_and_is_read_as_the_write_that_it_is():
+    at = access_point(file_reuse(('write', 'rewrite', 'read', 'reread')), transfers=32)
+    told = TRANSCRIPTS['reuse-rewrite']
+    process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
+    outcome = Outcome((process,), (told['out'],), (told['err'],), (told['summary.json'], told['csv']))
+    commands = {phase: Ior().command('ior', phase, at, '/raw/1', 7) for phase in at.phases}
+    measurement = Ior().measure('rewrite', at, commands['rewrite'], outcome)
+    assert (measurement.metrics[0].name, measurement.fsync) == ('rewrite', True)
+    assert [phase for phase in at.phases if '-E' in commands[phase].argvs[0]] == ['rewrite']
+    with pytest.raises(EngineError, match='useExistingTestFile 1 where 0 was planned'):
+        Ior().measure('write', at, commands['write'], outcome)
+    assert Ior().cannot(at._replace(phases=('write', 'update'))) == 'cannot read and write back in place'

@@ -57,12 +57,13 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
 @pytest.mark.parametrize(
     ('name', 'kinds'),
     [
-        ('ior', {'access', 'checkpoint'}),
+        ('iozone', {'reuse'}),
+        ('ior', {'access', 'checkpoint', 'reuse'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics', 'scenario'}),
         ('dlio', {'training'}),
-        ('fio', {'access', 'checkpoint', 'random', 'tree'}),
+        ('fio', {'access', 'checkpoint', 'reuse', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
@@ -72,9 +73,8 @@ def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
 
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
 def test_an_unknown_name_is_refused_with_the_known_ones(find):
-    with pytest.raises(
-        ValueError, match="'fi' is not an engine; the engines are ior, mdtest, fio, dd, posixops, dlio"
-    ):
+    known = 'iozone, ior, mdtest, fio, dd, posixops, dlio'
+    with pytest.raises(ValueError, match=f"'fi' is not an engine; the engines are {known}"):
         find('fi')
 
 

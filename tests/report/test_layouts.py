@@ -105,10 +105,10 @@ def test_stripe_counts_and_sizes_make_a_map(make):
     means = {layout.name: 100.0 * (place + 1) for place, layout in enumerate(MAP)}
     (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
     (writes, _) = found.maps
-    assert (writes.choice.name, writes.columns) == ('write', ('S64k', 'S1M'))
+    assert (writes.name, writes.columns) == ('write', ('S64k', 'S1M'))
     assert [count for count, _ in writes.rows] == ['c1', 'c4', 'c-1']
     fields = [field for _, row in writes.rows for field in row]
-    assert [round(field.option.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
+    assert [round(field.summary.mean / MIB) for field in fields] == [100, 200, 300, 400, 500, 600]
     assert [field.best for field in fields] == [False] * 5 + [True]
 
 

@@ -44,8 +44,8 @@ CATALOGUE = (
     Row('GP-02', _CALDERON, 'fdtree in trees of their own'),
     Row('GP-03', _CALDERON, 'fdtree in one tree'),
     Row('GP-04', _CALDERON, 'a listing from the cache and not'),
-    Row('GP-05', _CALDERON, 'Bonnie: write, rewrite, read', 'no kind of workload rewrites in place'),
-    Row('GP-06', _CALDERON, 'IOzone: file sizes by access sizes', 'small files are over too soon to be timed (T19)'),
+    Row('GP-05', _CALDERON, 'Bonnie: write, rewrite, read'),
+    Row('GP-06', _CALDERON, 'IOzone: file sizes by access sizes'),
     Row(
         'GP-07',
         _CALDERON,

@@ -300,7 +300,7 @@ def _read_share(point: Point, phase: str) -> float:
     """Of the bytes of a launch."""
     kind = kind_of(point.kind)
     if kind.reads(phase) and kind.writes(phase):
-        return point.read_share
+        return point.read_share or 0.5
     return float(kind.reads(phase))
 
 

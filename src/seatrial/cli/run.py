@@ -95,11 +95,11 @@ def run(
             return open_session(folder, profile, checks, system, engine, only)
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, checks)
+            result, stop = carried_out(session, cases, checks, destructive='')
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive=destructive)
     session = replace(session, label=label)
     result, _ = carried_out(session, cases, checks, destructive)
     return EXIT_CODES[result.verdict]

@@ -31,6 +31,7 @@ from seatrial.model.metric import UNNAMED, Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
 from seatrial.workload.access import file_name, shared_whole
+from seatrial.workload.reuse import DIRECTIONS
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
 PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; the clock is gettimeofday(2)
@@ -159,7 +160,7 @@ class Ior(Engine):
     """IOR as an engine of data access, POSIX and MPI-IO, on any number of nodes."""
 
     name = 'ior'
-    kinds = ('access', 'checkpoint')
+    kinds = ('access', 'checkpoint', 'reuse')
     declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
     how_to_get = 'from spack-env/ (ior@4.0.0)'
@@ -174,6 +175,8 @@ class Ior(Engine):
         Random order is exact in whole files, where -z shuffles a rank's own offsets. In a shared file -z deals
         all offsets to the ranks at random, in unequal numbers.
         """
+        if 'update' in point.phases:
+            return 'cannot read and write back in place'
         if point.transfer_size % WORD:
             return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
         if point.collective and point.extent == 'whole':
@@ -186,7 +189,7 @@ class Ior(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """What -C does, whether the ranks fill node after node or go round them; see setup_of."""
-        return phase == 'read' and bool(setup_of(point, phase).shifted)
+        return DIRECTIONS[phase] == ('read',) and bool(setup_of(point, phase).shifted)
 
     def repeats(self, point: Point) -> str:
         """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
@@ -230,6 +233,7 @@ class Ior(Engine):
         setup = setup_of(point, phase)
         argv = [program, '-a', setup.api, '-i', '1', '-k']
         argv += ['-w', '-e', '-l', 'random', '-G', str(_hash(seed, raw, 2**31 - 1))] if setup.write else ['-r']
+        argv += ['-E'] if setup.existing_files else []
         argv += ['-F'] if setup.file_per_process else []
         argv += ['-c'] if setup.collective else []
         argv += [DIRECT] if point.direct else []
@@ -268,7 +272,8 @@ class Ior(Engine):
             missing = command.outputs[0 if summary_text is None else 1]
             raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
         summary = parse_summary(summary_text)
-        result, total = _only_run(summary, phase)
+        (access,) = DIRECTIONS[phase]
+        result, total = _only_run(summary, access)
         _check_placement(summary.tests[0], point)
         _check_setup(summary.tests[0].setup, setup_of(point, phase))
         direct = DIRECT in summary.command_line.split()
@@ -278,7 +283,7 @@ class Ior(Engine):
         seconds = _seconds(result, total, point)
         _check_figures(result, total, point)
         ranks = parse_ranks(ranks_text)
-        _check_ranks(ranks, phase, point, seconds)
+        _check_ranks(ranks, access, point, seconds)
         _check_clocks(ranks, point, seconds)
         check_life('IOR', seconds, outcome.processes[0])
         host = summary.machine if point.nodes == 1 else ''
@@ -305,7 +310,7 @@ def setup_of(point: Point, phase: str) -> Setup:
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
     nothing (rule T3), and a file that all share has nothing to shift.
     """
-    linked, write = shared_whole(point), phase == 'write'
+    linked, write = shared_whole(point), DIRECTIONS[phase] == ('write',)
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
     return Setup(
@@ -320,6 +325,7 @@ def setup_of(point: Point, phase: str) -> Setup:
         segments=point.segments,
         block_bytes=point.block_size,
         transfer_bytes=point.transfer_size,
+        existing_files=int(phase == 'rewrite'),
     )
 
 

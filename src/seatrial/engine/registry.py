@@ -8,7 +8,9 @@ from seatrial.engine.dlio import Dlio
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
+from seatrial.engine.fio_reuse import FioReuse
 from seatrial.engine.ior import Ior
+from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops import PosixOps
 from seatrial.model.plan import EngineChoice
@@ -16,8 +18,19 @@ from seatrial.model.point import Point
 from seatrial.workload.registry import fault_of, kind_of
 from seatrial.workload.words import joined
 
-ENGINES: Tuple[Engine, ...] = (Ior(), Mdtest(), Fio(), FioRandom(), FioFiles(), Dd(), PosixOps(), Dlio())
-"""In the order of preference: MPI and all patterns first, what every machine has last."""
+ENGINES: Tuple[Engine, ...] = (
+    Iozone(),
+    Ior(),
+    Mdtest(),
+    Fio(),
+    FioReuse(),
+    FioRandom(),
+    FioFiles(),
+    Dd(),
+    PosixOps(),
+    Dlio(),
+)
+"""In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
 """Every engine once, as a site may name it."""

@@ -360,7 +360,7 @@ def family_of(row: Mapping[str, Any]) -> str:
     if not row['unit']:
         return GUARANTEES
     if kind.moves_data if kind else row['unit'] == 'B/s':
-        return WRITE if 'write' in row['operation'] else READ
+        return WRITE if any(each in row['operation'] for each in ('write', 'update')) else READ
     return METADATA
 
 

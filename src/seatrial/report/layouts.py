@@ -4,7 +4,7 @@ Layouts whose interval overlaps that of the one with the best mean are not told 
 default loses is the ratio of the two means, with its interval. Nothing here decides anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.statistics import Summary
@@ -17,6 +17,7 @@ from seatrial.report import contrast, words
 from seatrial.report.contrast import Ratio
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, percent, units_of
+from seatrial.report.maps import Map, fields
 from seatrial.report.marks import is_valid
 from seatrial.workload.registry import kind_of
 
@@ -57,34 +58,13 @@ class LayoutChoice:
 
 
 @dataclass(frozen=True)
-class MapField:
-    """One layout on a map. option: None where it was not measured or is invalid.
-
-    best, alike: whether it is the best one, or not told apart from it
-    """
-
-    option: LayoutOption | None
-    best: bool = False
-    alike: bool = False
-
-
-@dataclass(frozen=True)
-class LayoutMap:
-    """Layouts that ask for two things each, by their words: the first one is the row, the second one the column."""
-
-    choice: LayoutChoice
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[MapField, ...]], ...]
-
-
-@dataclass(frozen=True)
 class Recommendation:
     """One case. sentence: what it does; unjudged: why nothing is recommended, or empty."""
 
     case: Case
     sentence: str
     choices: tuple[LayoutChoice, ...]
-    maps: tuple[LayoutMap, ...]
+    maps: tuple[Map, ...]
     unjudged: str
 
 
@@ -179,24 +159,13 @@ def _loss(kept: Ratio | None) -> str:
     return f'{percent(abs(1 - kept.estimate))} {"less" if kept.estimate < 1 else "more"}{span}'
 
 
-def _map(plan: TrialPlan, result: CaseResult, choice: LayoutChoice) -> LayoutMap | None:
+def _map(plan: TrialPlan, result: CaseResult, choice: LayoutChoice) -> Map | None:
     """The map of a case whose layouts, but for the default, ask for two things each; None of any other."""
     layouts = [layout for layout in map(_layout, plan.points) if not layout.is_default]
     plain = {layout.asks: layout.name for layout in layouts if len(layout.asks) == 2}
     rows, columns = (tuple(dict.fromkeys(asks[place] for asks in plain)) for place in (0, 1))
     if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:
         return None
-    known = {each.point: each for each in result.metrics if each.name == choice.best.metric.name}
-    alike = {option.label for option in choice.alike}
-
-    def fields(row: str) -> tuple[MapField, ...]:
-        return tuple(_field(plain.get((row, column), ''), known, choice.best.label, alike) for column in columns)
-
-    return LayoutMap(choice, columns, tuple((row, fields(row)) for row in rows))
-
-
-def _field(label: str, known: Mapping[str, MetricResult], best: str, alike: set[str]) -> MapField:
-    metric = known.get(label)
-    if metric is None or metric.summary is None or not is_valid(metric):
-        return MapField(None)
-    return MapField(LayoutOption(label, label, metric, metric.summary), label == best, label in alike)
+    own = [each for each in result.metrics if each.name == choice.best.metric.name]
+    columns, drawn = fields(plain, own, choice.best.label, [option.label for option in choice.alike])
+    return Map(choice.name, choice.unit, 'by what the layouts ask for', 'layout', columns, drawn)

@@ -25,6 +25,7 @@ from seatrial.report.criteria import criteria
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.layouts import recommendations
+from seatrial.report.maps import surfaces
 from seatrial.report.marks import SHAPES, styles
 from seatrial.report.overview import overviews
 from seatrial.report.recipe import recipe
@@ -58,6 +59,7 @@ def page(evidence: SessionEvidence) -> str:
         states=states(evidence.cases),
         beside=beside(evidence.cases, evidence.units),
         layouts=recommendations(evidence.cases, evidence.units),
+        surfaces=surfaces(evidence.cases, evidence.units),
         guarantees_beside=guarantees_beside(evidence.cases),
         glossary=_glossary(),
     )

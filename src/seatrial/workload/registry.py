@@ -13,6 +13,7 @@ from seatrial.workload.interactive import Interactive
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
+from seatrial.workload.reuse import Reuse
 from seatrial.workload.scenario import Scenario
 from seatrial.workload.semantics import Semantics
 from seatrial.workload.training import Training
@@ -24,6 +25,7 @@ KINDS: Dict[str, Kind] = {
         Access(),
         Checkpoint(),
         Training(),
+        Reuse(),
         Random(),
         Tree(),
         Listing(),

@@ -184,6 +184,22 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
     return tuple(values)
 
 
+def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str]]) -> Sweep:
+    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'.
+
+    Both as numbers of bytes or as '64KiB', in the order of the rows and the columns of their map.
+    """
+    return Sweep(
+        'variant',
+        tuple(
+            (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
+            for size in map(in_bytes, sizes)
+            for transfer in map(in_bytes, transfers)
+            if transfer <= size
+        ),
+    )
+
+
 def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
     """`count` of the values, evenly spread over their order, both ends among them; 0 means all."""
     if count <= 0 or count >= len(values):

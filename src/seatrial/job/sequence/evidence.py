@@ -93,7 +93,7 @@ class Evidence:
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
             launched = launched._replace(
-                kept=_read_own(measurement, self._point) if self._elsewhere else self._kept,
+                kept=self._kept or (_read_own(measurement, self._point) if self._elsewhere else ''),
                 before=self._before,
                 after=setup.run.file_list(self._directory),
                 storage_read_bytes=self._from_storage(read_bytes),

@@ -1,0 +1,224 @@
+"""IOzone in its throughput mode: a process a task on one node, each with a file of its own.
+
+What is said here of IOzone was read in the source of 3.471 and seen with a program built from it.
+
+Without -x IOzone has a stone wall: the first process that ends stops the others, and "Children see throughput" is the
+sum of what each had moved until then over its own time. A file is then shorter than asked. Here -x takes the wall
+away, every process moves its whole file, and the figure is up to the last one: all bytes over the longest time. The
+sum of the processes' own rates, which IOzone prints, is kept beside it in the tool's own words: it is what the stone
+wall gives where the processes keep their pace, and never less.
+
+The data are those of -+w 0: one random buffer, changed with a random word of each transfer and seed (-+S). They are
+made inside the timed region. A read with another seed finds no fault, but without -+w it looks for
+other data and ends (both seen).
+
+A process that cannot go on leaves the others waiting for it, without a word and for ever (seen with a file that is
+not there): the limit of the launch ends them. Where a write is refused, a process has a throughput of 0, and IOzone
+exits with 0.
+"""
+
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.fio_process import randseed_of
+from seatrial.engine.ior import check_life
+from seatrial.model.metric import Measurement, TaskTime, bandwidth
+from seatrial.model.point import Point
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.access import file_name
+from seatrial.workload.reuse import DIRECTIONS
+
+MAX_TASKS = 1024  # MAXSTREAMS of iozone.c
+MIN_RECORD, MAX_RECORD = 4 * KIB, 16 * MIB
+SEEDS = 2**15  # of -+S; it is multiplied by the number of transfers, into an int
+CLOCK_S = 1e-6  # gettimeofday(2); IOzone prints this as its resolution
+PRINTED = 0.005  # half of the last digit of a figure, in kB or kB/s
+
+_WRITERS, _READERS = 'initial writers', 'readers'
+
+
+class Child(NamedTuple):
+    """What a process moved, in bytes, and its own bandwidth in B/s."""
+
+    bytes_moved: float
+    throughput: float
+
+
+class Run(NamedTuple):
+    """What one launch said. children_see, parent_sees, lowest, highest: in B/s; notes: what it says it was told."""
+
+    version: str
+    notes: Tuple[str, ...]
+    command_line: str
+    processes: int
+    what: str
+    children_see: float
+    parent_sees: float
+    lowest: float
+    highest: float
+    children: Tuple[Child, ...]
+
+
+class Iozone(Engine):
+    """IOzone as an engine of files used again, on one node."""
+
+    name = 'iozone'
+    kinds = ('reuse',)
+    programs = ('iozone',)
+    how_to_get = 'from Spack (iozone) or iozone.org'
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why IOzone cannot carry the point out exactly, as half a sentence, or None if it can."""
+        if point.nodes > 1:
+            return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
+        if point.tasks > MAX_TASKS:
+            return f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'
+        if 'update' in point.phases:
+            return 'cannot read and write back in place'
+        if point.transfer_size % KIB or not MIN_RECORD <= point.transfer_size <= MAX_RECORD:
+            return f'cannot move {point.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """The command that makes IOzone say its version."""
+        return [program, '-v']
+
+    def parse_version(self, text: str) -> str:
+        """'3.471' from 'Version $Revision: 3.471 $'; raises EngineError E1 if the text is not IOzone's."""
+        match = _VERSION.search(text)
+        if match is None:
+            raise EngineError('E1', 'the program does not say which version of IOzone it is')
+        return match.group(1)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """One process, which starts those of the tasks. -w keeps the files, -+N writes over them."""
+        writes = DIRECTIONS[phase] == ('write',)
+        argv = [program, '-t', str(point.tasks), '-i', '0' if writes else '1', '-+n', '-x', '-C', '-w', '-c']
+        argv += ['-e'] if writes else []
+        argv += ['-+w', '0', '-+S', str(1 + randseed_of(seed, raw) % SEEDS)]
+        argv += ['-+N'] if phase == 'rewrite' else []
+        argv += ['-I'] if point.direct else []
+        argv += ['-s', f'{point.bytes_per_task // KIB}k', '-r', f'{point.transfer_size // KIB}k', '-F']
+        return Command('node', ((*argv, *(file_name(point, rank) for rank in range(point.tasks))),), {}, ())
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What IOzone said. Raises EngineError: E1 it failed; T8 it complained, or its output is not whole; T9 other
+        processes than planned; P15 other options than planned; T18 other bytes of a task; T1 figures that contradict
+        each other, or more time than it had; T12 no time.
+
+        The figure: what the processes and IOzone itself saw. Every process begins when all are ready, so each window
+        begins at 0; fsync and close lie inside it.
+        """
+        if len(outcome.processes) != 1:
+            raise EngineError('T9', f'IOzone is one launch, and {len(outcome.processes)} processes were started')
+        text, process = outcome.stdouts[0], outcome.processes[0]
+        complaint = next(iter(_complaints(text, outcome.stderrs[0])), '')
+        if outcome.exit_status:
+            why = f": '{complaint}'" if complaint else ''
+            raise EngineError('E1', f'IOzone {ending(outcome.exit_status)}{why}')
+        if complaint:
+            raise EngineError('T8', f"IOzone exited with 0 and said '{complaint}'")
+        run = parse_run(text)
+        _check_run(run, phase, point, command)
+        seconds = max(child.bytes_moved / child.throughput for child in run.children)
+        check_life('IOzone', seconds, process)
+        figure = f'Children see {run.children_see / KIB:.2f} kB/sec, Parent sees {run.parent_sees / KIB:.2f} kB/sec'
+        return Measurement(
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
+            world_size=run.processes,
+            hosts=(process.host,),
+            clock_s=CLOCK_S,
+            bytes_moved=point.bytes_moved,
+            tasks=tuple(
+                TaskTime(rank, process.host, point.bytes_per_task, 0.0, child.bytes_moved / child.throughput)
+                for rank, child in enumerate(run.children)
+            ),
+            fsync='Include fsync in write timing' in run.notes,
+            direct='O_DIRECT feature enabled' in run.notes,
+        )
+
+
+def parse_run(text: str) -> Run:
+    """All that a launch of the throughput mode with -C said. Raises EngineError T8 if it is not whole."""
+    if not text.rstrip().endswith(_ENDED):
+        raise EngineError('T8', f"IOzone's output does not end with '{_ENDED}'")
+    found = {name: pattern.search(text) for name, pattern in _PATTERNS.items()}
+    missing = next((name for name, match in found.items() if match is None), None)
+    if missing:
+        raise EngineError('T8', f"IOzone's output has no {missing}")
+    said = {name: match.groups() for name, match in found.items() if match is not None}
+    number, what, children_see = said['throughput of the children']
+    rows = [(int(rank), *map(_kib, own)) for rank, *own in _CHILD.findall(text)]
+    if [row[0] for row in rows] != list(range(len(rows))):
+        raise EngineError('T8', "IOzone's output does not have its processes in order")
+    return Run(
+        version=said['version'][0],
+        notes=tuple(line.strip() for line in text.partition('Throughput test with')[0].splitlines()),
+        command_line=said['command line'][0].strip(),
+        processes=int(number),
+        what=what.strip(),
+        children_see=_kib(children_see),
+        parent_sees=_kib(said['throughput of the parent'][0]),
+        lowest=_kib(said['lowest throughput'][0]),
+        highest=_kib(said['highest throughput'][0]),
+        children=tuple(Child(moved, throughput) for _, moved, throughput in rows),
+    )
+
+
+_CUT = 'Command line too long to save completely.'  # with about 70 files
+_ENDED = 'iozone test complete.'
+_VERSION = re.compile(r'Version \$Revision: (\d[\d.]*) \$')
+_NUMBER = r'= *(\d+\.\d\d) kB'
+_PATTERNS = {
+    'version': _VERSION,
+    'command line': re.compile(r'^\s*Command line used: (.+)$', re.MULTILINE),
+    'throughput of the children': re.compile(r'Children see throughput for +(\d+) ([a-z -]+?)\s*' + _NUMBER + '/sec'),
+    'throughput of the parent': re.compile(r'Parent sees throughput for +\d+ [a-z -]+?\s*' + _NUMBER + '/sec'),
+    'lowest throughput': re.compile(r'Min throughput per process\s*' + _NUMBER + '/sec'),
+    'highest throughput': re.compile(r'Max throughput per process\s*' + _NUMBER + '/sec'),
+    'fewest bytes': re.compile(r'Min xfer\s*' + _NUMBER),
+}
+_CHILD = re.compile(rf'Child\[(\d+)\] xfer count {_NUMBER}, Throughput {_NUMBER}/sec')
+_COMPLAINT = re.compile(r'^.*(?:Error |[Cc]an ?not |iozone: interrupted|mis-compare).*$', re.MULTILINE)
+
+
+def _complaints(stdout: str, stderr: str) -> List[str]:
+    """What it says beside its figures; on stderr stands perror(3) alone."""
+    return [*filter(None, map(str.strip, stderr.splitlines())), *map(str.strip, _COMPLAINT.findall(stdout))]
+
+
+def _kib(figure: str) -> float:
+    return float(figure) * KIB
+
+
+def _check_run(run: Run, phase: str, point: Point, command: Command) -> None:
+    what = _WRITERS if DIRECTIONS[phase] == ('write',) else _READERS
+    if (run.processes, len(run.children)) != (point.tasks, point.tasks):
+        raise EngineError('T9', f'IOzone ran {run.processes} processes instead of {point.tasks}')
+    planned = ' '.join(command.argvs[0])
+    ran, cut, _ = run.command_line.partition(_CUT)
+    if not (planned.startswith(ran) if cut else planned == ran) or run.what != what:
+        told, asked = (line.partition(' -F')[0] for line in (ran, planned))
+        raise EngineError('P15', f"IOzone ran '{told}' with its {run.what}, where '{asked}' was planned")
+    for note, meant in (
+        ('Stonewall disabled', True),
+        ('Include fsync in write timing', what == _WRITERS),
+        ('O_DIRECT feature enabled', point.direct),
+    ):
+        if (note in run.notes) != meant:
+            raise EngineError('P15', f"IOzone {'did not say' if meant else 'said'} '{note}'")
+    for rank, child in enumerate(run.children):
+        if child.bytes_moved != point.bytes_per_task:
+            raise EngineError('T18', f'task {rank} moved {child.bytes_moved:.0f} bytes, not {point.bytes_per_task}')
+        if child.throughput <= 0:
+            raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
+    own = [child.throughput for child in run.children]
+    slack = PRINTED * KIB * (len(own) + 1) + 1e-6 * sum(own)  # IOzone adds up in float, of 24 bits
+    for said, due, name in (
+        (run.children_see, sum(own), 'Children see'),
+        (run.lowest, min(own), 'Min'),
+        (run.highest, max(own), 'Max'),
+    ):
+        if abs(said - due) > slack:
+            raise EngineError('T1', f'IOzone reports {name} {said:.0f} B/s, where its processes give {due:.0f}')

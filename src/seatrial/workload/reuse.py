@@ -1,0 +1,93 @@
+"""Files used again: written, written over in place, updated, read, and read once more (IOzone and Bonnie++)."""
+
+from typing import Dict, Optional, Sequence, Tuple, Union
+
+from seatrial.model.point import Point
+from seatrial.model.units import MIB
+from seatrial.workload.access import Access, data_access, through
+from seatrial.workload.words import joined
+
+DIRECTIONS: Dict[str, Tuple[str, ...]] = {
+    'write': ('write',),
+    'rewrite': ('write',),
+    'update': ('read', 'write'),
+    'read': ('read',),
+    'reread': ('read',),
+}
+"""What each phase does to the files.
+
+'rewrite' is IOzone's: a write over what is there. 'update' is what Bonnie++ calls rewrite: each transfer is read,
+changed and written back in its place. 'reread' finds the caches as 'read' left them.
+"""
+
+_DOES = {
+    'write': 'writes',
+    'rewrite': 'writes over in place',
+    'update': 'reads and writes back in place',
+    'read': 'reads',
+    'reread': 'reads once more',
+}
+
+
+def file_reuse(
+    phases: Sequence[str],
+    transfer_size: Union[int, str] = MIB,
+    bytes_per_task: Union[int, str] = '1GiB',
+    tasks: int = 0,
+    scales: bool = True,
+    direct: bool = False,
+) -> Point:
+    """The workload of a check of files used again: one a task. Sizes as numbers of bytes or as '64KiB'.
+
+    phases: of DIRECTIONS, measured in this order; the first is 'write'
+    """
+    own = data_access(
+        'multiple', operations=phases, transfer_size=transfer_size, bytes_per_task=bytes_per_task, direct=direct
+    )
+    return own._replace(kind='reuse', tasks=tasks, scales=scales)
+
+
+class Reuse(Access):
+    """Data access to a file a task, whose later phases find the files of the earlier ones."""
+
+    name = 'reuse'
+    words = 'file reuse'
+    title = 'Files used again'
+    of_trial = ('transfer_size', 'direct')
+    by_darshan = False
+    short_ok = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        strange = [phase for phase in point.phases if phase not in DIRECTIONS]
+        if strange or point.phases[:1] != ('write',):
+            return f'phases: {list(point.phases)}; they begin with write, and are {", ".join(DIRECTIONS)}'
+        if len(set(point.phases)) != len(point.phases):
+            return 'phases: one is named twice'
+        if 'reread' in point.phases and point.phases[point.phases.index('reread') - 1] != 'read':
+            return 'phases: reread follows read'
+        if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
+            return 'files: each task has a file of its own, and goes through it in order with POSIX calls'
+        return super().fault(point._replace(phases=('write',)))
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        does = joined([_DOES[phase] for phase in point.phases], 'and')
+        return f'Every task {does} a file of its own{through(point)}'
+
+    def title_of(self, point: Point) -> str:
+        return 'a file a task, used again'
+
+    def reads(self, phase: str) -> bool:
+        return 'read' in DIRECTIONS[phase]
+
+    def writes(self, phase: str) -> bool:
+        return 'write' in DIRECTIONS[phase]
+
+    def found_warm(self, phase: str) -> str:
+        return 'it has read these bytes right before' if phase == 'reread' else ''
+
+    def needs_files(self, phase: str) -> bool:
+        return phase != 'write'
+
+    def makes(self, phase: str) -> bool:
+        return phase == 'write'
