@@ -7,6 +7,7 @@ a B200. Samples of one model have one size here, their mean.
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
+from seatrial.check.literature import MLPERF
 from seatrial.judge.expectations import Sustains
 from seatrial.workload.sweep import Sweep, powers_of_two
 from seatrial.workload.training import FIRST, UTILISATION, training
@@ -17,9 +18,7 @@ ACCELERATORS = Sweep('tasks', powers_of_two(1, 64))
 def sustains(model: str, share: float) -> tuple[Sustains, ...]:
     """The rule of the benchmark for a model: at least one accelerator works so much of its time."""
     words = f'an accelerator works on {model} for {100 * share:.0f} % of its time'
-    return (
-        Sustains(id=f'MLPS-{model}', words=words, source='MLPerf Storage', metric=FIRST + UTILISATION, least=share),
-    )
+    return (Sustains(id=f'MLPS-{model}', words=words, source=MLPERF, metric=FIRST + UTILISATION, least=share),)
 
 
 @trial

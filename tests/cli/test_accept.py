@@ -57,7 +57,7 @@ def measured(monkeypatch, leave_records):
     begun = []
     verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None)
 
-    def carried_out(session, cases, checks):
+    def carried_out(session, cases, checks, destructive):
         ((declared, case),) = cases
         begun.append((case.check, session.points, session.contract['state']))
         session.folder.mkdir(parents=True)

@@ -134,4 +134,4 @@ def test_sessions_that_do_not_alternate_are_not_paired(site, sides, measured, co
 
 def test_what_ab_says_is_not_said_twice(on_site, site):
     said = on_site('run', '--ab', f'a={site.folder}', f'b={site.folder}')
-    assert said.status == 64 and 'leave out --site and --label' in said.err
+    assert said.status == 64 and 'leave out --site, --label' in said.err

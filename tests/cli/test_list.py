@@ -195,4 +195,6 @@ def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site,
     (site.folder / 'trial.yaml').unlink()
     said = on_site('list', '--catalogue')
     assert said.status == 0
-    assert re.search(r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: LFSCK is', said.out, re.MULTILINE)
+    assert re.search(
+        r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`', said.out, re.MULTILINE
+    )

@@ -141,6 +141,7 @@ OTHERS = {
     'verify-l-R': 'P15',
 }
 TABLES = ['ext4-fpp-n1', 'main-txt']
+REWRITTEN = 'reuse-rewrite'
 SUMMARIES = sorted(name for name, said in TRANSCRIPTS.items() if 'summary.json' in said)
 WHOLE = [name for name in SUMMARIES if '"Finished"' in TRANSCRIPTS[name]['summary.json'] and name != 'v33-json']
 
@@ -417,7 +418,7 @@ def test_the_bandwidth_of_a_launch_is_not_distrusted():
 
 
 def test_no_transcript_is_left_out():
-    assert {*GOOD, *REFUSED, *OTHERS, *TABLES} == set(TRANSCRIPTS)
+    assert {*GOOD, *REFUSED, *OTHERS, *TABLES, REWRITTEN} == set(TRANSCRIPTS)
 
 
 @pytest.mark.parametrize('name', GOOD)
@@ -963,7 +964,7 @@ def test_the_version_of_what_is_no_ior_is_not_found(tmp_path):
 
 def test_a_rewrite_keeps_the_files_and_is_read_as_the_write_that_it_is():
     at = access_point(file_reuse(('write', 'rewrite', 'read', 'reread')), transfers=32)
-    told = TRANSCRIPTS['reuse-rewrite']
+    told = TRANSCRIPTS[REWRITTEN]
     process = ProcessTime('node1', 0.0, float(told['seconds']), int(told['rc']))
     outcome = Outcome((process,), (told['out'],), (told['err'],), (told['summary.json'], told['csv']))
     commands = {phase: Ior().command('ior', phase, at, '/raw/1', 7) for phase in at.phases}

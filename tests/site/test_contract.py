@@ -116,7 +116,7 @@ def test_numbers_of_criteria_are_text(load):
         ),
         (('allocations: 3', 'conditions: {fullness: 8}'), 'criteria[0].conditions.fullness', 'write it as in 0-10 %'),
         (('allocations: 3', 'conditions: {bytes: 2}'), 'criteria[0].conditions.bytes', 'write it as in 2x memory'),
-        (('allocations: 3', 'conditions: {exclusive: maybe}'), 'criteria[0].conditions.exclusive', 'true or false'),
+        (('allocations: 3', 'conditions: {exclusive: maybe}'), 'criteria[0].conditions.exclusive', 'true nor false'),
         (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'no such key'),
     ],
 )

@@ -253,10 +253,10 @@ def test_no_share_leaves_a_tree_as_the_plan_has_it(tree):
 @given(st.lists(TREES, min_size=1, max_size=4), TASKS)
 def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
     own = [placed(tree, tasks) for tree in trees]
-    assert TREE.footprint(own) == (
-        max(TREE.bytes_of(point) for point in own),
-        max(TREE.entries(point, 'create').inodes for point in own),
-    )
+    alone = [TREE.footprint([point]) for point in own]
+    assert TREE.footprint(own) == (max(each.bytes for each in alone), max(each.inodes for each in alone))
+    assert all(found.bytes >= TREE.bytes_of(point) for found, point in zip(alone, own, strict=True))
+    assert [each.inodes for each in alone] == [TREE.entries(point, 'create').inodes for point in own]
 
 
 @given(TREES, TASKS)

@@ -3,6 +3,7 @@
 from seatrial.engine import posix_guarantees
 from seatrial.judge.expectations import AtLeast, Between, Fair, Guarantee, PointAtLeast
 
+MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
 READ_AGAINST_WRITE = (

@@ -34,6 +34,7 @@ def list_(
     system: str | None,
     engine: str | None,
     only: tuple[str, ...],
+    destructive: str,
     catalogue: bool,
 ) -> None:
     """Show what would run where, and with which engine; `seatrial plan` shows what it takes.
@@ -43,7 +44,7 @@ def list_(
     if catalogue:
         _show_catalogue(checks)
         return
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, with_contract=True)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, True, destructive)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(

@@ -60,7 +60,7 @@ def caveats(
     if not plan.stopping.fixed:
         labels += [*_slow(metrics), *_correlated(metrics, correlation), *_drifts(metrics)]
     if plan.profile == 'acceptance':
-        labels += _of_acceptance(metrics, criteria, compared=isolated is not None)
+        labels += _of_acceptance(metrics, criteria, isolated is not None, plan.stopping.once)
     return tuple(dict.fromkeys(labels))
 
 
@@ -122,8 +122,8 @@ def _drifts(metrics: Sequence[MetricResult]) -> list[str]:
     return [DRIFTING.format(metrics=listed(names))] if names else []
 
 
-def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool) -> list[str]:
-    """What an acceptance leaves open. compared: whether the metrics are compared with each other.
+def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool, once: bool) -> list[str]:
+    """What an acceptance leaves open. compared: whether the metrics are compared with each other; once: one launch decides.
 
     Of n launches none shows what befalls a share p of all with the probability (1 - p)^n.
     """
@@ -136,7 +136,7 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
         labels.append(OWN_BASELINE.format(dates=', '.join(dates)))
     counts = [len(each.values) for each in metrics if each.values]
-    if counts and max(counts) > 1:
+    if counts and not once:
         n = min(counts)
         share, missed = 1 - 0.05 ** (1 / n), 0.9**n
         labels.append(RARE.format(made=counted(n, 'repetition'), n=n, missed=100 * missed, share=100 * share))

@@ -144,7 +144,7 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, s
             lambda plan: {'points': (plan.points[0]._replace(kind='mining'),)},
             "points[0].kind: 'mining' is not a kind",
         ),
-        (lambda plan: {'engines': (EngineChoice('iozone', 'iozone'),)}, "engines[0].name: 'iozone' is not an engine"),
+        (lambda plan: {'engines': (EngineChoice('mining', 'mining'),)}, "engines[0].name: 'mining' is not an engine"),
         (lambda plan: {'target': plan.target._replace(type='weka')}, "target.type: 'weka' is not a file-system type"),
     ],
     ids=['points', 'kind', 'engine', 'type'],
