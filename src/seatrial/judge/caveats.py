@@ -123,7 +123,7 @@ def _drifts(metrics: Sequence[MetricResult]) -> list[str]:
 
 
 def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared: bool, once: bool) -> list[str]:
-    """What an acceptance leaves open. compared: whether the metrics are compared with each other; once: one launch decides.
+    """What an acceptance leaves open. compared: the metrics are compared with each other; once: one launch decides.
 
     Of n launches none shows what befalls a share p of all with the probability (1 - p)^n.
     """
