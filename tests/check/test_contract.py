@@ -163,7 +163,7 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
 @pytest.mark.parametrize(
     ('keys', 'place', 'said'),
     [
-        ({'metric': 'uptime'}, 'metric', "no check measures 'uptime' here; write one of write bandwidth"),
+        ({'metric': 'mining'}, 'metric', "no check measures 'mining' here; write one of write bandwidth"),
         ({'metric': 'write bandwith'}, 'metric', "did you mean 'write bandwidth'?"),
         ({'at_least': '5 s'}, 'at_least', 'write GB/s'),
         ({'at_least': '5'}, 'at_least', 'write GB/s'),

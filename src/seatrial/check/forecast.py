@@ -332,12 +332,12 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
         .sort('session', 'end')
         .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
     )
-    last = {row['session']: row['end'] for row in whole.iter_rows(named=True)}
+    last = {row['session']: Case(*(row[name] for name in _OF_CASE)) for row in whole.iter_rows(named=True)}
     found = dict[tuple[str, Case], list[Earlier]]()
     for row in whole.filter('whole').iter_rows(named=True):
         launches = tuple((each['point'], each['phase'], each['bytes_moved']) for each in row['launches'])
         case = Case(*(row[name] for name in _OF_CASE))
-        end = ends.get(row['session']) if row['end'] == last[row['session']] else None
+        end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
         found.setdefault((row['profile'], case), []).append(Earlier(wall_s, row['share'], launches))
     return found
