@@ -1,14 +1,16 @@
 """The record of a scenario of 72 hours on 200 nodes, simulated: its size, and what it takes to make figures of it.
 
-    python benchmarks/scenario_record.py [NODES] [HOURS]
+    python benchmarks/scenario_record.py
 
 One task a node, six actions of 120 s. Each node's rows are made as its task prints them, and read as they come.
 """
 
+import argparse
 import resource
-import sys
 import time
 from collections.abc import Iterator
+
+from harness import machine, run
 
 from seatrial.engine.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
@@ -35,8 +37,10 @@ def rows(point: Point) -> Iterator[str]:
     yield f'["{VERIFIED}",{int(RATE * point.duration_s)}]'
 
 
-def main(nodes: int = 200, hours: int = 72) -> None:
-    """Print the figures of one simulated record."""
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--quick', action='store_true', help='two nodes, 12 hours')
+    nodes, hours = (2, 12) if parser.parse_args().quick else (200, 72)
     each_s = hours * 3600 / ACTIONS
     point = scenario(BEFORE_S, AWAY_S, each_s - BEFORE_S - AWAY_S, ACTIONS)
     point = point._replace(actions=tuple(each._replace(name='away') for each in point.actions), tasks=nodes)
@@ -51,12 +55,16 @@ def main(nodes: int = 200, hours: int = 72) -> None:
     found = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
     took_s = time.perf_counter() - began
     outage = next(each.value for each in found if each.name == 'outage')
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    print(machine())
+    print('\n| nodes | hours | rows a node | a node | all | figures | memory | outage | of |')
+    print('|---|---|---|---|---|---|---|---|---|')
+    sizes = f'{len(own)} | {size / 2**20:.2f} MiB | {nodes * size / 2**20:.0f} MiB'
     print(
-        f'{nodes} nodes, {hours} h: {len(own)} rows and {size / 2**20:.2f} MiB a node, {nodes * size / 2**20:.0f} MiB'
+        f'| {nodes} | {hours} | {sizes} | {took_s:.0f} s | {memory} MiB | {outage:.1f} s | {ACTIONS * AWAY_S:g} s |'
     )
-    print(f'figures in {took_s:.0f} s; outage {outage:.1f} s of {ACTIONS * AWAY_S:g} s')
-    print(f'most memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB')
+    return 0
 
 
 if __name__ == '__main__':
-    main(*map(int, sys.argv[1:]))
+    run(main)
