@@ -296,6 +296,13 @@ def test_it_is_ended_when_a_stop_is_requested(place, soon):
     assert working_in(place) == []
 
 
+def test_a_signal_that_reaches_the_engine_first_is_a_stop_and_no_fault_of_the_engine(place):
+    asked = iter([False, False, True, True])
+    with pytest.raises(LaunchGivenUp, match='a stop was requested'):
+        run(place, 'kill -TERM $$', stopping=lambda: next(asked))
+    assert run(place, 'kill -TERM $$').outcome.exit_status == -signal.SIGTERM
+
+
 def test_it_is_not_begun_when_a_stop_has_been_requested(place):
     with pytest.raises(LaunchGivenUp, match='it was not begun'):
         run(place, 'touch ../begun', stopping=lambda: True)

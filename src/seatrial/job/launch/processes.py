@@ -24,6 +24,7 @@ from seatrial.model.point import Point
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
 GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
+ASKED_TOO_S = 2.0  # after a process was ended by a signal, in which it reaches this one too
 MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
 ENVIRONMENT = {'LC_ALL': 'C'}
 """Of a launch, beyond what the runner itself has; and the barrier's, which is another one in each launch."""
@@ -198,6 +199,8 @@ def _run(
                 why = f'it did not end within {limit_s:.0f} s' if late else 'a stop was requested'
                 survived = f' and process {left[0]} survived SIGKILL' if left else ''
                 raise LaunchGivenUp(f'{why}; it was ended{survived}') from None
+    if _asked_to_end(ended, stopping):
+        raise LaunchGivenUp('a stop was requested; it was ended')
     host = socket.gethostname()
     times = [ProcessTime(host, running.starts[rank], ended[rank][0], ended[rank][1]) for rank in range(len(ended))]
     outcome = Outcome(
@@ -212,6 +215,16 @@ def _run(
         _wait_for_all(running, ended, place)
     _drop_empty(running.outs + running.errs)
     return Finished(outcome, sum(read_bytes for _, _, read_bytes in ended.values()))
+
+
+def _asked_to_end(ended: Dict[int, Tuple[float, int, int]], stopping: Callable[[], bool]) -> bool:
+    """Whether a signal that ended a process asks this job for its end too: scancel sends it to each in turn."""
+    until = time.monotonic() + ASKED_TOO_S
+    if not any(status in (-signal.SIGTERM, -signal.SIGINT) for _, status, _ in ended.values()):
+        return False
+    while not stopping() and time.monotonic() < until:
+        time.sleep(WAKE_S)
+    return stopping()
 
 
 class _Running(NamedTuple):

@@ -110,7 +110,8 @@ def valid(sample: Sample) -> Measurement:
     """What it measured; NotValid where it must be and is not."""
     wrong = [each for each in sample.findings if each.effect != 'label']
     if wrong or sample.measurement is None:
-        raise NotValid(f'the {sample.stage} failed: {wrong[0].rule}: {wrong[0].sentence}')
+        # An engine that fails says what it could not do, and a lost connection beside it says why.
+        raise NotValid(f'the {sample.stage} failed: ' + '; '.join(f'{each.rule}: {each.sentence}' for each in wrong))
     return sample.measurement
 
 
