@@ -196,6 +196,21 @@ def test_an_allocation_counts_under_the_conditions_of_the_contract(
     assert said in page()
 
 
+@pytest.mark.parametrize('reason', [None, 'interrupted', 'failed'])
+def test_an_allocation_that_was_ended_early_or_still_runs_does_not_count(on_site, contract, allocation, page, reason):
+    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
+    lines = file.read_text().splitlines()
+    (end,) = [number for number, line in enumerate(lines) if json.loads(line)['record'] == 'end']
+    last = {**json.loads(lines[end]), 'reason': reason, 'why': 'scancel, after a good look'}
+    bare = [json.loads(line) for line in lines[:end]] + [last] * (reason is not None)
+    for each in bare:
+        each.pop('chain')
+    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in bare))
+    said = on_site('accept', '--judge', '--criterion=1.1')
+    assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    assert ('scancel, after a good look' if reason else 'no end record') in page()
+
+
 def test_how_full_it_was_has_to_be_known(on_site, contract, allocation, page):
     contract.write_text(CONTRACT.replace('seconds: 1 s', 'seconds: 1 s, fullness: 0-20 %', 1))
     (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')

@@ -169,7 +169,7 @@ def _attempt(
     unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
-    why_not = foreign or (_why_not(criterion, one, result, forged) if one else 'it is not of this contract')
+    why_not = foreign or (_why_not(criterion, one, result, records, forged) if one else 'it is not of this contract')
     why_not = why_not or unmet(criterion.written, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
@@ -189,11 +189,16 @@ def _attempt(
     )
 
 
-def _why_not(criterion: Criterion, one: MetricResult, result: CaseResult, forged: Sequence[str]) -> str:
+def _why_not(
+    criterion: Criterion, one: MetricResult, result: CaseResult, records: Records, forged: Sequence[str]
+) -> str:
     if forged:
         return f'its raw output contradicts its figures: {forged[0]}'
     if result.verdict is Verdict.FAIL or one.verdict is Verdict.INCOMPLETE:
         return result.reasons[0] if result.reasons else one.why
+    # Who may end an allocation when its figures please has as many trials as he likes.
+    if records.end is None or records.end.reason != 'finished':
+        return result.reasons[0] if result.reasons else 'its job has not come to its end'
     if one.verdict is Verdict.INVALID:
         return one.why
     if one.not_storage and criterion.procedure and not criterion.procedure.caches:
