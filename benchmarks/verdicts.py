@@ -8,6 +8,8 @@ the judge. --quick shows only that it works.
 """
 
 import argparse
+from dataclasses import replace
+from datetime import datetime, timezone
 
 import numpy as np
 from coverage import (
@@ -23,6 +25,7 @@ from coverage import (
 from harness import run
 from scipy import stats
 
+from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Asked, Attempt, judge_contract
 from seatrial.judge.measured import AFTER_STOP
 from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
 from seatrial.judge.session import FAMILY, holm
@@ -164,6 +167,34 @@ def print_slow(count: int, rng) -> None:
             print(f'| {name} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
 
 
+def print_campaigns(count: int, rng) -> None:
+    """Criteria that people go on with, an allocation at a time, until they are met or missed."""
+    print('| planned | at most further | met at the bound | at 90 % each time ', end='')
+    print('| met 5 % above it | missed there | allocations then |')
+    print('|---' * 7 + '|')
+    for planned in (2, 3, 5):
+        for further in (0, 3, 10):
+            at_bound, above = (rng.normal(true, 0.05, (count, planned + further)) for true in (1.0, 1.05))
+            plain = Asked('1', 1.0, allocations=planned, planned=planned + further)
+            asked = replace(plain, planned=planned)
+            found = [_campaign(each, asked) for each in above]
+            cells = [np.mean([_campaign(each, one)[0] == MET for each in at_bound]) for one in (asked, plain)]
+            cells += [np.mean([verdict == said for verdict, _ in found]) for said in (MET, MISSED)]
+            made = np.mean([number for _, number in found])
+            print(f'| {planned} | {further} | {" | ".join(map(_percent, cells))} | {made:.1f} |', flush=True)
+
+
+def _campaign(figures: np.ndarray, asked: Asked) -> 'tuple[str, int]':
+    """What the judge says at last, and of how many allocations."""
+    began = datetime(2026, 11, 20, tzinfo=timezone.utc)
+    made = [Attempt(f's{number:03}', began, ('n1',), (float(each),) * 6) for number, each in enumerate(figures)]
+    for number in range(asked.allocations, len(made) + 1):
+        found = judge_contract([asked], {'1': made[:number]})['1'].verdict
+        if found != UNDECIDED:
+            break
+    return found, number
+
+
 def chances(samples, ends: Ends, bound: float) -> np.ndarray:
     """Of a mean that is to be at least the bound; what the judge gives for the first ones is compared with it."""
     found = stats.t.sf((bound - ends.mean) / ends.standard_error, ends.n - 2)
@@ -193,7 +224,7 @@ def main() -> int:
     parser.add_argument('--quick', action='store_true', help='a few cases, to see that it works')
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
-    for table in (print_correlated, print_false, print_statistics, print_many, print_slow):
+    for table in (print_correlated, print_false, print_statistics, print_many, print_campaigns, print_slow):
         table(10 if options.quick else options.cases, rng)
         print()
     return 0

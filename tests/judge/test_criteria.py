@@ -56,12 +56,39 @@ def test_of_a_latency_less_is_better(value, verdict):
 
 
 def test_of_several_allocations_the_scatter_between_them_decides():
+    asked = replace(ASKED, allocations=3)
     far_apart = attempts(around(100, 0.1), around(110, 0.1), around(120, 0.1))
     together = attempts(around(109, 0.1), around(110, 0.1), around(111, 0.1))
     # A t of 2.92 for 2 degrees of freedom: 110 - 2.92 x 10 / sqrt(3) is 93.1.
-    assert judged(ASKED, far_apart).low == pytest.approx(93.14, abs=0.01)
-    assert judged(ASKED, far_apart).verdict == UNDECIDED
-    assert judged(ASKED, together).verdict == MET
+    assert judged(asked, far_apart).low == pytest.approx(93.14, abs=0.01)
+    assert judged(asked, far_apart).verdict == UNDECIDED
+    assert judged(asked, together).verdict == MET
+
+
+def test_what_is_asked_anew_with_each_further_allocation_has_to_be_surer():
+    found = attempts(around(101), around(103), around(105))
+    # t of 90 % and of 95 % for 2 degrees of freedom, times 2 / sqrt(3)
+    planned, further = (judged(replace(ASKED, allocations=number), found) for number in (3, 2))
+    assert (planned.verdict, planned.low) == (UNDECIDED, pytest.approx(103 - 2.920 * 1.1547, abs=0.01))
+    assert (further.confidence, further.low) == (0.95, pytest.approx(103 - 4.303 * 1.1547, abs=0.01))
+    # Another criterion has asked for the third, and the contract counts the last ones whatever came before.
+    for asked in (replace(ASKED, allocations=2, planned=3), replace(ASKED, counts='last')):
+        assert judged(asked, found).confidence == 0.9
+
+
+def test_of_a_percentage_both_are_asked_anew():
+    found, others = attempts(around(80), around(81), around(82)), attempts(around(100), around(101))
+    asked = Asked('2', 0.7, of='1', allocations=3)
+    assert judge_contract([ASKED, asked], {'1': others, '2': found})['2'].confidence == 0.95
+
+
+def test_going_on_until_it_is_met_meets_little_that_is_not():
+    rng, met = random.Random(2009), 0
+    for _ in range(300):
+        figures = [around(rng.gauss(100, 5)) for _ in range(10)]
+        met += any(judged(replace(ASKED, allocations=3), attempts(*figures[:n])).verdict == MET for n in range(3, 11))
+    # 7 % of 300 are 21, and at 90 % each time 45; three standard deviations are 13.
+    assert 8 <= met <= 34
 
 
 @given(SERIES, st.floats(1.0, 1000.0), st.floats(1.01, 3.0), st.sampled_from(['mean', 'median', 'minimum']))

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Attempt, Outcome, judge_contract
+from seatrial.judge.criteria import Asked, Attempt, Outcome, judge_contract
 from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, MetricResult, Verdict, worst
 from seatrial.model.plan import TrialPlan
@@ -53,7 +54,7 @@ class Made(NamedTuple):
 def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], made: Made) -> Protocol:
     """What all attempts in a state directory come to, judged anew. Raises UsageError."""
     attempts, remarks = attempts_at(state, criteria), remarks_in(state)
-    outcomes = judge_contract([each.asked for each in criteria], attempts)
+    outcomes = judge_contract([_planned(each, criteria) for each in criteria], attempts)
     rows = [
         _row(made.units, each, outcomes[each.written.id], attempts[each.written.id], remarks) for each in criteria
     ]
@@ -69,6 +70,12 @@ def protocol_at(state: Path, contract: Contract, criteria: Sequence[Criterion], 
         rows=rows,
         milestones=contract.milestones,
     )
+
+
+def _planned(criterion: Criterion, criteria: Sequence[Criterion]) -> Asked:
+    """What it asks for, and how many allocations its procedure has by the contract."""
+    sharing = [each.asked.allocations for each in criteria if each.procedure == criterion.procedure]
+    return replace(criterion.asked, planned=max(sharing))
 
 
 def write_protocol(state: Path, page: Protocol, criteria: Sequence[Criterion], units: str) -> Path:

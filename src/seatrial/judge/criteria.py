@@ -7,7 +7,7 @@ Student's over the figures. docs/contract.md has the rules in words.
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,6 +37,7 @@ class Asked:
     counts:    which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
     observed: no check measures it
     once: a single launch decides in each allocation
+    planned: allocations that nobody chose after a look: a criterion that shares them may ask for more
     """
 
     id: str
@@ -49,6 +50,11 @@ class Asked:
     counts: str = 'all'
     observed: bool = False
     once: bool = False
+    planned: int = 0
+
+    def looks(self, n: int) -> int:
+        """How often n allocations of which all count were judged: once with those planned, then with each further."""
+        return 1 + max(0, n - max(self.allocations, self.planned)) if self.counts == 'all' else 1
 
     @property
     def needed(self) -> int:
@@ -87,7 +93,7 @@ class Outcome:
     """What became of a criterion. Figures are in the base unit, of a percentage shares; None where there is none.
 
     counted:  the attempts that decide; figures: of each of them, in their order
-    low, high: of the interval, at CONFIDENCE
+    low, high: of the interval, at this confidence: CONFIDENCE, or more after further allocations
     margin:   how far the figure is on the right side of the bound, as a fraction of the bound
     bound:    of a percentage what it comes to in the base unit
     further:  how many more allocations would decide at the noise seen; None where that is not known
@@ -104,6 +110,7 @@ class Outcome:
     bound: float | None = None
     further: int | None = None
     why: str = ''
+    confidence: float = CONFIDENCE
 
 
 def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[Attempt]]) -> dict[str, Outcome]:
@@ -111,6 +118,8 @@ def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[At
 
     Met if the interval lies on the right side of the bound, missed if it lies on the wrong one. A criterion is missed
     only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
+    Whoever may go on until it is met or missed has as many trials as he likes: with each allocation beyond those
+    planned the probability of chance is divided by one more (docs/statistics.md has what that comes to).
     What is met has to be so without the figures that nothing proves: they are left out only then, or whoever loses
     the raw output of an allocation would lose what speaks against him.
     """
@@ -136,16 +145,19 @@ def _judge(
     figures = _figures(asked, counted_)
     if not figures:
         return Outcome(UNDECIDED, why=_none_valid(own))
-    strict = max(CONFIDENCE, 1 - 2 * FAMILY / max(1, count))
-    usual, sure = _Estimate.of(asked, counted_, CONFIDENCE), _Estimate.of(asked, counted_, strict)
+    base = by_id.get(asked.of)
+    others = _counting(base, attempts.get(base.id, ())) if base else ()
+    looks = asked.looks(len(counted_)) + (base.looks(len(others)) - 1 if base else 0)
+    confidence, strict = 1 - (1 - CONFIDENCE) / looks, 1 - min(1 - CONFIDENCE, 2 * FAMILY / max(1, count)) / looks
+    usual, sure = _Estimate.of(asked, counted_, confidence), _Estimate.of(asked, counted_, strict)
     bound = usual_bound = sure_bound = _Estimate(asked.bound, asked.bound, asked.bound)
-    if asked.of:
-        base = by_id[asked.of]
-        others = _counting(base, attempts.get(base.id, ()))
+    if base:
         if not _figures(base, others):
             why = f'{base.id}, of which it is a percentage, has no valid allocation'
-            return Outcome(UNDECIDED, counted_, figures, usual.figure, usual.low, usual.high, why=why)
-        usual_bound = _Estimate.of(base, others, CONFIDENCE).times(asked.bound)
+            return Outcome(
+                UNDECIDED, counted_, figures, usual.figure, usual.low, usual.high, why=why, confidence=confidence
+            )
+        usual_bound = _Estimate.of(base, others, confidence).times(asked.bound)
         sure_bound = _Estimate.of(base, others, strict).times(asked.bound)
         bound = usual_bound
     sign = 1 if asked.least else -1
@@ -158,6 +170,7 @@ def _judge(
         usual.high,
         sign * (usual.figure / bound.figure - 1) if bound.figure else None,
         bound.figure,
+        confidence=confidence,
     )
     return _decided(asked, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
 
@@ -181,16 +194,20 @@ def _decided(asked: Asked, found: Outcome, clears: bool, falls_short: bool, stri
         why = 'the interval of its one allocation leaves it open; a second allocation shows the noise between them'
         return replace(found, why=why, further=1)
     assert found.margin is not None and found.bound is not None
-    confidence = CONFIDENCE if found.margin > 0 else strict
-    further = further_allocations(found.figures, found.bound, confidence)
+    chance = (1 - (found.confidence if found.margin > 0 else strict)) * asked.looks(n)
+    further = further_allocations(found.figures, found.bound, lambda total: 1 - chance / asked.looks(total))
     if further is None:
         return replace(found, why=f'its figure lies at the bound: {MOST_FURTHER} more allocations decide nothing')
     why = f'at the noise seen {counted(further, "more allocation")} would decide'
     return replace(found, why=f'its interval leaves it open; {why}', further=further)
 
 
-def further_allocations(figures: Sequence[float], bound: float, confidence: float = CONFIDENCE) -> int | None:
+def further_allocations(
+    figures: Sequence[float], bound: float, confidence: Callable[[int], float] = lambda total: CONFIDENCE
+) -> int | None:
     """How many more allocations of the same mean and scatter have an interval that leaves the bound out.
+
+    confidence: of the interval of so many allocations
 
     The least N - n with t(N - 1) s / sqrt(N) below the distance to the bound (Jain, The Art of Computer Systems
     Performance Analysis, 1991, 13.9, with Student's t in place of the normal quantile). None above MOST_FURTHER.
@@ -198,7 +215,7 @@ def further_allocations(figures: Sequence[float], bound: float, confidence: floa
     """
     away, stdev, n = abs(statistics.fmean(figures) - bound), statistics.stdev(figures), len(figures)
     for total in range(n + 1, n + MOST_FURTHER + 1):
-        if t_quantile(confidence, total - 1) * stdev / math.sqrt(total) < away:
+        if t_quantile(confidence(total), total - 1) * stdev / math.sqrt(total) < away:
             return total - n
     return None
 

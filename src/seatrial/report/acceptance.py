@@ -58,7 +58,7 @@ class Criterion(_Strict):
     statistic: str
     allocations_needed: int
     figure: float | None = Field(description='Of all allocations that count.')
-    low: float | None = Field(description='Of the 90 % interval.')
+    low: float | None = Field(description='Of the interval: 90 %, and more with each allocation that is not planned.')
     high: float | None
     margin: float | None = Field(description='As a fraction of the bound; above 0 on the right side of it.')
     further: int | None = Field(description='How many more allocations would decide at the noise seen.')

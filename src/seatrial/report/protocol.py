@@ -87,9 +87,12 @@ class Row:
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, or a dash."""
-        low, high = self.outcome.low, self.outcome.high
-        return '\u2013' if low is None or high is None else f'{self.shown(low)} to {self.shown(high)}'
+        """The interval of the figure, with its confidence if that is not the usual one; or a dash."""
+        low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
+        if low is None or high is None:
+            return '\u2013'
+        other = f' ({100 * confidence:.3g} %)' if confidence != CONFIDENCE else ''
+        return f'{self.shown(low)} to {self.shown(high)}{other}'
 
     def shown(self, value: float | None) -> str:
         """In the unit of the contract, with as many digits as it takes to tell a figure from the bound."""
