@@ -66,9 +66,10 @@ def test_every_benchmark_is_tried():
     assert {file.name for file in BENCHMARKS.glob('*.py')} == SHARED | {f'{name}.py' for name in TABLES}
 
 
-@pytest.mark.parametrize(
-    'name', [pytest.param(each, marks=needs_slurm if each == 'slurm' else ()) for each in sorted(TABLES)]
-)
+MARKS = {'slurm': needs_slurm, **dict.fromkeys(('accusations', 'forecast', 'nights'), pytest.mark.long)}
+
+
+@pytest.mark.parametrize('name', [pytest.param(each, marks=MARKS.get(each, ())) for each in sorted(TABLES)])
 def test_it_works(folder, name):
     running = start(folder, name, '--quick', *([f'--on={folder}'] if name == 'posixops' else ()))
     out, err = running.communicate(timeout=WAIT_S)
