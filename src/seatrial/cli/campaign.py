@@ -170,7 +170,7 @@ def _attempt(
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
     why_not = foreign or (_why_not(criterion, one, result, forged) if one else 'it is not of this contract')
-    why_not = why_not or unmet(criterion.written, records, samples)
+    why_not = why_not or unmet(criterion, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
     return Attempt(
