@@ -103,11 +103,15 @@ class Bytes(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes."""
+    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes.
+
+    directory_bytes: that directories took at most; no file system says before how large its own get
+    """
 
     wall_s: float
     share: int
     launches: tuple[tuple[str, str, int | None], ...]
+    directory_bytes: int = 0
 
     @property
     def repetitions(self) -> Counter[str]:
@@ -213,11 +217,17 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
     repetitions = _repetitions(rule, like)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, each.share) for each in like]
+    for own, each in zip(usual, like, strict=True):
+        own['bytes'] += each.directory_bytes
     block_s = sum(
         max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
     )
     room, inodes = (
-        Span(fewest[what], _median(each[what] for each in usual), max(fewest[what], most[what]))
+        Span(
+            fewest[what],
+            _median(each[what] for each in usual),
+            max(fewest[what], most[what], *(each[what] for each in usual)),
+        )
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
@@ -327,6 +337,7 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
             launched.max().alias('end'),
             (pl.col('case_verdict') != 'INCOMPLETE').all().alias('whole'),
             pl.coalesce('bytes_per_task', 'files_per_task', pl.lit(0)).max().alias('share'),
+            pl.col('directory_bytes').max().fill_null(0),
             pl.struct('repetition', 'point', 'phase', 'bytes_moved').unique(maintain_order=True).alias('launches'),
         )
         .sort('session', 'end')
@@ -339,7 +350,9 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
         case = Case(*(row[name] for name in _OF_CASE))
         end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
-        found.setdefault((row['profile'], case), []).append(Earlier(wall_s, row['share'], launches))
+        found.setdefault((row['profile'], case), []).append(
+            Earlier(wall_s, row['share'], launches, row['directory_bytes'])
+        )
     return found
 
 

@@ -124,9 +124,9 @@ def _decide(
         first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
     if stopped == 'invalid':
-        first = next((each for each in beside if each[1].effect in GIVEN_UP), next(iter(beside), None))
-        because = f' ({first[0]}: {first[1].rule}: {first[1].sentence})' if first else ''
-        if first and first[1].effect in GIVEN_UP:
+        ended = [each for each in beside if each[1].effect in GIVEN_UP]
+        because = ''.join(f' ({phase}: {each.rule}: {each.sentence})' for phase, each in (ended or beside)[:1])
+        if ended:
             return Verdict.INCOMPLETE, f'a launch of this point could not be carried out{because}'
         return Verdict.INVALID, f'another launch of this point is not valid{because}'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
