@@ -4,7 +4,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +73,7 @@ NOTHING = Span(0, 0, 0)
 class Forecast:
     """What a case takes. Sizes in bytes, times in seconds.
 
+    allocations: in which it is measured, each a session of its own; their criteria, if they are those of a contract
     repetitions: of each point; written, read: by all tasks, over the whole case
     room, inodes: that its files take on the file system at one time
     wall_s:      of its job, without the queue; most: what its scheduler allows it
@@ -88,6 +89,15 @@ class Forecast:
     wall_s: Span
     free: Capacity
     quota: Capacity
+    allocations: int = 1
+    criteria: Sequence[str] = ()
+
+    def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
+        """So many times; what lies on the file system at one time stays."""
+        written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
+        return replace(
+            self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
+        )
 
     @property
     def node_hours(self) -> Span:
@@ -372,10 +382,10 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     smaller = fitting_share(plan, offer)
     if smaller:
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
-        remedies.append(f'{key}: {value} in its trial')
+        remedies.append(f'{key}: {value} in its {"workload" if plan.contract else "trial"}')
     else:
         less = 'fewer nodes' if plan.points[0].scales and plan.case.nodes > 1 else 'another check'
-        remedies.append(f'{less} in its trial')
+        remedies.append(f'{less} in its {"criterion" if plan.contract else "trial"}')
     keys = ['file_systems', plan.case.file_system, *(['limits'] if of_limits else [])]
     sentence = f'{plan.case.name} needs {size} at one time ({of_tasks}), more than {offer.name}: {bound}'
     return problem(TRIAL_FILE, keys, f'{sentence}; {", or ".join(remedies)}')
@@ -404,7 +414,8 @@ def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
     problems = []
     for name, (beyond, plan) in worst.items():
         budget_min = (plan.stopping.budget_s - beyond) // 60
-        fits = f'budget: {budget_min:.0f}min in its trial, or ' if budget_min > 0 else ''
+        where = 'conditions' if plan.contract else 'trial'
+        fits = f'budget: {budget_min:.0f}min in its {where}, or ' if budget_min > 0 else ''
         sentence = (
             f'the job of {plan.case.name} may take {duration(job_limit_s(plan))} (its budget of '
             f'{duration(plan.stopping.budget_s)}, its last launch, the removal), and Slurm ends it after '

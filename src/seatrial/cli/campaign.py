@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion, criterion_again, unlike, unmet
+from seatrial.check.contract import Criterion, Procedure, criterion_again, unlike, unmet
 from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
@@ -114,6 +114,19 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
         f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
         *unlike_contract,
     ]
+
+
+def missing(
+    state: Path, criteria: Sequence[Criterion], chosen: Sequence[Criterion], again: bool = False
+) -> dict[Procedure, int]:
+    """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(state, criteria))
+    found: dict[Procedure, int] = {}
+    for each in chosen:
+        needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
+        if each.procedure is not None and needed > 0:
+            found[each.procedure] = max(needed, found.get(each.procedure, 0))
+    return found
 
 
 def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
