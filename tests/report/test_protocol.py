@@ -76,6 +76,13 @@ def test_the_margin_of_what_is_undecided_is_that_of_its_interval_and_none_while_
     assert (one.verdict, one.margin) == (Verdict.INCONCLUSIVE, margin)
 
 
+def test_a_margin_of_many_times_the_bound_is_said_so():
+    assert [row(attempts=[attempt(n, rate) for n in range(3)]).margin for rate in (4e12, 10.5e12)] == [
+        '+700.0 %',
+        '21 times',
+    ]
+
+
 def test_what_does_not_count_is_listed_with_its_reason_and_no_figure():
     one = row()
     assert one.standing(ATTEMPTS[1]) == 'P16: too small'

@@ -196,7 +196,10 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat=one.not_storage if one and caches else '',
+        # Its remedy is for whoever measures, and no matter of those who sign.
+        caveat=f'{one.not_storage.partition(";")[0]}; the contract allows caches'
+        if one and one.not_storage and caches
+        else '',
         unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
     )
