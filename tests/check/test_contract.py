@@ -212,7 +212,7 @@ def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
     plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
 
     def said(word):
-        return unmet(criterion.written, records_of(plan, [1.0], oversubscribe=word), ())
+        return unmet(criterion, records_of(plan, [1.0], oversubscribe=word), ())
 
     assert said('NO') == ''
     assert 'OverSubscribe=OK of its job, so others might use its nodes; add --exclusive' in said('OK')

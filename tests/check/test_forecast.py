@@ -47,6 +47,13 @@ def test_a_fixed_share_makes_the_bytes_of_each_repetition_exact():
     assert found.most == 128 * MIB + 22 * block + 128 * MIB
 
 
+def test_what_directories_took_is_expected_again_and_never_above_the_most():
+    plan = plan_of(FLAT, FLAT_TREE, sizing=Sizing(1000, 1, 0.0, 0.0, pinned=1000), **ROOMY)
+    like = earlier(plan, 4, share=1000)._replace(directory_bytes=96 * 1024)
+    before, after = of(plan).room, of(plan, like).room
+    assert after == Span(before.least, before.least + 96 * 1024, before.least + 96 * 1024)
+
+
 def test_a_repetition_under_darshan_is_in_the_most():
     plan = plan_of(sizing=FIXED, **ROOMY)
     assert of(plan._replace(darshan='/lib.so')).written.most - of(plan).written.most == 256 * MIB

@@ -192,7 +192,7 @@ PROTOCOL, CONTRACT_YAML = 'acceptance/protocol.html', 'site/contract.yaml'
         (PROTOCOL, b'200 MiB/s', b'900 MiB/s'),
         (CONTRACT_YAML, b'at_least: 100 MiB/s', b'at_least: 10 MiB/s'),
         (CONTRACT_YAML, b'nodes: 1', b'nodes: 2'),
-        (CONTRACT_YAML, b'seconds: 1 s', b'seconds: 2 s'),
+        (CONTRACT_YAML, b'budget: 1h', b'seconds: 2 s'),
         ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"'),
         ('acceptance/protocol.json', b'"criteria"', b'"others"'),
         ('acceptance/remarks.jsonl', b'Seen.', b'Agreed.'),
@@ -220,7 +220,8 @@ def test_a_protocol_that_its_records_do_not_come_to_is_found_under_sums_made_ane
         ('access: file per process', 'access: file per process, directory: shared', 'workload.directory'),
         ('access: file per process', 'access: file per process, check: Other', 'workload.check'),
         ('64KiB, bytes', "64KiB, point: '128KiB', bytes", 'workload.point'),
-        ('seconds: 1 s', 'seconds: 1 s, budget: 2h', 'conditions.budget'),
+        ('budget: 1h', 'budget: 2h', 'conditions.budget'),
+        ('budget: 1h', 'budget: 1h, seconds: 2 s', 'conditions.seconds'),
         ('nodes: 1', 'nodes: 2', 'nodes'),
     ],
 )

@@ -28,6 +28,7 @@ def machine(tmp_path, monkeypatch):
             lines.append(MOUNT.format(number=number, point=tmp_path / name))
         (tmp_path / 'mountinfo').write_text(''.join(lines))
         monkeypatch.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
+        monkeypatch.setattr('seatrial.cli.init.TRANSIENT', (str(tmp_path / 'var'),))
         for program in ('sinfo', 'scontrol'):
             body = f'print({answers[program]!r})' if program in answers else "sys.exit('no slurm.conf; really not')"
             (folder / program).write_text(f'#!{sys.executable} -IS\nimport sys\n{body}\n')
@@ -151,6 +152,13 @@ def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, 
     )
     assert f'  not used: {line}\n' in said.out
     assert f'  # {line}\n' in (folder / 'trial.yaml').read_text()
+
+
+def test_what_a_container_or_a_lab_has_mounted_is_no_file_system_under_test(command, machine, tmp_path):
+    folder = machine(['big', 'var/pod', 'various'])
+    said = command('init', folder)
+    assert set(load(folder).trial_file.file_systems) == {'big', 'various'}
+    assert f'  not used: nfs at {tmp_path}/var/pod: below {tmp_path}/var programs mount for themselves' in said.out
 
 
 def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, monkeypatch):

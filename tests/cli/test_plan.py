@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from builders import CONTRACT
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import began
 from seatrial.cli.evidence import judged_anew
@@ -250,3 +251,46 @@ def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_wit
     monkeypatch.chdir(tmp_path)
     assert "did you mean 'PosixSemantics'" in command('plan', '--site', site.folder, 'PosixSemantic').err
     assert 'no check files' in command('plan', '--site', site.folder, '--checks', 'checks').err
+
+
+@pytest.fixture
+def contract(site):
+    """Three allocations of one point, on a site whose trials have no acceptance."""
+    site.change('nodes: [1], bytes', 'nodes: [1], profiles: [smoke, nightly], bytes')
+    (site.folder / 'contract.yaml').write_text(f'{CONTRACT}    allocations: 3\n')
+
+
+def of_contract(found):
+    return [each for each in found['']['cases'] if each['criteria']]
+
+
+def test_an_acceptance_takes_what_its_contract_asks_for(planned, contract):
+    (asked,) = of_contract(planned('--profile=acceptance'))
+    assert (asked['criteria'], asked['allocations'], asked['points']) == (['1'], 3, ['64KiB'])
+    # In each allocation a warm-up and six repetitions, of two tasks with 1 MiB each; at one time those of one.
+    assert (asked['bytes_written']['least'], asked['room_bytes']['least']) == (3 * 14 * MIB, 2 * MIB)
+
+
+def test_an_allocation_that_was_made_is_not_planned_again(planned, contract, allocation):
+    allocation('20261120T020638-9f3a1c', '1', 200.0)
+    (asked,) = of_contract(planned('--profile=acceptance'))
+    assert asked['allocations'] == 2
+
+
+def test_under_another_profile_and_of_another_check_it_is_not_counted(planned, on_site, contract):
+    smoke = planned('--profile=smoke')
+    assert of_contract(smoke) == [] and any('contract.yaml' in each for each in smoke['']['notes'])
+    assert on_site('plan', '--profile=acceptance', 'Reads').status == 64
+
+
+def test_a_contract_that_does_not_fit_is_refused_with_its_own_remedy(on_site, site, contract):
+    site.change('bytes: 1GiB', 'bytes: 1GiB, keep_bytes: 1000TiB')
+    said = on_site('plan', '--profile=acceptance')
+    assert (said.status, 'free space less limits.keep_bytes' in said.err) == (64, True)
+    assert 'another check in its criterion' in said.err
+
+
+@pytest.mark.parametrize('name', ['run', 'list'])
+def test_a_site_whose_acceptance_is_its_contract_is_told_what_measures_it(on_site, contract, name):
+    said = on_site(name, '--profile=acceptance')
+    assert (said.status, 'seatrial accept measures what contract.yaml asks for' in said.err) == (64, True)

@@ -86,7 +86,7 @@ def test_a_launch_that_is_not_valid_makes_all_its_metrics_invalid_and_the_point_
     assert set(verdicts(result).values()) == {'INVALID'}
     whys = {each.metric: each.why for each in result.metrics}
     assert whys['file_stat@flat'] == whys['directory_stat@flat'] == 'T20: the tasks waited'
-    assert whys['file_create@flat'] == 'another launch of this point is not valid'
+    assert whys['file_create@flat'] == 'another launch of this point is not valid (stat: T20: the tasks waited)'
 
 
 def test_a_phase_that_was_not_measured_is_incomplete():

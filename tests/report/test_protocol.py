@@ -60,6 +60,29 @@ def test_a_criterion_is_met_with_its_margin_and_the_nodes_of_every_allocation():
     assert all(f'node{number}, node9' in page for number in (1, 2, 3, 4))
 
 
+@pytest.mark.parametrize(
+    ('asked', 'attempts', 'margin'),
+    [
+        (ASKED, [attempt(1, 5000e9)], '\u2013'),
+        (replace(ASKED, allocations=1), [attempt(1, 500e9)], '-1.0 to +1.0 %'),
+        (replace(ASKED, allocations=1, least=False), [attempt(1, 504e9)], '-1.8 to +0.2 %'),
+        (replace(ASKED, allocations=1), [], '\u2013'),
+    ],
+)
+def test_the_margin_of_what_is_undecided_is_that_of_its_interval_and_none_while_allocations_are_missing(
+    asked, attempts, margin
+):
+    one = row(asked, attempts)
+    assert (one.verdict, one.margin) == (Verdict.INCONCLUSIVE, margin)
+
+
+def test_a_margin_of_many_times_the_bound_is_said_so():
+    assert [row(attempts=[attempt(n, rate) for n in range(3)]).margin for rate in (4e12, 10.5e12)] == [
+        '+700.0 %',
+        '21 times',
+    ]
+
+
 def test_what_does_not_count_is_listed_with_its_reason_and_no_figure():
     one = row()
     assert one.standing(ATTEMPTS[1]) == 'P16: too small'

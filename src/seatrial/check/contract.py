@@ -1,5 +1,6 @@
 """From the criteria of a contract to the allocations that measure them: nobody writes these cases a second time."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +17,7 @@ from seatrial.model.record import Records, Sample
 from seatrial.model.shown import choice, show
 from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
-from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes
+from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes, seconds_of
 from seatrial.scheduler.partitions import is_slurm
 from seatrial.site.contract import (
     ACCESSES,
@@ -336,12 +337,12 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, written: Wr
         raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}; raise bytes_per_task')
 
 
-def unmet(written: Written, records: Records, samples: Sequence[Sample]) -> str:
+def unmet(criterion: Criterion, records: Records, samples: Sequence[Sample]) -> str:
     """Which condition of the contract an allocation did not meet by its records; empty where it met all.
 
     samples: of the metric
     """
-    conditions, start = written.conditions or Conditions(), records.start
+    conditions, start = criterion.written.conditions or Conditions(), records.start
     if conditions.fullness is not None:
         low, high = conditions.fullness
         used = start.capacity.get('used_percent') if start else None
@@ -353,6 +354,11 @@ def unmet(written: Written, records: Records, samples: Sequence[Sample]) -> str:
         word = start.oversubscribe if start else ''
         said = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
         return f'Slurm says {said}, so others might use its nodes; add --exclusive to the access in settings.py'
+    timed = [seconds_of(each, criterion.metric.name) for each in samples] if criterion.metric else []
+    shortest_s = min(filter(None, timed), default=math.inf)
+    if conditions.seconds is not None and shortest_s < conditions.seconds:
+        said = f'its shortest timed region lasted {shortest_s:.3g} s, and {conditions.seconds:g} s are asked for'
+        return f'{said}; raise bytes_per_task, or the limits that bind it'
     for point in dict.fromkeys(each.point for each in samples if conditions.bytes is not None):
         held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
         if conditions.bytes and held < conditions.bytes * memory:

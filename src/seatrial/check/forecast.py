@@ -4,7 +4,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -73,6 +73,7 @@ NOTHING = Span(0, 0, 0)
 class Forecast:
     """What a case takes. Sizes in bytes, times in seconds.
 
+    allocations: in which it is measured, each a session of its own; their criteria, if they are those of a contract
     repetitions: of each point; written, read: by all tasks, over the whole case
     room, inodes: that its files take on the file system at one time
     wall_s:      of its job, without the queue; most: what its scheduler allows it
@@ -88,6 +89,15 @@ class Forecast:
     wall_s: Span
     free: Capacity
     quota: Capacity
+    allocations: int = 1
+    criteria: Sequence[str] = ()
+
+    def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
+        """So many times; what lies on the file system at one time stays."""
+        written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
+        return replace(
+            self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
+        )
 
     @property
     def node_hours(self) -> Span:
@@ -103,11 +113,15 @@ class Bytes(NamedTuple):
 
 
 class Earlier(NamedTuple):
-    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes."""
+    """What a case took in one session: seconds, the share of a task, and its launches: point, phase and bytes.
+
+    directory_bytes: that directories took at most; no file system says before how large its own get
+    """
 
     wall_s: float
     share: int
     launches: tuple[tuple[str, str, int | None], ...]
+    directory_bytes: int = 0
 
     @property
     def repetitions(self) -> Counter[str]:
@@ -213,11 +227,17 @@ def forecast(plan: TrialPlan, earlier: Sequence[Earlier], free: Capacity, quota:
     repetitions = _repetitions(rule, like)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, each.share) for each in like]
+    for own, each in zip(usual, like, strict=True):
+        own['bytes'] += each.directory_bytes
     block_s = sum(
         max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
     )
     room, inodes = (
-        Span(fewest[what], _median(each[what] for each in usual), max(fewest[what], most[what]))
+        Span(
+            fewest[what],
+            _median(each[what] for each in usual),
+            max(fewest[what], most[what], *(each[what] for each in usual)),
+        )
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
@@ -327,6 +347,7 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
             launched.max().alias('end'),
             (pl.col('case_verdict') != 'INCOMPLETE').all().alias('whole'),
             pl.coalesce('bytes_per_task', 'files_per_task', pl.lit(0)).max().alias('share'),
+            pl.col('directory_bytes').max().fill_null(0),
             pl.struct('repetition', 'point', 'phase', 'bytes_moved').unique(maintain_order=True).alias('launches'),
         )
         .sort('session', 'end')
@@ -339,7 +360,9 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
         case = Case(*(row[name] for name in _OF_CASE))
         end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
-        found.setdefault((row['profile'], case), []).append(Earlier(wall_s, row['share'], launches))
+        found.setdefault((row['profile'], case), []).append(
+            Earlier(wall_s, row['share'], launches, row['directory_bytes'])
+        )
     return found
 
 
@@ -359,10 +382,10 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     smaller = fitting_share(plan, offer)
     if smaller:
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
-        remedies.append(f'{key}: {value} in its trial')
+        remedies.append(f'{key}: {value} in its {"workload" if plan.contract else "trial"}')
     else:
         less = 'fewer nodes' if plan.points[0].scales and plan.case.nodes > 1 else 'another check'
-        remedies.append(f'{less} in its trial')
+        remedies.append(f'{less} in its {"criterion" if plan.contract else "trial"}')
     keys = ['file_systems', plan.case.file_system, *(['limits'] if of_limits else [])]
     sentence = f'{plan.case.name} needs {size} at one time ({of_tasks}), more than {offer.name}: {bound}'
     return problem(TRIAL_FILE, keys, f'{sentence}; {", or ".join(remedies)}')
@@ -391,7 +414,8 @@ def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
     problems = []
     for name, (beyond, plan) in worst.items():
         budget_min = (plan.stopping.budget_s - beyond) // 60
-        fits = f'budget: {budget_min:.0f}min in its trial, or ' if budget_min > 0 else ''
+        where = 'conditions' if plan.contract else 'trial'
+        fits = f'budget: {budget_min:.0f}min in its {where}, or ' if budget_min > 0 else ''
         sentence = (
             f'the job of {plan.case.name} may take {duration(job_limit_s(plan))} (its budget of '
             f'{duration(plan.stopping.budget_s)}, its last launch, the removal), and Slurm ends it after '

@@ -9,18 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.check.contract import Criterion, Procedure, contract_session, criteria_of_contract
+from seatrial.check.contract import Criterion, contract_session, criteria_of_contract
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of
 from seatrial.check.session import new_id
 from seatrial.check.settings import settings_fault
-from seatrial.cli.campaign import Made, add_remark, attempts_at, protocol_at, write_protocol
+from seatrial.cli.campaign import Made, add_remark, attempts_at, missing, protocol_at, write_protocol
 from seatrial.cli.options import check_destructive, checks_option, destructive_option, site_option, state_fault
 from seatrial.cli.run import carried_out
 from seatrial.cli.terminal import console, marked
 from seatrial.job.directory import lock
-from seatrial.judge.criteria import judge_contract
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.shown import choice
 from seatrial.report.protocol import Row, counts
@@ -146,7 +145,8 @@ def _measure(
         if wanted != state:
             said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
             screen.print(f'{each.written.id}: not now; {said}', soft_wrap=True)
-    for procedure, needed in _missing(site, criteria, chosen, state, again).items():
+    chosen = [each for each in chosen if each.procedure and each.procedure.state == state]
+    for procedure, needed in missing(Path(site.state), criteria, chosen, again).items():
         own = [each.written.id for each in criteria if each.procedure == procedure]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
         if declared[procedure.case.check].workload.actions and destructive != target.storage_system:
@@ -165,7 +165,7 @@ def _measure(
                 screen.print(f'{ids}: not measured: {error}', soft_wrap=True)
                 return False
             with held:
-                if not again and procedure not in _missing(site, criteria, chosen, state, again):
+                if not again and procedure not in missing(Path(site.state), criteria, chosen):
                     break  # another `seatrial accept` has measured it meanwhile
                 screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
                 used = [each.nodes for each in attempts_at(Path(site.state), criteria)[own[0]]]
@@ -176,20 +176,6 @@ def _measure(
             if stop or result.verdict is Verdict.INCOMPLETE:
                 return False  # the next one would meet the same: no room, no nodes
     return True
-
-
-def _missing(
-    site: Site, criteria: Sequence[Criterion], chosen: Sequence[Criterion], state: str, again: bool
-) -> dict[Procedure, int]:
-    """How many allocations are missing now, of each procedure that the state of the system lets run."""
-    outcomes = judge_contract([each.asked for each in criteria], attempts_at(Path(site.state), criteria))
-    found: dict[Procedure, int] = {}
-    for each in chosen:
-        if each.procedure is not None and each.procedure.state == state:
-            needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
-            if needed > 0:
-                found[each.procedure] = max(needed, found.get(each.procedure, 0))
-    return found
 
 
 def _judged(site: Site, contract: Contract, criteria: Sequence[Criterion], chosen: Sequence[Criterion]) -> Verdict:

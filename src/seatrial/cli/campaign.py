@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from seatrial.check.contract import Criterion, criterion_again, unlike, unmet
+from seatrial.check.contract import Criterion, Procedure, criterion_again, unlike, unmet
 from seatrial.check.session import began, contract_digest, contract_of
 from seatrial.check.verified import verified
 from seatrial.cli.evidence import plan_in
@@ -123,6 +123,19 @@ def protocol_again(site_folder: Path, state: Path) -> tuple[Protocol | None, lis
     ]
 
 
+def missing(
+    state: Path, criteria: Sequence[Criterion], chosen: Sequence[Criterion], again: bool = False
+) -> dict[Procedure, int]:
+    """How many allocations the chosen criteria still need, by procedure; again: one of each, whatever there is."""
+    outcomes = judge_contract([each.asked for each in criteria], attempts_at(state, criteria))
+    found: dict[Procedure, int] = {}
+    for each in chosen:
+        needed = 1 if again else each.asked.allocations - len(outcomes[each.written.id].counted)
+        if each.procedure is not None and needed > 0:
+            found[each.procedure] = max(needed, found.get(each.procedure, 0))
+    return found
+
+
 def attempts_at(state: Path, criteria: Sequence[Criterion]) -> dict[str, list[Attempt]]:
     """Every attempt at each criterion, oldest first, judged anew from its records. Raises UsageError.
 
@@ -177,7 +190,7 @@ def _attempt(
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
     why_not = foreign or (_why_not(criterion, one, result, records, forged) if one else 'it is not of this contract')
-    why_not = why_not or unmet(criterion.written, records, samples)
+    why_not = why_not or unmet(criterion, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = criterion.procedure is not None and criterion.procedure.caches
     return Attempt(
@@ -190,7 +203,10 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        caveat=one.not_storage if one and caches else '',
+        # Its remedy is for whoever measures, and no matter of those who sign.
+        caveat=f'{one.not_storage.partition(";")[0]}; the contract allows caches'
+        if one and one.not_storage and caches
+        else '',
         unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
     )

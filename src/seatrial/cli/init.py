@@ -27,6 +27,9 @@ from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 VARIABLES = ('SCRATCH', 'WORK')
 """Of the environment, in which many sites name a user's directory for data."""
 
+TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
+"""Where programs mount for themselves, such as containers and labs (hier(7); FHS 3.0, 3.15, 3.18, 5.8 and 5.15)."""
+
 
 @click.command()
 @click.argument('folder', type=click.Path(path_type=Path))
@@ -107,6 +110,11 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
     for mount in {mount.point: mount for mount in mounts}.values():
         type = type_of(mount)
         if type is None:
+            continue
+        transient = next((each for each in TRANSIENT if mount.point.startswith(f'{each}/')), None)
+        if transient is not None:
+            why = f'below {transient} programs mount for themselves; if it is meant, write an entry with its path'
+            unused.append(f'{type} at {mount.point}: {why}')
             continue
         silence = unresponsive(mount.point)
         path = None if silence else own_directory(mount)

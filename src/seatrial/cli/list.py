@@ -12,7 +12,7 @@ from seatrial.check.catalogue import covered
 from seatrial.check.declared import load
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
-from seatrial.cli.plan import refuse
+from seatrial.cli.plan import asked_by_contract, refuse
 from seatrial.cli.terminal import console
 from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
@@ -20,6 +20,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
+from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 
@@ -44,7 +45,8 @@ def list_(
     if catalogue:
         _show_catalogue(checks)
         return
-    session, cases = open_session(site_folder, profile, checks, system, engine, only, True, destructive)
+    asked_by_contract(answering(site_folder), checks, only, system)
+    session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()
     screen.print(

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from seatrial.check.contract import criteria_of_contract
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
@@ -26,7 +25,7 @@ from seatrial.model.shown import choice
 from seatrial.model.shown import show as shown
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
-from seatrial.site.contract import load_contract
+from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.error import SiteError, problem
 from seatrial.site.load import answering, partitions_in
 from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
@@ -117,6 +116,10 @@ def session_options(function: F) -> F:
     return function
 
 
+class NoCases(SiteError):
+    """No trial of the site has cases for the profile."""
+
+
 def open_session(
     site_folder: Path,
     profile: str,
@@ -124,18 +127,11 @@ def open_session(
     system: str | None,
     engine: str | None,
     only: tuple[str, ...],
-    with_contract: bool = False,
     destructive: str = '',
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
-    """The session that the options describe and its cases. Raises SiteError, CheckError or UsageError.
-
-    with_contract: check contract.yaml too, of which the session itself has nothing
-    """
+    """The session that the options describe and its cases. Raises NoCases, SiteError, CheckError or UsageError."""
     declared = load_checks(checks)
     site = answering(site_folder)
-    contract = load_contract(site.folder) if with_contract else None
-    if contract is not None:
-        criteria_of_contract(site, declared, contract)
     site.check_names({each.name: each.family for each in declared.values()})
     known = {*declared, *(each.family for each in declared.values())}
     for name in only:
@@ -170,7 +166,7 @@ def open_session(
     if not cases:
         said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
         remedy = _other_profiles(session, declared)
-        raise SiteError(
+        raise NoCases(
             [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {profile}{said}{remedy}')]
         )
     refused = settings_fault(site, systems[0])
@@ -200,6 +196,8 @@ def installed(name: str) -> str:
 
 def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
     """The remedy for a profile without cases, as what follows; empty where no other profile has any."""
+    if session.profile is ACCEPTANCE and (session.site.folder / CONTRACT_FILE).exists():
+        return f'; seatrial accept measures what {CONTRACT_FILE} asks for'
     others = [replace(session, profile=each) for each in PROFILES.values() if each is not session.profile]
     found = [each.profile.name for each in others if any(cases_of(each, one) for one in declared.values())]
     if not found:

@@ -5,23 +5,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from seatrial.check.actions import action_lines
+from seatrial.check.contract import contract_session, criteria_of_contract
+from seatrial.check.declared import load as load_checks
 from seatrial.check.forecast import NOTHING, Forecast, Span, forecasts, shortfalls
 from seatrial.check.planning import plan_of
-from seatrial.cli.options import open_session, session_options
+from seatrial.check.session import new_id
+from seatrial.cli.campaign import missing
+from seatrial.cli.options import NoCases, open_session, session_options
 from seatrial.cli.terminal import console
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, duration
 from seatrial.scheduler.order import beyond_schedule
+from seatrial.site.contract import CONTRACT_FILE, load_contract
 from seatrial.site.error import SiteError
+from seatrial.site.load import answering
 from seatrial.site.model import Site
-from seatrial.workload.words import counted, grouped
+from seatrial.site.profile import ACCEPTANCE
+from seatrial.workload.words import counted, grouped, listed
 
 SCHEMA = 1
 
@@ -44,19 +51,31 @@ def plan(
     Exit code 64 if something does not fit: what, by how much, and the smallest change that makes it fit. A figure in
     the middle is what earlier sessions took.
     """
-    session, cases = open_session(
-        site_folder, profile, checks, system, engine, only, with_contract=True, destructive=destructive
+    site = answering(site_folder)
+    allocations = asked_by_contract(site, checks, only, system)
+    contracted = allocations if profile == ACCEPTANCE.name else []
+    try:
+        session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
+        of_trials = [plan_of(session, declared, case) for declared, case in cases]
+    except NoCases:
+        if not contracted:
+            raise
+        of_trials = []
+    plans = [*of_trials, *(each.plan for each in contracted)]
+    found = forecasts(site, plans)
+    problems, notes = shortfalls(site, found)
+    problems += beyond_schedule(site, profile, of_trials)
+    found[len(of_trials) :] = (
+        own.over(each.number, each.criteria) for own, each in zip(found[len(of_trials) :], contracted, strict=True)
     )
-    plans = [plan_of(session, declared, case) for declared, case in cases]
-    found = forecasts(session.site, plans)
-    problems, notes = shortfalls(session.site, found)
-    problems += beyond_schedule(session.site, profile, plans)
+    if len(allocations) > len(contracted):
+        notes.append(f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}')
     if as_json:
         said = {
             'schema': SCHEMA,
-            'site': session.site.name,
+            'site': site.name,
             'profile': profile,
-            'cases': [{'case': each.plan.case.name, 'points': _labels(each), **_json(each)} for each in found],
+            'cases': [_json(each) for each in found],
             'actions': [line for each in plans for line in action_lines(each)],
             'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
             'notes': notes,
@@ -65,7 +84,12 @@ def plan(
         click.echo(json.dumps(said, indent=1))
         return 64 if problems else 0
     screen = console()
-    screen.print(f'{counted(len(plans), "case")} of {session.site.name}, profile {profile}')
+    screen.print(f'{counted(len(of_trials), "case")} of {site.name}, profile {profile}')
+    if contracted:
+        number = sum(each.number for each in contracted)
+        screen.print(
+            f'{counted(number, "allocation")} that {CONTRACT_FILE} still asks for, as seatrial accept runs them'
+        )
     screen.print(_table(found))
     for each in notes:
         screen.print(f'note: {each}', soft_wrap=True)
@@ -76,6 +100,35 @@ def plan(
     if problems:
         raise SiteError(problems)
     return 0
+
+
+class Allocations(NamedTuple):
+    """Those that a contract still asks for by one procedure."""
+
+    plan: TrialPlan
+    number: int
+    criteria: list[str]
+
+
+def asked_by_contract(site: Site, checks: Path, only: Sequence[str], system: str | None) -> list[Allocations]:
+    """All that `seatrial accept` has to measure yet, in any state of the system; nothing without a contract.
+
+    Raises SiteError for a contract that nothing here can measure.
+    """
+    contract = load_contract(site.folder)
+    if contract is None:
+        return []
+    declared, found = load_checks(checks), list[Allocations]()
+    criteria = criteria_of_contract(site, declared, contract)
+    for procedure, number in missing(Path(site.state), criteria, criteria).items():
+        check, case = declared[procedure.case.check], procedure.case
+        if only and not {check.name, check.family} & set(only):
+            continue
+        if system in (None, case.partition.partition(':')[0]):
+            session = contract_session(new_id(), site, procedure, contract.date, criteria)
+            own = [each.written.id for each in criteria if each.procedure == procedure]
+            found.append(Allocations(plan_of(session, check, case), number, own))
+    return found
 
 
 def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
@@ -99,11 +152,14 @@ TOTALS = {name: ALL[name] for name in ('bytes_written', 'bytes_read', 'wall_s', 
 
 
 def _json(found: Forecast) -> dict[str, Any]:
-    return {name: asdict(of(found)) for name, of in ALL.items()}
-
-
-def _labels(found: Forecast) -> list[str]:
-    return [point.label for point in found.plan.points]
+    """criteria: of contract.yaml, which the allocations are for; empty of a case of trial.yaml."""
+    return {
+        'case': found.plan.case.name,
+        'points': [point.label for point in found.plan.points],
+        'criteria': list(found.criteria),
+        'allocations': found.allocations,
+        **{name: asdict(of(found)) for name, of in ALL.items()},
+    }
 
 
 def _total(found: Sequence[Forecast], of: Callable[[Forecast], Span]) -> Span:
@@ -117,7 +173,7 @@ def _table(found: Sequence[Forecast]) -> Table:
         table.add_column(heading, justify='right')
     for each in found:
         table.add_row(
-            each.plan.case.name,
+            _name(each),
             str(len(each.plan.points)),
             _said(each.repetitions, _number),
             _said(each.written, approximate_size),
@@ -129,6 +185,12 @@ def _table(found: Sequence[Forecast]) -> Table:
     return table
 
 
+def _name(found: Forecast) -> str:
+    if not found.criteria:
+        return found.plan.case.name
+    return f'{listed(found.criteria)}: {found.allocations} x {found.plan.case.name}'
+
+
 def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
     written, read, wall_s, node_hours = (_total(found, of) for of in TOTALS.values())
     for what, span, words in (
@@ -138,7 +200,7 @@ def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
         ('node-hours', node_hours, _number),
     ):
         screen.print(f'{what} in all: {_said(span, words)}', soft_wrap=True)
-    budgets_s = sum(each.plan.stopping.budget_s for each in found)
+    budgets_s = sum(each.plan.stopping.budget_s * each.allocations for each in found)
     without = sum(each.wall_s.expected is None for each in found)
     screen.print(
         'The least, as in earlier sessions, and the most; '

@@ -18,7 +18,7 @@ from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 
-SCHEMA = 5
+SCHEMA = 6
 """The version of the columns. A reader refuses a higher one; a column is never given another meaning."""
 
 COLUMNS: dict[str, Any] = {
@@ -83,6 +83,7 @@ COLUMNS: dict[str, Any] = {
     'used_percent': pl.Int64,
     'environment': pl.String,
     'steers': pl.Boolean,
+    'directory_bytes': pl.Int64,
 }
 """Every column in its order, with its type; docs/report.md says what they mean."""
 
@@ -101,6 +102,7 @@ SINCE: dict[int, tuple[str, ...]] = {
         'bytes_per_file',
     ),
     5: ('label', 'state', 'used_percent', 'environment', 'steers'),
+    6: ('directory_bytes',),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -335,6 +337,7 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'cache': kind_of(sample.point.kind).cache_of(what.name, sample.cache),
         'valid': sample.valid,
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
+        'directory_bytes': sample.directory_bytes,
     }
 
 
@@ -357,6 +360,7 @@ def _parameters(point: Point) -> dict[str, Any]:
 _NO_LAUNCH: dict[str, Any] = {
     **dict.fromkeys(_parameters(Point('access', ()))),
     **dict.fromkeys(('repetition', 'block', 'started', 'seconds', 'bytes_moved', 'value', 'hosts', 'cache')),
+    'directory_bytes': None,
     'valid': False,
     'rules': '',
 }

@@ -21,6 +21,9 @@ They are made whatever they show, and 3 % of the points of 10 % noise are then j
 Beyond this factor are 0.03 % of those, but nearly all that met a slow launch in them (docs/statistics.md).
 """
 
+GIVEN_UP = ('fail', 'incomplete')
+"""Effects of what ends a launch before its figures."""
+
 
 def judge_metric(
     plan: TrialPlan,
@@ -45,13 +48,14 @@ def judge_metric(
     doubt = '' if as_meant(plan, cache) else not_storage
     if plan.axis.equals and cache in ('', 'cold'):
         doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
-    given_up = any(
-        finding.effect in ('fail', 'incomplete')
+    beside = [
+        (sample.phase, finding)
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
         for finding in sample.findings
-    )
-    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt, given_up)
+        if finding.effect != 'label'
+    ]
+    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt, beside)
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     return MetricResult(
@@ -109,8 +113,9 @@ def _decide(
     stopped: str,
     found: Sequence[Finding],
     doubt: str,
-    given_up: bool,
+    beside: Sequence[tuple[str, Finding]],
 ) -> tuple[Verdict, str]:
+    """beside: the phases of all launches at this point that were not valid, with what was found."""
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
     launches = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
@@ -118,10 +123,12 @@ def _decide(
     if wrong:
         first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
-    if stopped == 'invalid' and given_up:
-        return Verdict.INCOMPLETE, 'a launch of this point could not be carried out'
     if stopped == 'invalid':
-        return Verdict.INVALID, 'another launch of this point is not valid'
+        ended = [each for each in beside if each[1].effect in GIVEN_UP]
+        because = ''.join(f' ({phase}: {each.rule}: {each.sentence})' for phase, each in (ended or beside)[:1])
+        if ended:
+            return Verdict.INCOMPLETE, f'a launch of this point could not be carried out{because}'
+        return Verdict.INVALID, f'another launch of this point is not valid{because}'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
         return Verdict.MEASURED, ''
     imprecise = _imprecise(plan, what, values, stopped)

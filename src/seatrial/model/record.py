@@ -53,6 +53,8 @@ class Sample(NamedTuple):
     storage_read_bytes: bytes that the node's block layer fetched for this launch; None where it cannot be seen
     measurement: None where the engine gave none; a finding then says why
     raw_digest: SHA-256 of the file with the engine's output that it was made of; empty where it gave none
+    directory_bytes: that directories and the run directory's own entries took on the device after it; None where
+             entries were not counted
     """
 
     stage: str
@@ -77,6 +79,7 @@ class Sample(NamedTuple):
     links: Tuple[Tuple[str, ...], ...] = ()
     directories: Tuple[str, ...] = ()
     raw_digest: str = ''
+    directory_bytes: Optional[int] = None
 
     @property
     def launch(self) -> str:

@@ -21,7 +21,7 @@ class Criterion:
     """A reference or an enforced expectation. case: that it is of; None of one between checks.
 
     word:   met, missed or undecided; wanted, measured: in the reference's own unit, empty where there is none
-    margin: how far the figure is on the right side of its bound, as a share of that; None where there is none
+    margin: how far the figure is on the right side of its bound, as a share of that; None of what is undecided
     """
 
     what: str
@@ -48,13 +48,15 @@ def criteria(session: SessionResult) -> list[Criterion]:
 
 def _reference(case: Case, reference: ReferenceResult) -> Criterion:
     unit = Unit(reference.unit)
+    word = {INSIDE: MET, OUTSIDE: MISSED}.get(reference.interval, UNDECIDED)
     return Criterion(
         what=reference.metric,
         case=case,
-        word={INSIDE: MET, OUTSIDE: MISSED}.get(reference.interval, UNDECIDED),
+        word=word,
         wanted=words.bounds(reference, unit),
         measured='' if reference.found is None else unit.words(reference.found),
-        margin=reference.margin,
+        # Of reads from a cache it would be a startling one, beside a figure that decides nothing.
+        margin=None if word == UNDECIDED else reference.margin,
     )
 
 

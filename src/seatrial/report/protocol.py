@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from seatrial.judge.criteria import VERDICTS, Asked, Attempt, Outcome
+from seatrial.judge.criteria import UNDECIDED, VERDICTS, Asked, Attempt, Outcome
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY, DECIMAL, in_unit, quantity
 from seatrial.report.page import jinja
 
 DIGITS, MOST_DIGITS = 4, 12
+MANY = 9.0
+"""A margin of ten times the bound: per cent of that are hard to read."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,19 @@ class Row:
 
     @property
     def margin(self) -> str:
-        """'+3.1 %': above is on the right side of the bound."""
-        return '\u2013' if self.outcome.margin is None else f'{100 * self.outcome.margin:+.1f} %'
+        """'+3.1 %': above is on the right side of the bound. '-0.4 to +3.1 %' of an interval that leaves it open.
+
+        '21 times' the bound from ten on. A dash where allocations are missing: however far a few are from the bound,
+        they decide nothing.
+        """
+        found = self.outcome
+        if found.margin is None or (found.verdict == UNDECIDED and len(found.counted) < self.asked.allocations):
+            return '\u2013'
+        if found.verdict != UNDECIDED or not found.bound or found.low is None or found.high is None:
+            return _share(found.margin)
+        sign = 1 if self.asked.least else -1
+        low, high = sorted(100 * sign * (end / found.bound - 1) for end in (found.low, found.high))
+        return f'{low:+.1f} to {high:+.1f} %'
 
     @property
     def interval(self) -> str:
@@ -118,6 +131,10 @@ class Row:
         if attempt in self.outcome.counted:
             return attempt.unproved
         return attempt.why_not or attempt.unproved or 'valid, and another one counts by the rule of the contract'
+
+
+def _share(margin: float) -> str:
+    return f'{1 + margin:.3g} times' if margin >= MANY else f'{100 * margin:+.1f} %'
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,13 @@ MAX_IDLE = 0.10
 
 class FileCount(NamedTuple):
     """What was counted below the data directory. sizes: how many files there are of each size in bytes; None where
-    only names were counted, because asking for attributes would have put them into the node's cache."""
+    only names were counted, because asking for attributes would have put them into the node's cache.
+    directory_bytes: that directories take on the device (st_blocks, stat(2)), with the run directory's own entries"""
 
     directories: int
     files: int
     sizes: Optional[Dict[int, int]]
+    directory_bytes: int = 0
 
 
 class Launched(NamedTuple):

@@ -410,18 +410,18 @@ def filled(run):
 
 def test_a_file_count_counts_directories_files_and_their_sizes(run):
     filled(run)
-    assert run.file_count('data', True) == FileCount(4, 5, {0: 2, 3901: 2, 1: 1})
+    assert run.file_count('data', True)[:3] == FileCount(4, 5, {0: 2, 3901: 2, 1: 1})[:3]
 
 
 def test_a_file_count_without_sizes_counts_names_alone(run):
     filled(run)
-    assert run.file_count('data', False) == FileCount(4, 5, None)
+    assert run.file_count('data', False)[:3] == FileCount(4, 5, None)[:3]
 
 
 @pytest.mark.parametrize(('with_sizes', 'sizes'), [(True, {}), (False, None)])
 def test_the_file_count_of_an_empty_directory_is_nothing(run, with_sizes, sizes):
     run.make('data')
-    assert run.file_count('data', with_sizes) == FileCount(0, 0, sizes)
+    assert run.file_count('data', with_sizes)[:3] == FileCount(0, 0, sizes)[:3]
 
 
 def test_a_file_count_without_sizes_asks_no_file_for_its_attributes(run, monkeypatch):
@@ -451,11 +451,18 @@ def test_a_file_count_follows_no_link_and_counts_neither_links_nor_fifos(run, tm
         assert run.file_count('data', with_sizes)[:2] == (0, 0)
 
 
+def test_a_file_count_has_the_room_of_all_directories_and_of_what_is_the_run_directorys_own(run):
+    filled(run)
+    files = [Path(run.path, 'data', name) for name in ('0', 'a/1', 'a/b/2', 'c/3', 'c/4')]
+    own = {Path(run.path), *Path(run.path).rglob('*')}.difference(files)
+    assert run.file_count('data', False).directory_bytes == 512 * sum(each.lstat().st_blocks for each in own)
+
+
 def test_a_second_name_of_a_file_is_counted_as_another(run):
     run.make('data')
     Path(run.path, 'data', 'one').write_bytes(b'x')
     os.link(run.path_of('data/one'), run.path_of('data/two'))
-    assert run.file_count('data', True) == FileCount(0, 2, {1: 2})
+    assert run.file_count('data', True)[:3] == FileCount(0, 2, {1: 2})[:3]
 
 
 def test_names_of_any_bytes_are_counted(run):
@@ -463,14 +470,14 @@ def test_names_of_any_bytes_are_counted(run):
     for name in (b'line\nbreak', b'\xff\xfe', b'n' * 255, b'-rf', b' '):
         with open(os.path.join(data, name), 'wb'):
             pass
-    assert run.file_count('data', True) == FileCount(0, 5, {0: 5})
+    assert run.file_count('data', True)[:3] == FileCount(0, 5, {0: 5})[:3]
 
 
 @pytest.mark.parametrize('depth', [1, rundir._HELD + 1, 300])
 def test_a_tree_as_deep_as_engines_make_them_is_counted_to_its_end(run, depth):
     chain(run.make('data'), depth)
     descriptors = len(os.listdir('/proc/self/fd'))
-    assert run.file_count('data', True) == FileCount(depth, 1, {0: 1})
+    assert run.file_count('data', True)[:3] == FileCount(depth, 1, {0: 1})[:3]
     assert len(os.listdir('/proc/self/fd')) == descriptors
 
 
@@ -494,7 +501,7 @@ def test_a_deep_tree_with_many_branches_is_counted_to_its_end(run):
         os.mkdir(f'{top}/{branch}')
         chain(f'{top}/{branch}', rundir._HELD + 6, sisters=True)
         directories += 1 + 3 * (rundir._HELD + 6)
-    assert run.file_count('data', True) == FileCount(directories, 2, {0: 2})
+    assert run.file_count('data', True)[:3] == FileCount(directories, 2, {0: 2})[:3]
 
 
 def test_a_directory_that_is_moved_away_during_the_file_count_is_an_error(run, tmp_path, monkeypatch):
@@ -1102,7 +1109,7 @@ def too_deep(run):
 
 def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_removed(run, too_deep, few_descriptors):
     assert list(run.file_list('data').values()) == [0]
-    assert run.file_count('data', True) == FileCount(too_deep, 1, {0: 1})
+    assert run.file_count('data', True)[:3] == FileCount(too_deep, 1, {0: 1})[:3]
     assert found_at(run.path).files == 1
     removal = remove(run.path, SESSION)
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, too_deep + 2, ())

@@ -136,7 +136,11 @@ class RunDirectory(NamedTuple):
         Without sizes no file is asked for its attributes, so that none gets into this node's cache by the counting.
         """
         with explained(self.path_of(name)), self._walk_to(os.path.dirname(name), name) as walk:
-            return _file_count(walk, os.path.basename(name), with_sizes)
+            found = _file_count(walk, os.path.basename(name), with_sizes)
+            beside = [each for each in os.listdir(f'/proc/self/fd/{self.descriptor}') if each != name]
+            own = [os.stat(each, dir_fd=self.descriptor, follow_symlinks=False) for each in beside]
+            own.append(os.fstat(self.descriptor))
+            return found._replace(directory_bytes=found.directory_bytes + sum(map(_allocated, own)))
 
     def empty(self, name: str) -> Removal:
         """Remove everything below the directory, which stays with its layout.
@@ -565,7 +569,12 @@ def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
             walk.enter(names.pop(), names_in=count.directories_in)
         else:
             walk.leave()
-    return FileCount(count.directories, count.files, count.sizes if with_sizes else None)
+    return FileCount(count.directories, count.files, count.sizes if with_sizes else None, count.directory_bytes)
+
+
+def _allocated(status: os.stat_result) -> int:
+    """Bytes on the device: stat(2) counts blocks of 512."""
+    return 512 * status.st_blocks
 
 
 class _Count:
@@ -576,10 +585,12 @@ class _Count:
         self.directories = 0
         self.files = 0
         self.sizes: Dict[int, int] = {}
+        self.directory_bytes = 0
 
     def directories_in(self, descriptor: int) -> List[str]:
         """Count what is in a directory; the names of the directories in it."""
         below = []
+        self.directory_bytes += _allocated(os.fstat(descriptor))
         # By the name of the descriptor: os.scandir takes the number itself only since Python 3.7.
         with os.scandir(f'/proc/self/fd/{descriptor}') as entries:
             for entry in entries:

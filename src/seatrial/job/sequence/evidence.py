@@ -39,11 +39,15 @@ class Setup(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known."""
+    """What the rules say of a launch, the state of the cache, and what the block layer fetched for it, if known.
+
+    directory_bytes: as in Sample
+    """
 
     findings: Tuple[Finding, ...]
     cache: str
     storage_read_bytes: Optional[int]
+    directory_bytes: Optional[int] = None
 
 
 class Evidence:
@@ -113,7 +117,8 @@ class Evidence:
                 )
         if not setup.engine.verifies:  # its launches are no figures
             found = [*launch_findings(launched), *found]
-        return Seen(tuple(found), cache_state(launched), launched.storage_read_bytes)
+        held = launched.counted.directory_bytes if launched.counted else None
+        return Seen(tuple(found), cache_state(launched), launched.storage_read_bytes, held)
 
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup

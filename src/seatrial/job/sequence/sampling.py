@@ -91,6 +91,7 @@ def take(
         links=command.links,
         directories=command.directories,
         raw_digest=trial.recorder.keep(raw, RawLaunch(command, attempt.outcome)) if attempt.measurement else '',
+        directory_bytes=attempt.seen.directory_bytes,
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
