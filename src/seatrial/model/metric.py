@@ -33,6 +33,7 @@ class Metric(NamedTuple):
     figure:      the engine's own figure, verbatim
     percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     task_seconds: how long each task took, by rank; empty where the engine does not tell
+    censored:    the launch ended before what was timed did: the true value is above this one, which is no figure
     """
 
     name: str
@@ -44,6 +45,7 @@ class Metric(NamedTuple):
     figure: str = ''
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     task_seconds: Tuple[float, ...] = ()
+    censored: bool = False
 
     @property
     def idle_share(self) -> float:
@@ -123,8 +125,14 @@ class Measurement(NamedTuple):
 
     @property
     def figures(self) -> Dict[str, float]:
-        """The value of each metric by its name; none of what took no time (T12)."""
-        return {metric.name: metric.value for metric in self.metrics if metric.seconds > 0 or not metric.unit}
+        """The value of each metric by its name; none of what took no time (T12), or whose end nobody saw (A2)."""
+        timed = (metric for metric in self.metrics if metric.seconds > 0 or not metric.unit)
+        return {metric.name: metric.value for metric in timed if not metric.censored}
+
+    @property
+    def censored(self) -> Dict[str, Metric]:
+        """Metrics whose end nobody saw, by their names."""
+        return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def metric(self, name: str) -> Optional[Metric]:
         """The metric of that name, if the launch gave it."""
