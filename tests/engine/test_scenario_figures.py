@@ -37,7 +37,7 @@ def rows(dead=(10.5, 23.0), rate=8, errors=None):
 
 
 def measured(*tasks, said=None):
-    found = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if said is None else said)
+    found, _ = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if said is None else said)
     return {each.name: each for each in found}
 
 

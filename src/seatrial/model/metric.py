@@ -6,6 +6,8 @@ other distinction between them.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from seatrial.model.action import Course
+
 HIGHER, LOWER = 'higher', 'lower'
 
 PERCENTILES = (0.50, 0.95, 0.99)
@@ -104,6 +106,7 @@ class Measurement(NamedTuple):
     clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
     bytes_moved: by all tasks; 0 of metadata
     tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
+    course:      of a scenario
     fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
     """
 
@@ -117,6 +120,7 @@ class Measurement(NamedTuple):
     fsync: bool = False
     direct: bool = False
     facts: Tuple[Fact, ...] = ()
+    course: Optional[Course] = None
 
     @property
     def seconds(self) -> float:
