@@ -52,7 +52,7 @@ def main() -> int:
     own = list(rows(point))
     size = sum(len(line) + 1 for line in own)
     began = time.perf_counter()
-    found = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
+    found, _ = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
     took_s = time.perf_counter() - began
     outage = next(each.value for each in found if each.name == 'outage')
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10

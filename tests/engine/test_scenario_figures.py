@@ -37,7 +37,7 @@ def rows(dead=(10.5, 23.0), rate=8, errors=None):
 
 
 def measured(*tasks, said=None):
-    found = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if said is None else said)
+    found, _ = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if said is None else said)
     return {each.name: each for each in found}
 
 
@@ -84,8 +84,21 @@ def test_an_error_that_no_action_explains_is_of_the_storage():
     assert said.startswith('task 0 on n1: 1 calls failed 5 s after the load began')
 
 
-def test_what_does_not_come_back_has_no_time_to_recover():
-    assert 'not back at 90 %' in refused('A2', rows(dead=(10.5, 59.0)), rows(dead=(10.5, 59.0)))
+def test_what_does_not_come_back_has_no_time_to_recover_and_all_other_figures():
+    found = measured(rows(dead=(10.5, 59.0)), rows(dead=(10.5, 59.0)))
+    assert {name for name, each in found.items() if each.censored} == {'recovery'}
+    assert found['recovery'].value == 60 - 21
+    assert 'not back at 90 % in the 39 s after the undo of away' in found['recovery'].figure
+    assert (found['outage'].value, found['during'].value) == (48.5, 0)
+
+
+def test_an_outage_long_after_an_undo_belongs_to_it_where_nothing_has_come_back():
+    slow = [
+        line_of_row(Row(second, 1.0, 1, MIB, 0.1, {}, {}, ((50.0, 59.0),) * (second == 59)))
+        for second in range(41, 60)
+    ]
+    late = [*rows(dead=(10.5, 40.0))[:41], *slow]
+    assert measured(late, late)['outage'].value == 38.5
 
 
 @pytest.mark.parametrize(

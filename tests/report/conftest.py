@@ -416,9 +416,24 @@ def on_targets(check, number):
     return plan._replace(axis=AXES['ost'], points=tuple(points))
 
 
+def scenarios(*measurements):
+    """A case of a launch of each of these points: (point, measurement)."""
+    points = tuple(point for point, _ in measurements)
+    plan = plan_of('ServersAway')._replace(
+        axis=AXES['action'], points=points, stopping=StoppingRule(0.1, 1, 1, fixed=True)
+    )
+    records = records_of(plan, {name: [1.0] for name in planned_metrics(plan)})
+    samples = [
+        sample._replace(measurement=next(found for point, found in measurements if point.label == sample.point.label))
+        for sample in records.samples
+        if sample.stage == 'measured'
+    ]
+    return case_of(plan, records._replace(samples=samples))
+
+
 @pytest.fixture(scope='session')
 def make():
-    """The builders: plan, records, sample, case, session, even_rates, varied, and those of metadata."""
+    """The builders: plan, records, sample, case, session, even_rates, varied, scenarios, and those of metadata."""
     return SimpleNamespace(
         plan=plan_of,
         sample=sample_of,
@@ -432,4 +447,5 @@ def make():
         call_rates=call_rates,
         metadata=metadata,
         on_targets=on_targets,
+        scenarios=scenarios,
     )

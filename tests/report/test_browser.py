@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from courses import measured_of, scenario_of
 from seatrial.model.layout import Layout
 from seatrial.report.page import page
 from seatrial.workload.sweep import Sweep
@@ -152,12 +153,25 @@ def test_a_link_unfolds_the_case_and_the_commands_that_it_leads_to(browse, make)
     assert [re.search(r'OPEN(\d)', line).group(1) for line in seen.console] == ['2']
 
 
+def looked_at(browse, html, width):
+    """What LOOK sees of the page, which is as wide as it was asked for."""
+    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
+    found = json.loads(browse(free.replace('</head>', f'{LOOK}</head>'), width=width).console[-1].split('SEEN')[1])
+    assert (found['width'], found['scrolls']) == (width, width)
+    assert (found['touching'], found['outside']) == ([], [])
+    return found
+
+
 @pytest.mark.parametrize('width', WIDTHS)
 def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, session, html, width):
-    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
-    seen = browse(free.replace('</head>', f'{LOOK}</head>'), width=width)
-    found = json.loads(seen.console[-1].split('SEEN')[1])
-    assert (found['width'], found['scrolls']) == (width, width)
+    found = looked_at(browse, html, width)
     measured = [case for case in session.cases if any(metric.summary for metric in case.result.metrics)]
     assert found['drawings'] == sum(not case.result.facts for case in measured)
-    assert (found['touching'], found['outside']) == ([], [])
+
+
+@pytest.mark.parametrize('width', WIDTHS)
+def test_nothing_overlaps_in_the_course_of_a_scenario(browse, make, width):
+    points = scenario_of(60, 10, 120), scenario_of(3600, 120, 12 * 3600 - 3720, 6, 'mds-away')
+    case = make.scenarios(*((point, measured_of(point, dead_s=6, errors=True)) for point in points))
+    found = looked_at(browse, page(make.session(case)), width)
+    assert found['drawings'] == len(points) + 3  # B/s, s, and what has no unit

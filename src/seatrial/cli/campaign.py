@@ -189,6 +189,9 @@ def _attempt(
     unproved: Sequence[str],
 ) -> Attempt:
     one = next((each for each in result.metrics if each.metric == criterion.metric_name), None)
+    asked = criterion.asked
+    if one and one.more_than is not None and not asked.least and not asked.of and one.more_than > asked.bound:
+        one = replace(one, verdict=Verdict.MEASURED, values=(one.more_than,))  # it has missed its bound already
     why_not = foreign or (_why_not(criterion, one, result, records, forged) if one else 'it is not of this contract')
     why_not = why_not or unmet(criterion, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}

@@ -123,6 +123,7 @@ class PosixOps(Engine):
             if set(report.timed) != set(planned):
                 raise EngineError('P15', f'{_name(report)} timed {sorted(report.timed)}, not {sorted(planned)}')
         metrics = [_metric(name, number, reports) for name, number in planned.items()]
+        course = None
         uncertain = sorted(report.uncertainty_s for report in reports)[-2:]
         clock_s = max(NANOSECOND, sum(uncertain))
         if point.kind == 'training':
@@ -137,13 +138,15 @@ class PosixOps(Engine):
             metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
         if point.kind == 'scenario':
             hosts = [report.host for report in reports]
-            metrics = list(figures(point, rows, hosts, outcome.outputs[0] if outcome.outputs else None))
+            found, course = figures(point, rows, hosts, outcome.outputs[0] if outcome.outputs else None)
+            metrics = list(found)
         return Measurement(
             metrics=tuple(metrics),
             world_size=len(reports),
             hosts=tuple(sorted({report.host for report in reports})),
             clock_s=clock_s,
             facts=facts,
+            course=course,
         )
 
 

@@ -6,7 +6,8 @@ after:    from the end of each undo to the next start, or to the end of the load
 outage:   of a node the time in which its task that waited longest had no operation acknowledged, in gaps of at least
           GAP_S that touch an action and its recovery; the metric is that of the worst node
 recovery: from the end of an undo until throughput over SMOOTH_S is back at RECOVERED of what it was before; the
-          longest one
+          longest one. Where one was not back before the next start or the end, it is the time until then, and
+          censored; what belongs to recovery then lasts so long, and what is after begins with the end of the undo
 p99:      of single operations during the actions, to a quarter of a power of two (19 %)
 """
 
@@ -17,7 +18,7 @@ import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import EngineError
-from seatrial.model.action import START, UNDO, Step, transcript_of
+from seatrial.model.action import MAX_STEPS, START, UNDO, Course, Step, Window, transcript_of
 from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
 from seatrial.workload import scenario as own
@@ -63,15 +64,7 @@ class Row(NamedTuple):
     gaps: Tuple[Tuple[float, float], ...]
 
 
-class Window(NamedTuple):
-    """An action as it took place: from the beginning of its start to the end of its undo."""
-
-    name: str
-    start_s: float
-    end_s: float
-
-
-class Course(NamedTuple):
+class Totals(NamedTuple):
     """All tasks together. bytes_at: moved in each second. errors: (second, errno, number, rank).
 
     verified: how many records were read and were as they should be
@@ -126,7 +119,7 @@ def _are_counts(row: Row) -> bool:
     return isinstance(row.errors, dict) and isinstance(row.latencies, dict)
 
 
-def course_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Course:
+def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Totals:
     """The rows of every task, by rank, added up. Raises EngineError T8 for a line that is none."""
     bytes_at: Dict[int, float] = {}
     latencies: Dict[int, int] = {}
@@ -151,7 +144,7 @@ def course_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Cour
                     latencies[int(key)] = latencies.get(int(key), 0) + number
             mine += row.gaps
         gaps.append(tuple(mine))
-    return Course(bytes_at, tuple(gaps), tuple(errors), latencies, longest_s, verified)
+    return Totals(bytes_at, tuple(gaps), tuple(errors), latencies, longest_s, verified)
 
 
 def windows_of(point: Point, text: Optional[str]) -> List[Window]:
@@ -195,29 +188,28 @@ def _numbered(steps: Sequence[Step]) -> List[Tuple[int, Step]]:
 
 def figures(
     point: Point, tasks: Sequence[Iterable[str]], hosts: Sequence[str], transcript: Optional[str]
-) -> Tuple[Metric, ...]:
-    """The metrics. hosts: of each task. Raises EngineError: A1 of the actions; A2 it did not recover; T8; T12; F1 an
-    error that no action explains."""
+) -> Tuple[Tuple[Metric, ...], Course]:
+    """The metrics, and how it went. hosts: of each task. Raises EngineError: A1 of the actions; T8; T12; F1 an error
+    that no action explains."""
     windows = windows_of(point, transcript)
-    course = course_of(tasks, windows)
+    totals = totals_of(tasks, windows)
     ends = [each.start_s for each in windows[1:]] + [point.duration_s]
-    before = _rate(course, [(0.0, windows[0].start_s)])
+    before = _rate(totals, [(0.0, windows[0].start_s)])
     if not before:
         raise EngineError('T12', 'no byte was acknowledged before the first action')
-    recovered = [_recovered_s(course, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
-    for error in course.errors:
+    recovered = [_recovered_s(totals, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
+    for error in totals.errors:
         _check_error(error, windows, recovered, hosts)
-    for window, found in zip(windows, recovered):
-        if found is None:
-            said = f'after {window.name} the throughput was not back at {100 * RECOVERED:.0f} % before the end'
-            raise EngineError('A2', said)
     took = [found or 0.0 for found in recovered]
-    during = _rate(course, [(each.start_s, each.end_s) for each in windows])
-    after = _rate(course, [(each.end_s + took_s, end) for each, took_s, end in zip(windows, took, ends)])
-    spans = [(each.start_s, each.end_s + took_s) for each, took_s in zip(windows, took)]
-    outages = _outages(course, hosts, spans)
+    during = _rate(totals, [(each.start_s, each.end_s) for each in windows])
+    after = _rate(totals, [(each.end_s + took_s, end) for each, took_s, end in zip(windows, took, ends)])
+    spans = [
+        (each.start_s, end_s if found is None else each.end_s + found)
+        for each, found, end_s in zip(windows, recovered, ends)
+    ]
+    outages = _outages(totals, hosts, spans)
     counts: Dict[str, int] = {}
-    for _, name, number, _ in course.errors:
+    for _, name, number, _ in totals.errors:
         counts[name] = counts.get(name, 0) + number
     said_errors = ', '.join(f'{name}: {number}' for name, number in sorted(counts.items()))
     seconds = point.duration_s
@@ -225,7 +217,7 @@ def figures(
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
 
-    return (
+    metrics = (
         metric(own.BEFORE, before, 'B/s'),
         metric(own.DURING, during, 'B/s'),
         metric(own.AFTER, after, 'B/s'),
@@ -233,29 +225,54 @@ def figures(
         metric(own.RATIO_AFTER, after / before, ''),
         metric(own.OUTAGE, max(outages.values()), 's', LOWER, _worst(outages)),
         metric(own.OUTAGES, sum(outages.values()), 's', LOWER),
-        metric(own.RECOVERY, max(took), 's', LOWER),
-        metric(own.P99, _p99(course), 's', LOWER),
+        _recovery(windows, recovered, ends)._replace(seconds=seconds),
+        metric(own.P99, _p99(totals), 's', LOWER),
         metric(own.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
-        metric(own.VERIFIED, float(course.verified), ''),
+        metric(own.VERIFIED, float(totals.verified), ''),
     )
+    windows = [
+        each._replace(back_s=None if found is None else each.end_s + found) for each, found in zip(windows, recovered)
+    ]
+    return metrics, _course(point, totals, RECOVERED * before, windows)
 
 
-def _rate(course: Course, spans: Sequence[Tuple[float, float]]) -> float:
+def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Window]) -> Course:
+    seconds = math.ceil(point.duration_s)
+    step_s = math.ceil(seconds / MAX_STEPS)
+    rates = [totals.bytes_at.get(second, 0.0) for second in range(seconds)]
+    steps = [rates[first : first + step_s] for first in range(0, seconds, step_s)]
+    failed = {min(int(at_s / step_s), len(steps) - 1) for at_s, _, _, _ in totals.errors}
+    mean, lowest = (tuple(int(reduced(each)) for each in steps) for reduced in (lambda own: sum(own) / len(own), min))
+    return Course(step_s, mean, lowest, tuple(sorted(failed)), wanted, tuple(windows))
+
+
+def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], ends: Sequence[float]) -> Metric:
+    """The longest; where one was not seen, the longest time in which one did not come."""
+    lost = [(end_s - each.end_s, each.name) for each, found, end_s in zip(windows, recovered, ends) if found is None]
+    if not lost:
+        longest_s = max(found or 0.0 for found in recovered)
+        return Metric(own.RECOVERY, longest_s, 's', LOWER, figure=f'{longest_s:.6g}')
+    seen_s, name = max(lost)
+    said = f'the throughput was not back at {100 * RECOVERED:.0f} % in the {seen_s:.0f} s after the undo of {name}'
+    return Metric(own.RECOVERY, seen_s, 's', LOWER, figure=said, censored=True)
+
+
+def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
     """B/s of the whole seconds inside these; of the second that a span cuts, its part."""
     moved = seconds = 0.0
     for start, end in spans:
         for second in range(int(start), math.ceil(end)):
             inside = min(end, second + 1.0) - max(start, float(second))
-            moved += inside * course.bytes_at.get(second, 0.0)
+            moved += inside * totals.bytes_at.get(second, 0.0)
             seconds += inside
     return moved / seconds if seconds > 0 else 0.0
 
 
-def _recovered_s(course: Course, undone_s: float, end_s: float, before: float) -> Optional[float]:
+def _recovered_s(totals: Totals, undone_s: float, end_s: float, before: float) -> Optional[float]:
     """Seconds from the end of the undo; None where it did not come back."""
     first = undone_s
     while first + SMOOTH_S <= end_s:
-        if _rate(course, [(first, first + SMOOTH_S)]) >= RECOVERED * before:
+        if _rate(totals, [(first, first + SMOOTH_S)]) >= RECOVERED * before:
             return first - undone_s
         first += 0.5
     return None
@@ -276,10 +293,10 @@ def _check_error(
     raise EngineError('F1', f'task {rank} on {hosts[rank]}: {said}')
 
 
-def _outages(course: Course, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
+def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
     """Seconds by host."""
     found: Dict[str, float] = {}
-    for host, gaps in zip(hosts, course.gaps):
+    for host, gaps in zip(hosts, totals.gaps):
         lost_s = sum(
             end - start for start, end in gaps if any(start <= last and end >= first for first, last in spans)
         )
@@ -292,11 +309,11 @@ def _worst(outages: Dict[str, float]) -> str:
     return f'{outages[host]:.1f} s on {host}' if outages[host] else 'none'
 
 
-def _p99(course: Course) -> float:
+def _p99(totals: Totals) -> float:
     """Seconds, the upper end of the step; never more than the longest operation."""
-    left = 0.01 * sum(course.latencies.values())
-    for key in sorted(course.latencies, reverse=True):
-        left -= course.latencies[key]
+    left = 0.01 * sum(totals.latencies.values())
+    for key in sorted(totals.latencies, reverse=True):
+        left -= totals.latencies[key]
         if left < 0:
-            return min(2 ** ((key + 1) / LATENCY_STEPS) / 1e6, course.longest_s)
-    return course.longest_s
+            return min(2 ** ((key + 1) / LATENCY_STEPS) / 1e6, totals.longest_s)
+    return totals.longest_s

@@ -138,6 +138,11 @@ def _judge_reference(
     one = next((each for each in metrics if each.metric == reference.metric), None)
     if one is None:
         return judge_reference(reference, (), engine)
+    if one.more_than is not None and reference.high is not None:
+        at_most = replace(reference, low=None, statistic='maximum')
+        missed = judge_reference(at_most, (one.more_than,), engine, least=1)
+        if missed.interval == OUTSIDE:
+            return replace(missed, words=f'{missed.words}; {one.why}')
     doubt = one.why if one.verdict is Verdict.INVALID else ''
     # A night that reads from the cache must not hide a regression; where no counter tells, a label says so.
     if plan.stopping.once:  # what was measured is the worst that there was

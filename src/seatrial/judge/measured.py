@@ -10,6 +10,7 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.case import hidden_by_servers, seconds_of, short_phase
+from seatrial.rules.registry import finding
 from seatrial.rules.stopping import converged
 from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of, metrics_at
@@ -42,6 +43,7 @@ def judge_metric(
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid]
     values = tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
+    censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
     not_storage = _not_storage(plan, cache, found)
@@ -49,13 +51,15 @@ def judge_metric(
     if plan.axis.equals and cache in ('', 'cold'):
         doubt = hidden_by_servers(plan, records) or ''  # its regions are short, because they are many
     beside = [
-        (sample.phase, finding)
+        (sample.phase, each)
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
-        for finding in sample.findings
-        if finding.effect != 'label'
+        for each in sample.findings
+        if each.effect != 'label'
     ]
     verdict, why = _decide(plan, what, samples, values, stopped, found, doubt, beside)
+    if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
+        verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     return MetricResult(
@@ -74,6 +78,7 @@ def judge_metric(
         percentiles_s=_percentiles(valid, what.name),
         clock_error=_clock_error(valid, what.name),
         slow=slow_launches(values, what.better) if what.steers and values else 0,
+        more_than=max((each.value for each in censored), default=None),
     )
 
 
@@ -118,8 +123,8 @@ def _decide(
     """beside: the phases of all launches at this point that were not valid, with what was found."""
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
-    launches = [finding for sample in samples for finding in sample.findings if finding.effect != 'label']
-    wrong = launches + [finding for finding in found if finding.effect == 'invalid']
+    launches = [each for sample in samples for each in sample.findings if each.effect != 'label']
+    wrong = launches + [each for each in found if each.effect == 'invalid']
     if wrong:
         first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'

@@ -90,6 +90,7 @@ class MetricResult:
              operations were not timed singly
     clock_error: the largest share of a timed region that its clocks may be wrong by
     slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
+    more_than: what it surely is above, where no launch saw the end of it (A2): enough to miss a bound
     """
 
     metric: str
@@ -107,6 +108,7 @@ class MetricResult:
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0
     slow: int = 0
+    more_than: float | None = None
 
     def median_fairness(self, figure: str) -> float:
         """Between the tasks, over the repetitions; `figure` is a field of Fairness."""

@@ -10,6 +10,9 @@ from typing import NamedTuple, Optional, Tuple
 from seatrial.model.codec import FormError, from_json, to_json
 
 START, UNDO = 'start', 'undo'
+MAX_STEPS = 360
+"""Of a course: more than a drawing has room for would be of no use in the record."""
+
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
 """Behind the name of a launch's raw output: that its load has begun, and the transcript of its actions."""
 
@@ -65,6 +68,33 @@ class Transcript(NamedTuple):
     skew_s: float
     steps: Tuple[Step, ...]
     complete: bool
+
+
+class Window(NamedTuple):
+    """An action as it took place: from the beginning of its start to the end of its undo.
+
+    back_s: when throughput was back, all in seconds since the load began; None where nobody saw that
+    """
+
+    name: str
+    start_s: float
+    end_s: float
+    back_s: Optional[float] = None
+
+
+class Course(NamedTuple):
+    """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds.
+
+    mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of that)
+    failed: steps in which calls failed, by their numbers; wanted: B/s at which it counts as back
+    """
+
+    step_s: int
+    mean: Tuple[int, ...]
+    lowest: Tuple[int, ...]
+    failed: Tuple[int, ...]
+    wanted: float
+    windows: Tuple[Window, ...]
 
 
 def line_of_step(step: Step) -> str:

@@ -6,6 +6,8 @@ other distinction between them.
 
 from typing import Dict, NamedTuple, Optional, Tuple
 
+from seatrial.model.action import Course
+
 HIGHER, LOWER = 'higher', 'lower'
 
 PERCENTILES = (0.50, 0.95, 0.99)
@@ -33,6 +35,7 @@ class Metric(NamedTuple):
     figure:      the engine's own figure, verbatim
     percentiles_s: seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     task_seconds: how long each task took, by rank; empty where the engine does not tell
+    censored:    the launch ended before what was timed did: the true value is above this one, which is no figure
     """
 
     name: str
@@ -44,6 +47,7 @@ class Metric(NamedTuple):
     figure: str = ''
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     task_seconds: Tuple[float, ...] = ()
+    censored: bool = False
 
     @property
     def idle_share(self) -> float:
@@ -102,6 +106,7 @@ class Measurement(NamedTuple):
     clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
     bytes_moved: by all tasks; 0 of metadata
     tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
+    course:      of a scenario
     fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
     """
 
@@ -115,6 +120,7 @@ class Measurement(NamedTuple):
     fsync: bool = False
     direct: bool = False
     facts: Tuple[Fact, ...] = ()
+    course: Optional[Course] = None
 
     @property
     def seconds(self) -> float:
@@ -123,8 +129,14 @@ class Measurement(NamedTuple):
 
     @property
     def figures(self) -> Dict[str, float]:
-        """The value of each metric by its name; none of what took no time (T12)."""
-        return {metric.name: metric.value for metric in self.metrics if metric.seconds > 0 or not metric.unit}
+        """The value of each metric by its name; none of what took no time (T12), or whose end nobody saw (A2)."""
+        timed = (metric for metric in self.metrics if metric.seconds > 0 or not metric.unit)
+        return {metric.name: metric.value for metric in timed if not metric.censored}
+
+    @property
+    def censored(self) -> Dict[str, Metric]:
+        """Metrics whose end nobody saw, by their names."""
+        return {metric.name: metric for metric in self.metrics if metric.censored}
 
     def metric(self, name: str) -> Optional[Metric]:
         """The metric of that name, if the launch gave it."""

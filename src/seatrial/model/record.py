@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.model import lines
 from seatrial.model.issued import DarshanLaunch
-from seatrial.model.metric import Measurement
+from seatrial.model.metric import Measurement, Metric
 from seatrial.model.point import Point
 
 SAMPLES = 'samples.jsonl'
@@ -95,6 +95,11 @@ class Sample(NamedTuple):
     def figures(self) -> Dict[str, float]:
         """The value of each metric that the launch measured, in base units; empty where it gave none."""
         return self.measurement.figures if self.measurement else {}
+
+    @property
+    def censored(self) -> Dict[str, Metric]:
+        """Metrics of the launch whose end nobody saw (A2)."""
+        return self.measurement.censored if self.measurement else {}
 
 
 FLASH = 'flash'

@@ -21,6 +21,7 @@ from seatrial.report import curve as curves
 from seatrial.report import dots, drilled, figures, isolation, words
 from seatrial.report.beside import beside, guarantees_beside
 from seatrial.report.contrast import Cached, Contention, ListingTime, cached, contentions, listings
+from seatrial.report.course import CourseView, courses
 from seatrial.report.criteria import criteria
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
@@ -133,6 +134,7 @@ class CaseView:
     facts:    what is to be known of it before its figures; repeats: by the label of the point
     drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
     isolation: of a sweep over nodes or targets, in place of these
+    courses:  of scenarios
     timeline: of the throughput; uncounted: why there is none, or empty
     """
 
@@ -151,6 +153,7 @@ class CaseView:
     repeats: Mapping[str, Repeat]
     drilled: drilled.DrillView | None
     summaries: Mapping[str, Summary]
+    courses: Sequence[CourseView]
     timeline: Timeline | None
     uncounted: str
     isolation: isolation.IsolationView | None
@@ -185,6 +188,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
         },
         drilled=drilled.view(evidence, system),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
+        courses=courses(evidence, system),
         timeline=timeline(evidence, system),
         uncounted=why_none(evidence),
         isolation=isolation.view(result.isolation, system),

@@ -173,7 +173,7 @@ def _drawing(
     phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = [Tick(below + LANE * i, name) for i, name in enumerate(phases or ['launches'])]
     left, right = paper.room((*lanes, *y_ticks)), float(paper.width - paper.right)
-    each, name = next((each, name) for least, each, name in _UNITS if end - begin >= least)
+    each, name = time_unit(end - begin)
     across = Scale(0.0, (end - begin) / each, False, left, right)
 
     def at(time: float) -> float:
@@ -188,15 +188,15 @@ def _drawing(
         x_label=f'{name} since the beginning',
         y_label=unit.name,
         lines={
-            'read': _strokes([(at(step.start), at(step.end), up(step.read)) for step in steps]),
-            'write': _strokes([(at(step.start), at(step.end), up(step.write)) for step in steps]),
+            'read': strokes([(at(step.start), at(step.end), up(step.read)) for step in steps]),
+            'write': strokes([(at(step.start), at(step.end), up(step.write)) for step in steps]),
         },
         lanes=lanes,
         bands=[
             _band(sample, lanes, phases, at(sample.started), at(sample.started + sample.elapsed_s))
             for sample in samples
         ],
-        blocks=_blocks([(at(pause.start), at(pause.end), pause.kind) for pause in pauses]),
+        blocks=blocks([(at(pause.start), at(pause.end), pause.kind) for pause in pauses]),
     )
 
 
@@ -208,7 +208,12 @@ def _band(sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], star
     return LaunchBand(start, y, max(MIN_WIDTH, end - start), style, sample.stage == 'measured', said)
 
 
-def _strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[float, float]]]:
+def time_unit(span_s: float) -> tuple[float, str]:
+    """In which an axis of so many seconds is labelled: its seconds and its name."""
+    return next((each, name) for least, each, name in _UNITS if span_s >= least)
+
+
+def strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[float, float]]]:
     """One stroke for all steps that follow each other, up and down where they meet."""
     strokes: list[list[tuple[float, float]]] = []
     for before, (start, end, y) in pairwise([(0.0, -1.0, 0.0), *steps]):
@@ -218,15 +223,16 @@ def _strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[flo
     return strokes
 
 
-def _blocks(pauses: Sequence[tuple[float, float, str]]) -> list[PauseBlock]:
-    blocks = []
+def blocks(pauses: Sequence[tuple[float, float, str]]) -> list[PauseBlock]:
+    """Of the beginning, the end and the kind of each, in px."""
+    found = []
     taken = float('-inf')
     for number, (start, end, kind) in enumerate(pauses, 1):
         middle = (start + end) / 2
         clear = middle - taken >= NUMBER_GAP
-        blocks.append(PauseBlock(start, max(MIN_WIDTH, end - start), kind, str(number) if clear else ''))
+        found.append(PauseBlock(start, max(MIN_WIDTH, end - start), kind, str(number) if clear else ''))
         taken = middle if clear else taken
-    return blocks
+    return found
 
 
 def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:

@@ -154,7 +154,7 @@ def consistent(seen: CaseSeen) -> Optional[str]:
                 return f'{where}: a sample was taken at another point than was decided'
             if any(sample.valid and sample.exit_status != 0 for sample in samples):
                 return f'{where}: a sample is said to be valid although the engine failed'
-            if any(sample.valid and name not in sample.figures for sample in samples):
+            if any(sample.valid and name not in {**sample.figures, **sample.censored} for sample in samples):
                 return f'{where}: a sample is said to be valid and lacks the figure'
         fault = _stop_fault(seen.plan, point, columns, end.stopped.get(point.label, ''))
         if fault is not None:

@@ -118,11 +118,11 @@ seen_elsewhere(
 
 seen_elsewhere(
     'A2',
-    'The throughput of a scenario is back at 90 % before it ends',
+    'The throughput of a scenario is back at 90 % before it ends; if not, its recovery alone has no figure',
     LAUNCH,
     'invalid',
     'see the logs of its servers; where it only takes longer, give the scenario more time after its actions',
-    'a time to recover that nobody has seen the end of is met by any bound',
+    'of a time whose end nobody has seen (right-censored) is known only which bounds it has passed: those are missed',
 )
 
 seen_elsewhere(
