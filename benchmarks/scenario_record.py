@@ -1,4 +1,5 @@
-"""The record of a scenario of 72 hours on 200 nodes, simulated: its size, and what it takes to make figures of it.
+"""The record of a scenario of 72 hours on 200 nodes, simulated: its size, and what it takes to make figures of it,
+and a report.
 
     python benchmarks/scenario_record.py
 
@@ -6,15 +7,22 @@ One task a node, six actions of 120 s. Each node's rows are made as its task pri
 """
 
 import argparse
+import json
 import resource
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import cast
 
 from harness import machine, run
 
 from seatrial.engine.scenario_figures import VERIFIED, Row, bound_s, figures, line_of_row
 from seatrial.model.action import Step, line_of_step
+from seatrial.model.codec import to_json
 from seatrial.model.point import Point
+from seatrial.model.units import BINARY
+from seatrial.report.course import courses
+from seatrial.report.evidence import CaseEvidence
 from seatrial.workload.scenario import scenario
 
 ACTIONS, AWAY_S, BEFORE_S = 6, 120.0, 3600.0
@@ -52,17 +60,22 @@ def main() -> int:
     own = list(rows(point))
     size = sum(len(line) + 1 for line in own)
     began = time.perf_counter()
-    found, _ = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
+    found, course = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
     took_s = time.perf_counter() - began
+    said = len(json.dumps(to_json(course)))
+    case = SimpleNamespace(valid=True, point=point, measurement=SimpleNamespace(course=course))
+    evidence = SimpleNamespace(plan=SimpleNamespace(points=[point]), samples={'outage': [case]})
+    began = time.perf_counter()
+    courses(cast(CaseEvidence, evidence), BINARY)
+    drawn_s = time.perf_counter() - began
     outage = next(each.value for each in found if each.name == 'outage')
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(machine())
-    print('\n| nodes | hours | rows a node | a node | all | figures | memory | outage | of |')
-    print('|---|---|---|---|---|---|---|---|---|')
+    print('\n| nodes | hours | rows a node | a node | all | figures | memory | its course | drawn | outage | of |')
+    print('|---|---|---|---|---|---|---|---|---|---|---|')
     sizes = f'{len(own)} | {size / 2**20:.2f} MiB | {nodes * size / 2**20:.0f} MiB'
-    print(
-        f'| {nodes} | {hours} | {sizes} | {took_s:.0f} s | {memory} MiB | {outage:.1f} s | {ACTIONS * AWAY_S:g} s |'
-    )
+    kept = f'{took_s:.0f} s | {memory} MiB | {said / 1024:.1f} KiB | {1000 * drawn_s:.0f} ms'
+    print(f'| {nodes} | {hours} | {sizes} | {kept} | {outage:.1f} s | {ACTIONS * AWAY_S:g} s |')
     return 0
 
 

@@ -13,6 +13,8 @@ from seatrial.model.telemetry import (
     RpcSize,
     RpcSizes,
     Served,
+    ServerGap,
+    ServerLook,
     Servers,
     Watch,
     line_of,
@@ -27,6 +29,8 @@ ALL = (
     Gap(3.0, 101.0, 1.0, 'the counters did not answer'),
     Pace(4.0, 2.5, 'a look takes 0.13 s'),
     Look(5.0, 103.0, 0.001, {'read_bytes': 3, 'write_bytes': 2}),
+    ServerGap(5.5, 'oss2', 'no route to host'),
+    ServerLook(5.6, 'oss1', 1.0, 1, 0.5, 'sda', 1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
     Ended(6.0),
     Servers(AFTER, 6.5, None, 'telemetry-after', '', (), 'it did not end within 30 s'),
 )
@@ -34,9 +38,9 @@ TEXT = ''.join(map(line_of, ALL))
 
 
 def test_what_is_written_is_read_back():
-    sizes, before, watch, one, gap, pace, other, ended, after = ALL
+    sizes, before, watch, one, gap, pace, other, lost, server, ended, after = ALL
     found = read_telemetry(TEXT.splitlines())
-    assert found == (watch, [one, other], [gap], [pace], [sizes], [before, after], ended, 0)
+    assert found == (watch, [one, other], [gap], [pace], [sizes], [before, after], ended, 0, (server,), (lost,))
 
 
 def test_every_kind_of_line_is_tried_here():
@@ -66,4 +70,4 @@ def test_cut_short_anywhere_only_the_torn_line_is_lost():
     ],
 )
 def test_a_foreign_line_is_counted_and_nothing_is_guessed_from_it(line):
-    assert read_telemetry([line, line_of(ALL[3])]) == (None, [ALL[3]], [], [], [], [], None, 1)
+    assert read_telemetry([line, line_of(ALL[3])]) == (None, [ALL[3]], [], [], [], [], None, 1, (), ())

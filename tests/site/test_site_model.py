@@ -7,7 +7,7 @@ import pytest
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import Layout
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits
+from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
@@ -192,6 +192,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     server_cache_bytes: 512GiB
     fast_tier_bytes: 0
     osts: 32
+    monitors: {oss1: [ssh, oss1]}
     limits:"""
     target = site_with('limits:', keys).target('scratch', 'wide')
     assert target._asdict() == {
@@ -212,6 +213,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'mdts': None,
         'bricks': None,
         'telemetry': (),
+        'monitors': (Monitor('oss1', ('ssh', 'oss1')),),
         'no_layout': '',
         'tried': by_type('lustre').tried,
         'deduplicates': None,

@@ -41,6 +41,13 @@ class Limits(NamedTuple):
     keep_inodes: int = 0
 
 
+class Monitor(NamedTuple):
+    """How a server is reached: argv, to which a line for its shell is added."""
+
+    server: str
+    argv: Tuple[str, ...]
+
+
 class Target(NamedTuple):
     """The file system under test, as one job sees it. Sizes in bytes, times in seconds.
 
@@ -57,6 +64,7 @@ class Target(NamedTuple):
     no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
                        empty where layouts can be set, and where nobody has tried it
     telemetry:         the site's command that asks the servers for their counters; empty where there is none
+    monitors:          the servers that are asked every second
     """
 
     name: str
@@ -78,6 +86,7 @@ class Target(NamedTuple):
     tried: str = ''
     deduplicates: Optional[bool] = None
     telemetry: Tuple[str, ...] = ()
+    monitors: Tuple[Monitor, ...] = ()
     listed: Tuple[str, ...] = ()
     bricks: Optional[int] = None
 

@@ -105,6 +105,35 @@ class Servers(NamedTuple):
     why_not: str = ''
 
 
+class ServerLook(NamedTuple):
+    """What a server did in length_s seconds until then, of which so many samples were taken a second apart.
+
+    time:    in Unix time, of the node that asked; busy: the largest share of a second in which a disk had work, and
+    disk: which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
+    """
+
+    time: float
+    server: str
+    length_s: float
+    samples: int
+    busy: float
+    disk: str
+    read: float
+    written: float
+    received: float
+    sent: float
+    packets_in: float
+    packets_out: float
+
+
+class ServerGap(NamedTuple):
+    """A server's answers have ended, and why."""
+
+    time: float
+    server: str
+    why: str
+
+
 class Ended(NamedTuple):
     """The last reading has been taken."""
 
@@ -118,6 +147,8 @@ KINDS = {
     'pace': Pace,
     'rpc_sizes': RpcSizes,
     'servers': Servers,
+    'server': ServerLook,
+    'server_gap': ServerGap,
     'ended': Ended,
 }
 
@@ -133,6 +164,8 @@ class Telemetry(NamedTuple):
     servers: List[Servers]
     ended: Optional[Ended]
     truncated: int
+    server_looks: Tuple[ServerLook, ...] = ()
+    server_gaps: Tuple[ServerGap, ...] = ()
 
 
 def line_of(value: Any) -> str:
@@ -155,4 +188,6 @@ def read_telemetry(written: Iterable[str]) -> Telemetry:
         servers=found[Servers],
         ended=found[Ended][-1] if found[Ended] else None,
         truncated=truncated,
+        server_looks=tuple(found[ServerLook]),
+        server_gaps=tuple(found[ServerGap]),
     )

@@ -28,6 +28,7 @@ from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.layouts import recommendations
 from seatrial.report.maps import surfaces
 from seatrial.report.marks import SHAPES, styles
+from seatrial.report.monitors import Monitored, monitored
 from seatrial.report.overview import overviews
 from seatrial.report.recipe import recipe
 from seatrial.report.state import states
@@ -135,7 +136,7 @@ class CaseView:
     drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
     isolation: of a sweep over nodes or targets, in place of these
     courses:  of scenarios
-    timeline: of the throughput; uncounted: why there is none, or empty
+    monitored: servers; timeline: of the throughput; uncounted: why there is none, or empty
     """
 
     evidence: CaseEvidence
@@ -155,6 +156,7 @@ class CaseView:
     summaries: Mapping[str, Summary]
     courses: Sequence[CourseView]
     timeline: Timeline | None
+    monitored: Monitored | None
     uncounted: str
     isolation: isolation.IsolationView | None
 
@@ -190,6 +192,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
         courses=courses(evidence, system),
         timeline=timeline(evidence, system),
+        monitored=monitored(evidence, system),
         uncounted=why_none(evidence),
         isolation=isolation.view(result.isolation, system),
     )

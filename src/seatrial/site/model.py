@@ -16,7 +16,7 @@ from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Target
+from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.shown import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -359,6 +359,7 @@ class FileSystem(Entry):
     bricks: Targets | None = None
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
@@ -604,6 +605,7 @@ class Site:
             no_layout=driver.no_layout,
             tried=driver.tried,
             telemetry=entry.telemetry,
+            monitors=tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
         )
 
     def actions(self, file_system: str) -> tuple[Action, ...]:

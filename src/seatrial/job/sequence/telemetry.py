@@ -12,6 +12,7 @@ import time
 from typing import Any, Dict, Iterator, List, Optional
 
 from seatrial.filesystem.base import FileSystem, Meter, no_meter
+from seatrial.job.sequence.monitors import Monitoring
 from seatrial.model.ask import ask
 from seatrial.model.plan import Target
 from seatrial.model.telemetry import (
@@ -66,12 +67,13 @@ def observed(target: Target, records: str, driver: FileSystem, background: Dict[
     log = Log(records)
     _ask_beside(log, target, records, driver, BEFORE, background)
     watching = Watching(_meter(target, driver), log, INTERVAL_S)
+    monitoring = Monitoring(target.monitors, log.write)
     finished = False
     try:
         yield
         finished = True
     finally:
-        if watching.stop():
+        if all([watching.stop(), monitoring.stop()]):
             if finished:
                 _ask_beside(log, target, records, driver, AFTER, background)
             log.close()

@@ -1,0 +1,213 @@
+"""Monitors: what the disks and the network of each server do every second of a case, by one connection to each.
+
+As all telemetry it explains figures and decides nothing: a server that does not answer is a gap, and is asked anew
+after a pause. The site says how a server is reached (`monitors` in trial.yaml), and LOOP is what runs there: three
+files of /proc a second, which is far below a hundredth of a core. When the connection ends its next write fails, and
+so it ends too.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+
+from seatrial.model.plan import Monitor
+from seatrial.model.telemetry import ServerGap, ServerLook
+
+LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
+
+SECTOR = 512
+"""Bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)."""
+
+STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
+"""So long after the beginning a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
+
+RETRY_S, MAX_RETRY_S = 2.0, 60.0
+"""After the end of a connection: the first pause, which doubles while none lasts."""
+
+ENDED_S = 3.0
+
+_UPTIME = re.compile(r'(\d+\.\d+) \d+\.\d+$')
+_DISK = re.compile(r'(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme\d+n\d+|mmcblk\d+|dasd[a-z]+)$')
+"""Whole disks: what lies on them (partitions, device mapper, md) would count the same bytes again."""
+
+_NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|sit|vlan)|.*\.')
+
+
+class Counters(NamedTuple):
+    """What a server has counted since it was booted, uptime_s ago. ticks: ms in which a disk was busy, by its name.
+
+    read, written: bytes of all disks; received, sent: bytes of all network cards
+    """
+
+    uptime_s: float
+    ticks: Dict[str, int]
+    read: int
+    written: int
+    received: int
+    sent: int
+    packets_in: int
+    packets_out: int
+
+
+def counters_of(lines: Sequence[str]) -> Optional[Counters]:
+    """One round of LOOP, after which another has begun: then it is whole. None where a line of it is damaged."""
+    uptime = _UPTIME.match(lines[0].strip()) if lines else None
+    if uptime is None:
+        return None
+    ticks: Dict[str, int] = {}
+    sums = [0] * 6
+    cards = 0
+    for line in lines[1:]:
+        card, colon, rest = line.partition(':')
+        words = line.split()
+        try:
+            if colon:
+                fields = [int(each) for each in rest.split()]
+                cards += 1
+                if not _NOT_A_CARD.match(card.strip()):
+                    for place, field in ((2, 0), (3, 8), (4, 1), (5, 9)):
+                        sums[place] += fields[field]
+            elif len(words) >= 14 and _DISK.match(words[2]):
+                ticks[words[2]] = int(words[12])
+                sums[0] += SECTOR * int(words[5])
+                sums[1] += SECTOR * int(words[9])
+        except (ValueError, IndexError):
+            return None
+    return Counters(float(uptime.group(1)), ticks, *sums) if cards else None
+
+
+class _Summed:
+    """What is said of a server: a line for each second, later for each step of STEPS."""
+
+    def __init__(self, server: str, write: Callable[[Any], None]) -> None:
+        self._server, self._write = server, write
+        self._began_s = time.monotonic()
+        self._first: Optional[Counters] = None
+        self._last: Optional[Counters] = None
+        self._samples, self._busy, self._disk = 0, 0.0, ''
+
+    def add(self, now: Counters) -> None:
+        last = self._last
+        if last is None or self._first is None or now.uptime_s <= last.uptime_s:  # it was booted meanwhile
+            self._first = self._last = now
+            self._samples, self._busy, self._disk = 0, 0.0, ''
+            return
+        self._samples += 1
+        took_ms = 1000 * (now.uptime_s - last.uptime_s)
+        for disk, ticks in now.ticks.items():
+            busy = min(1.0, (ticks - last.ticks.get(disk, ticks)) / took_ms)
+            if busy > self._busy:
+                self._busy, self._disk = busy, disk
+        self._last = now
+        passed_s = time.monotonic() - self._began_s
+        step_s = next(step_s for until_s, step_s in STEPS if passed_s < until_s)
+        if now.uptime_s - self._first.uptime_s >= 0.9 * step_s:
+            self.end()
+
+    def end(self) -> None:
+        """Say what there is since the last line."""
+        first, last = self._first, self._last
+        if first is None or last is None or not self._samples:
+            return
+        took_s = last.uptime_s - first.uptime_s
+        rates = [round((after - before) / took_s, 1) for before, after in zip(first[2:], last[2:])]
+        look = ServerLook(
+            time.time(), self._server, round(took_s, 2), self._samples, round(self._busy, 3), self._disk, *rates
+        )
+        self._write(look)
+        self._first, self._samples, self._busy, self._disk = last, 0, 0.0, ''
+
+
+class _Connection:
+    """A thread that asks one server until it is stopped."""
+
+    def __init__(self, monitor: Monitor, write: Callable[[Any], None]) -> None:
+        self._monitor, self._write = monitor, write
+        self._stopped = threading.Event()
+        self._process: Any = None
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f'monitor of {monitor.server}', daemon=True)
+        with contextlib.suppress(RuntimeError):  # this user may have no more threads
+            self._thread.start()
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped.set()
+            self._kill()
+
+    def join(self) -> bool:
+        """Whether it says nothing any more."""
+        if self._thread.ident is not None:
+            self._thread.join(ENDED_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        summed = _Summed(self._monitor.server, self._write)
+        pause_s = RETRY_S
+        while not self._stopped.is_set():
+            began_s = time.monotonic()
+            why = self._listen(summed)
+            summed.end()
+            if not self._stopped.is_set():
+                self._write(ServerGap(time.time(), self._monitor.server, why))
+            pause_s = RETRY_S if time.monotonic() - began_s > MAX_RETRY_S else min(MAX_RETRY_S, 2 * pause_s)
+            self._stopped.wait(pause_s)
+
+    def _listen(self, summed: _Summed) -> str:
+        """Until the connection ends; why it did."""
+        with self._lock:
+            if self._stopped.is_set():
+                return ''
+            try:
+                self._process = subprocess.Popen(
+                    [*self._monitor.argv, LOOP],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    universal_newlines=True,
+                    errors='replace',
+                    start_new_session=True,
+                )
+            except OSError as error:
+                return f'{self._monitor.argv[0]}: {error.strerror}'
+        block: List[str] = []
+        last = ''
+        for line in self._process.stdout:
+            if _UPTIME.match(line.strip()):
+                counters = counters_of(block)
+                if counters is not None:
+                    summed.add(counters)
+                block = []
+            elif not block:
+                last = line.strip()[:200]
+            block.append(line)
+        with self._lock:
+            self._kill()  # whoever has closed its output may live on
+            status = self._process.wait()
+            self._process.stdout.close()
+            self._process = None
+        return last or f'the connection ended with {status}'
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+class Monitoring:
+    """The servers are asked until it is stopped. write: is given a ServerLook or ServerGap, by any thread."""
+
+    def __init__(self, monitors: Sequence[Monitor], write: Callable[[Any], None]) -> None:
+        self._connections = [_Connection(each, write) for each in monitors]
+
+    def stop(self) -> bool:
+        """Whether nothing is written any more."""
+        for each in self._connections:
+            each.stop()
+        ended = [each.join() for each in self._connections]  # each is waited for
+        return all(ended)

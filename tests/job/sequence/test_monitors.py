@@ -1,0 +1,118 @@
+"""Monitors of servers: what their counters come to, and a server that does not answer, dies or comes back."""
+
+import time
+from pathlib import Path
+
+from seatrial.job.sequence import monitors
+from seatrial.job.sequence.monitors import SECTOR, Counters, Monitoring, counters_of
+from seatrial.model.plan import Monitor
+from seatrial.model.telemetry import ServerGap, ServerLook
+from transcript import transcripts
+
+SEEN = transcripts('proc')['four-seconds-of-dd']['out'].splitlines()
+STARTS = [number for number, line in enumerate(SEEN) if len(line.split()) == 2]
+ROUNDS = [SEEN[start:end] for start, end in zip(STARTS, [*STARTS[1:], len(SEEN)], strict=True)]
+FIRST = Counters(0.0, {'sda': 0, 'sdb': 0}, 0, 0, 0, 0, 0, 0)
+SECOND = Counters(0.0, {'sda': 300, 'sdb': 900}, 100, 200, 300, 400, 5, 6)
+WAIT_S = 60.0
+
+
+class Kept(list):
+    """What was written."""
+
+    def wait_for(self, number, kind=ServerLook):
+        end = time.monotonic() + WAIT_S
+        while len(self.of(kind)) < number and time.monotonic() < end:
+            time.sleep(0.02)
+        assert len(self.of(kind)) >= number, self
+        return self.of(kind)
+
+    def of(self, kind):
+        return [each for each in self if isinstance(each, kind)]
+
+
+def said(rounds, uptimes):
+    """What is said of a server whose rounds come at these times since it was booted."""
+    kept = []
+    summed = monitors._Summed('oss1', kept.append)
+    for counters, uptime_s in zip(rounds, uptimes, strict=True):
+        summed.add(counters._replace(uptime_s=float(uptime_s)))
+    return kept
+
+
+def gone(number):
+    """Whether a process has ended, or does so soon."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        try:
+            if Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0] == 'Z':
+                return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_round_has_the_sums_of_whole_disks_and_real_cards():
+    found = counters_of(ROUNDS[0])
+    assert (found.uptime_s, found.ticks) == (3016.65, {'vda': 387736})
+    assert (found.read, found.written) == (SECTOR * 237566098, SECTOR * 412582408)
+    assert (found.received, found.sent) == (4834110183, 4125853)  # of eth0, and not of lo
+    assert (found.packets_in, found.packets_out) == (93523, 50046)
+
+
+def test_of_a_round_that_is_cut_short_the_sums_that_there_are_are_whole():
+    whole = counters_of(ROUNDS[1])
+    found = [counters_of(ROUNDS[1][:end]) for end in range(len(ROUNDS[1]))]
+    assert found[:14] == [None] * 14  # without a card it has not come to its end
+    assert {(each.read, each.ticks['vda']) for each in found[14:]} == {(whole.read, whole.ticks['vda'])}
+    assert counters_of([*ROUNDS[1][:-1], ROUNDS[1][-1][:30]]) is None
+
+
+def test_rates_are_those_between_two_rounds_by_the_clock_of_the_server():
+    (look,) = said([FIRST, SECOND], [10, 12])
+    assert (look.busy, look.disk, look.length_s) == (0.45, 'sdb', 2.0)
+    assert look[6:] == (50.0, 100.0, 150.0, 200.0, 2.5, 3.0)
+
+
+def test_a_server_that_was_booted_meanwhile_begins_anew():
+    assert [each.read for each in said([SECOND, FIRST, SECOND], [500, 20, 21])] == [100.0]
+
+
+def test_after_an_hour_a_line_sums_up_ten_seconds(monkeypatch):
+    monkeypatch.setattr(monitors, 'STEPS', ((0.0, 1.0), (float('inf'), 10.0)))
+    assert [each.samples for each in said([SECOND] * 22, range(22))] == [9, 9]
+
+
+def test_this_machine_is_asked_until_it_is_stopped():
+    kept = Kept()
+    monitoring = Monitoring((Monitor('here', ('sh', '-c')),), kept.append)
+    looks = kept.wait_for(2)
+    assert monitoring.stop()
+    assert {each.server for each in looks} == {'here'} and not kept.of(ServerGap)
+    assert all(each.samples == 1 and 0 <= each.busy <= 1 for each in looks)
+
+
+def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr(monitors, 'RETRY_S', 0.05)
+    kept = Kept()
+    refusing = Monitor('oss1', ('sh', '-c', 'echo ssh: no route to host >&2; exit 255'))
+    monitoring = Monitoring((refusing, Monitor('oss2', ('/no/such',)), Monitor('oss3', ('sh', '-c'))), kept.append)
+    kept.wait_for(1)
+    kept.wait_for(4, ServerGap)
+    assert monitoring.stop()
+    assert {(each.server, each.why) for each in kept.of(ServerGap)} == {
+        ('oss1', 'ssh: no route to host'),
+        ('oss2', '/no/such: No such file or directory'),
+    }
+
+
+def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path):
+    started = tmp_path / 'started'
+    hanging = ('sh', '-c', f'sleep 1000 & echo $! >{started}; sleep 1000')
+    monitoring = Monitoring((Monitor('oss1', hanging),), Kept().append)
+    end = time.monotonic() + WAIT_S
+    while not (started.exists() and started.read_text()) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert monitoring.stop()
+    assert gone(int(started.read_text()))
