@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LAB = REPOSITORY / 'ci' / 'lab-kernels'
+SEATRIAL = str(Path(sys.executable).with_name('seatrial'))
 UNAVAILABLE, CANNOT, NOT_ROOT = 69, 71, 77
 NODES = ('n1', 'n2', 'n3')
 TRIAL = """
@@ -125,11 +127,16 @@ class Running:
     """A session while it runs. wrapper: the words of a command that starts the one that follows them."""
 
     def __init__(
-        self, lab: Kernels, site: Path, *wrapper: str, checks: Path = REPOSITORY / 'checks', profile: str = 'smoke'
+        self,
+        lab: Kernels,
+        site: Path,
+        *wrapper: str,
+        checks: Path = REPOSITORY / 'checks',
+        profile: str = 'smoke',
+        options: Sequence[str] = (),
     ) -> None:
         self.site = site
-        program = str(Path(sys.executable).with_name('seatrial'))
-        words = [*wrapper, program, 'run', f'--site={site}', f'--checks={checks}', f'--profile={profile}']
+        words = [*wrapper, SEATRIAL, 'run', f'--site={site}', f'--checks={checks}', f'--profile={profile}', *options]
         argv = [str(LAB), 'run', f'--dir={lab.place / "lab"}', 'ctl', '--', *words]
         self.process = subprocess.Popen(
             argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=os.environ, cwd='/'

@@ -1,6 +1,7 @@
 """A server that is away for some seconds under load, on a disk that fsfreeze(8) stops: measured and undone."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -10,23 +11,11 @@ from random import Random
 import pytest
 
 from local_site import LocalSite
+from scenario_site import CHECK, CONTRACT, end_job, metrics_of, until_acted
+from seatrial.engine.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('mkfs.ext4', 'fsfreeze')]
-CHECK = """
-import reframe
-from seatrial.check.base import Check, trial
-from seatrial.workload.scenario import scenario
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Away(Check):
-    '''An action of some seconds.'''
-
-    workload = scenario(before_s=6, action_s={action_s}, after_s=15, think_s=0.2)
-    sweep = Sweep('action')
-"""
 TRIAL = """
 version: 1
 state: state
@@ -43,27 +32,6 @@ partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
   - {{checks: [Away], partitions: [local:default], file_systems: [scratch], nodes: [1]}}
-"""
-CONTRACT = """
-version: 1
-title: Acceptance of scratch
-date: 2026-06-30
-parties: {customer: Pelagia, supplier: Tidewater}
-criteria:
-  - id: '1'
-    text: At most 8 s.
-    metric: outage
-    at_most: 8 s
-    nodes: 1
-    workload: {check: Away}
-    conditions: {caches: allowed}
-  - id: '2'
-    text: At most 1 s.
-    metric: outage
-    at_most: 1 s
-    nodes: 1
-    workload: {check: Away}
-    conditions: {caches: allowed}
 """
 ASKED = ('--profile=acceptance', '--destructive=scratch')
 
@@ -82,8 +50,8 @@ def site(tmp_path):
     folder, checks = tmp_path / 'site', tmp_path / 'checks' / 'scenarios'
     folder.mkdir()
     checks.mkdir(parents=True)
-    (checks / 'away.py').write_text(CHECK.format(action_s=4))
-    (folder / 'contract.yaml').write_text(CONTRACT)
+    (checks / 'away.py').write_text(CHECK.format(before_s=6, action_s=4, after_s=15))
+    (folder / 'contract.yaml').write_text(CONTRACT.format(longer=8, shorter=1, nodes=1))
     try:
         yield LocalSite(folder, TRIAL.format(mnt=mnt), checks.parent)
     finally:
@@ -100,20 +68,38 @@ def test_the_outage_is_that_of_the_action_and_decides_the_criteria(site):
     assert '1 met' in done.stdout and '1 missed' in done.stdout
     (file,) = site.session.glob('cases/*/raw/*.actions.jsonl')
     start, undo = transcript_of(file.read_text()).steps
-    figures = {each['metric'].partition('@')[0]: each['values'] for each in site.cases['Away']['metrics']}
-    (outage_s,) = figures['outage']
-    assert undo.begun_s - start.ended_s - 1 <= outage_s <= undo.ended_s - start.begun_s + 1
-    assert figures['errors'] == [0] and figures['verified'][0] > 50
+    found = metrics_of(site.session)
+    assert undo.begun_s - start.ended_s - 1 <= found['outage'].value <= undo.ended_s - start.begun_s + 1
+    assert found['errors'].value == 0 and found['verified'].value > 50
     assert not list((site.folder / 'state' / 'actions').iterdir())
+
+
+def test_half_an_hour_of_load_is_verified_and_every_second_of_it_is_known(site):
+    (site.checks / 'scenarios' / 'away.py').write_text(CHECK.format(before_s=600, action_s=30, after_s=1170))
+    (site.folder / 'contract.yaml').write_text(CONTRACT.format(longer=35, shorter=25, nodes=1))
+    argv = site.argv('accept', f'--checks={site.checks}', '--destructive=scratch')
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=3000)
+    assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
+    found = metrics_of(site.session)
+    assert found['outage'].value == pytest.approx(30, abs=2) and found['errors'].value == 0
+    assert found['verified'].value > 2 * 1800  # at least one a second and task
+    tasks = sorted(site.session.glob('cases/*/raw/*measured-load*.out'))
+    assert len(tasks) == 2
+    for task in tasks:
+        *lines, verified, _ = task.read_text().splitlines()
+        rows = [row_of(line) for line in lines]
+        assert verified.startswith('["verified"')
+        known = {second for row in rows for second in range(int(row.at_s), math.ceil(row.at_s + row.length_s))}
+        known |= {n for row in rows for start, end in row.gaps for n in range(int(start), math.ceil(end))}
+        assert known >= set(range(1800))
+    assert '<figure class="course">' in (site.session / 'report' / 'index.html').read_text()
 
 
 def test_what_a_killed_session_leaves_is_undone_by_clean(site):
     argv = site.argv('run', f'--checks={site.checks}', *ASKED)
     session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
-    end = time.monotonic() + 120
-    while not entry.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    until_acted(entry, session)
     session.send_signal(signal.SIGKILL)
     session.wait()
     shown = site.ask('clean')
@@ -122,18 +108,14 @@ def test_what_a_killed_session_leaves_is_undone_by_clean(site):
     assert site.run(*ASKED).returncode == 13
     undone = site.ask('clean', '--yes')
     assert 'undone: scratch' in undone.stdout and not entry.exists()
-    # Its job goes on; the load would last until it has given up waiting for the session.
-    (records,) = site.folder.glob('state/sessions/*/cases/*/samples.jsonl')
-    os.kill(json.loads(records.read_text().splitlines()[0])['pid'], signal.SIGTERM)
+    end_job(site.folder)
 
 
 def test_a_stop_in_the_middle_undoes_it(site):
     argv = site.argv('run', f'--checks={site.checks}', *ASKED)
     session = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
-    end = time.monotonic() + 120
-    while not entry.exists() and time.monotonic() < end:
-        time.sleep(0.05)
+    until_acted(entry, session)
     session.send_signal(signal.SIGTERM)
     said, _ = session.communicate(timeout=200)
     assert not entry.exists() and session.returncode in (11, 13), said
