@@ -1,0 +1,181 @@
+"""GlusterFS under load while a brick stands still, dies and comes back, or never does: outage, errors, every byte."""
+
+import contextlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from fuse_lab import GLUSTER
+from local_site import LocalSite
+from scenario_site import CHECK, CONTRACT, PROBE, end_job, metrics_of, until_acted
+
+pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')]
+TRIAL = """
+version: 1
+state: state
+file_systems:
+  volume: {{type: glusterfs, path: {trials}, mount: {mount}, limits: {{bytes: 1GiB, inodes: 1000}}}}
+actions:
+  brick:
+    start: [sh, {folder}/start]
+    undo: [sh, {folder}/undo]
+    check: [sh, {folder}/check]
+    file_systems: [volume]
+    timeout: 60s
+partitions:
+  local:default: {{launcher: local, tasks_per_node: 4}}
+trials:
+  - {{checks: [Away], partitions: [local:default], file_systems: [volume], nodes: [1]}}
+"""
+BRICK = """
+file=$(find {bricks} -path '*/.glusterfs' -prune -o -path '*/data/course.0' -print | head -1)
+brick=${{file#{bricks}/}}; brick=${{brick%%/*}}
+number=$(pgrep -f -- "--volfile-id {volume}[.].*-bricks-$brick ")
+"""
+STOP, CONT, KILL = (f'kill -{name} $number' for name in ('STOP', 'CONT', 'KILL'))
+BACK = '{lab} gluster --dir {directory} volume start {volume} force'
+WHOLE = '{lab} status --dir {directory}'
+PING_TIMEOUT_S = 10
+FILES = 16  # of the probe: no brick of four is without one, but once in a hundred times
+
+
+class Volume(NamedTuple):
+    directory: Path
+    mount: Path
+    name: str
+
+
+def volume_in(directory, *words):
+    with GLUSTER.made(directory, *words) as mount:
+        (mount / 'trials').mkdir()
+        name = GLUSTER.run('gluster', directory, 'volume', 'list').stdout.strip()
+        timeout = ('volume', 'set', name, 'network.ping-timeout', str(PING_TIMEOUT_S))
+        if words:
+            assert GLUSTER.run('gluster', directory, *timeout).returncode == 0
+        yield Volume(directory, mount, name)
+
+
+@pytest.fixture(scope='module')
+def distributed(tmp_path_factory):
+    """A file is on one of four bricks."""
+    yield from volume_in(tmp_path_factory.mktemp('gluster') / 'lab')
+
+
+@pytest.fixture(scope='module')
+def replicated(tmp_path_factory):
+    """A file is on two of four bricks; the client gives one up after PING_TIMEOUT_S."""
+    yield from volume_in(tmp_path_factory.mktemp('gluster') / 'lab', '--replica=2')
+
+
+def site_on(volume, folder, start, undo, check, **course):
+    """A site whose action is of these commands, on the brick that has the first task's file."""
+    checks = folder / 'checks' / 'scenarios'
+    checks.mkdir(parents=True)
+    (checks / 'away.py').write_text(CHECK.format(before_s=6, **course))
+    own = folder / 'site'
+    own.mkdir()
+    words = {'lab': GLUSTER.script, 'directory': volume.directory, 'volume': volume.name, 'folder': own}
+    for name, text in (('start', BRICK + start), ('undo', undo), ('check', check)):
+        (own / name).write_text(text.format(bricks=volume.directory / 'bricks', **words))
+    (own / 'contract.yaml').write_text(
+        CONTRACT.format(shorter=course['action_s'] - 2, longer=course['action_s'] + 20, nodes=1)
+    )
+    text = TRIAL.format(trials=volume.mount / 'trials', mount=volume.mount, folder=own)
+    return LocalSite(own, text, checks.parent)
+
+
+def accepted(site, volume='volume'):
+    return site.ask('accept', f'--checks={site.checks}', f'--destructive={volume}')
+
+
+@contextlib.contextmanager
+def probed(volume, folder):
+    """Meanwhile somebody else works on each brick of the volume; yields what says how long he had to wait."""
+    done, place = folder / 'done', volume.mount / 'trials' / f'probe-{folder.name}'
+    place.mkdir()
+    argv = [sys.executable, '-c', PROBE, str(done), str(place), str(FILES)]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+    def ended():
+        done.touch()
+        said, _ = process.communicate(timeout=100)
+        return float(said)
+
+    try:
+        yield ended
+    finally:
+        done.touch()
+        process.wait(timeout=100)
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize('action_s', [10, 30])
+@pytest.mark.parametrize('death', ['stands still', 'dies'])
+def test_a_brick_is_away_as_long_as_for_anybody_else_and_every_byte_is_there(distributed, tmp_path, death, action_s):
+    """A client waits for one that stands still; one that has died is an error at once (ENOTCONN)."""
+    start, undo = (STOP, BRICK + CONT) if death == 'stands still' else (KILL, BACK)
+    site = site_on(distributed, tmp_path, start, undo, WHOLE, action_s=action_s, after_s=30)
+    with probed(distributed, tmp_path) as truth:
+        done = accepted(site)
+        truth_s = truth()
+    assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
+    found = {name: each.value for name, each in metrics_of(site.session).items()}
+    assert found['outage'] == pytest.approx(truth_s, abs=1.0) and truth_s > action_s - 1
+    assert found['verified'] > 50
+    errors = metrics_of(site.session)['errors'].figure
+    assert errors == '0' if death == 'stands still' else 'ENOTCONN: ' in errors
+
+
+def test_a_brick_that_never_comes_back_is_a_failure_of_the_storage(distributed, tmp_path):
+    site = site_on(distributed, tmp_path, KILL, 'true', 'test -d {directory}', action_s=5, after_s=50)
+    try:
+        done = site.run('--profile=acceptance', '--destructive=volume')
+    finally:
+        assert GLUSTER.run('up', distributed.directory).returncode == 0
+    assert done.returncode == 10 and 'F1: load@brick: ENOTCONN' in done.stdout, done.stdout
+
+
+def test_a_replica_that_dies_for_good_costs_nobody_an_operation(replicated, tmp_path):
+    site = site_on(replicated, tmp_path, KILL, 'true', 'test -d {directory}', action_s=10, after_s=40)
+    try:
+        done = accepted(site)
+    finally:
+        assert GLUSTER.run('up', replicated.directory).returncode == 0
+    assert '2 met' in done.stdout, done.stdout + done.stderr
+    found = {name: each.value for name, each in metrics_of(site.session).items()}
+    assert (found['errors'], found['verified'] > 50) == (0, True)
+    assert found['outage'] <= 5
+
+
+def test_a_replica_that_stands_still_is_given_up_after_the_ping_timeout(replicated, tmp_path):
+    site = site_on(replicated, tmp_path, STOP, BRICK + CONT, WHOLE, action_s=40, after_s=20)
+    done = accepted(site)
+    assert '2 met' in done.stdout, done.stdout + done.stderr
+    found = {name: each.value for name, each in metrics_of(site.session).items()}
+    assert PING_TIMEOUT_S - 1 <= found['outage'] <= 2 * PING_TIMEOUT_S + 1 and found['errors'] == 0
+    assert found['verified'] > 50
+
+
+def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):
+    site = site_on(distributed, tmp_path, KILL, BACK, WHOLE, action_s=30, after_s=20)
+    argv = site.argv('run', f'--checks={site.checks}', '--profile=acceptance', '--destructive=volume')
+    session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    entry = site.folder / 'state' / 'actions' / 'volume.json'
+    until_acted(entry, session)
+    time.sleep(3)
+    session.send_signal(signal.SIGKILL)
+    session.wait()
+    try:
+        assert 'dead' in GLUSTER.run('status', distributed.directory).stdout
+        assert site.ask('clean').stdout.startswith('the action brick on volume is not undone')
+        undone = site.ask('clean', '--yes')
+        assert 'undone: volume' in undone.stdout and not entry.exists(), undone.stdout
+        assert 'dead' not in GLUSTER.run('status', distributed.directory).stdout
+    finally:
+        end_job(site.folder)
