@@ -69,6 +69,16 @@ def conducted(tmp_path, own, until=lambda found: found.complete, **more):
     return transcript(tmp_path), said
 
 
+def test_a_check_that_takes_long_makes_no_start_late(tmp_path, monkeypatch):
+    """It begins as long before the start as it took, and again."""
+    waited = []
+    monkeypatch.setattr(Conductor, '_reached', lambda _, time_s: waited.append(time_s) or True)
+    slow = action(tmp_path, check=('sh', '-c', f'sleep 0.5; test -e {tmp_path}/up'))
+    conducted(tmp_path, slow)
+    check, start, undo = waited
+    assert start - check >= 1.0 and undo - start == pytest.approx(0.3)
+
+
 def test_an_action_is_started_in_its_time_and_undone(tmp_path):
     found, said = conducted(tmp_path, action(tmp_path))
     assert [(step.step, step.why) for step in found.steps] == [('start', ''), ('undo', '')]

@@ -63,6 +63,7 @@ class Conductor:
     def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
         self._state, self._session, self._say = state, session, say
         self._plans = [plan for plan in plans if plan.actions]
+        self._check_s: dict[str, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='actions')
 
@@ -74,7 +75,9 @@ class Conductor:
             if found.path.stem in hit:
                 raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it')
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
+            began_s = time.monotonic()
             said = unhealthy(action)
+            self._check_s[action.name] = time.monotonic() - began_s
             if said:
                 raise ActionError(f'the storage is not healthy: {said}; no action was started')
         self._thread.start()
@@ -113,7 +116,9 @@ class Conductor:
         known = {each.name: each for each in plan.actions}
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
-            if not self._reached(zero_s + planned.at_s) or not self._one(
+            # A check that takes long is to make no start late.
+            ahead_s = 2 * self._check_s[planned.name]
+            if not self._reached(zero_s + planned.at_s - ahead_s) or not self._one(
                 known[planned.name], planned, zero_s, journal, transcript
             ):
                 return
@@ -133,6 +138,8 @@ class Conductor:
         why_not = unhealthy(action)
         if why_not:
             self._say(f'action {action.name} was not started: {why_not}')
+            return False
+        if not self._reached(zero_s + planned.at_s):
             return False
         journal.begin(action)
         try:
