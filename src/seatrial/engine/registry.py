@@ -3,9 +3,11 @@
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine
+from seatrial.engine.bonnie import Bonnie
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio import Dlio
 from seatrial.engine.fio import Fio
+from seatrial.engine.fio_bonnie import FioBonnie
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.fio_reuse import FioReuse
@@ -20,10 +22,12 @@ from seatrial.workload.words import joined
 
 ENGINES: Tuple[Engine, ...] = (
     Iozone(),
+    Bonnie(),
     Ior(),
     Mdtest(),
     Fio(),
     FioReuse(),
+    FioBonnie(),
     FioRandom(),
     FioFiles(),
     Dd(),

@@ -8,6 +8,7 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
 from seatrial.workload.base import MAX_TASKS, Kind
+from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.listing import Listing
@@ -26,6 +27,7 @@ KINDS: Dict[str, Kind] = {
         Checkpoint(),
         Training(),
         Reuse(),
+        Bonnie(),
         Random(),
         Tree(),
         Listing(),
