@@ -64,6 +64,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('mdtest', {'tree'}),
         ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'semantics', 'scenario'}),
         ('dlio', {'training'}),
+        ('io500', {'io500'}),
         ('fio', {'access', 'bonnie', 'checkpoint', 'reuse', 'random', 'tree'}),
     ],
 )

@@ -14,6 +14,7 @@ from seatrial.workload import (
     bonnie,
     checkpoint,
     interactive,
+    io500,
     listing,
     operations,
     random,
@@ -50,6 +51,7 @@ TEMPLATES = {
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
     'scenario': scenario.scenario(60, 10, 60),
+    'io500': io500.io500('1GiB'),
 }
 ONE = Sweep('tree', (('one', {}),))
 POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
@@ -71,6 +73,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             interactive,
             semantics,
             scenario,
+            io500,
         )
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind

@@ -11,6 +11,7 @@ from seatrial.engine.fio_bonnie import FioBonnie
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.fio_reuse import FioReuse
+from seatrial.engine.io500 import Io500
 from seatrial.engine.ior import Ior
 from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
@@ -33,6 +34,7 @@ ENGINES: Tuple[Engine, ...] = (
     Dd(),
     PosixOps(),
     Dlio(),
+    Io500(),
 )
 """In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 

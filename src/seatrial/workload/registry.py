@@ -11,6 +11,7 @@ from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
 from seatrial.workload.interactive import Interactive
+from seatrial.workload.io500 import Io500
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
@@ -35,6 +36,7 @@ KINDS: Dict[str, Kind] = {
         Interactive(),
         Semantics(),
         Scenario(),
+        Io500(),
     )
 }
 
