@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.metric import Metric
+from seatrial.model.metric import Measurement, Metric
 from seatrial.model.units import GIB
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.workload.base import UNKNOWN
@@ -62,12 +62,16 @@ def test_the_site_chooses_the_bytes_and_no_warm_up_does():
     assert KIND.sizing([POINT], ACCEPTANCE.effort, None).first == 64 * GIB
 
 
+def derived(metrics):
+    return KIND.derived(POINT, PHASE, Measurement(tuple(metrics), 2, ('node1',)))
+
+
 def test_without_one_of_its_phases_there_is_no_score():
     metrics = [Metric(name, 1.0, 'B/s', seconds=300.0) for name in BANDWIDTHS]
     metrics += [Metric(name, 1.0, 'op/s', seconds=300.0) for name in RATES]
-    assert len(KIND.derived(POINT, PHASE, metrics)) == 3
-    assert KIND.derived(POINT, PHASE, metrics[1:]) == ()
-    assert KIND.derived(POINT, PHASE, [metrics[0]._replace(value=0.0), *metrics[1:]]) == ()
+    assert len(derived(metrics)) == 3
+    assert derived(metrics[1:]) == ()
+    assert derived([metrics[0]._replace(value=0.0), *metrics[1:]]) == ()
 
 
 def test_what_reads_is_not_known_to_be_cold():

@@ -153,7 +153,7 @@ class Engine:
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
     """What the engine said, and what its kind of workload derives from that. Raises EngineError."""
     own = engine.measure(phase, point, command, outcome)
-    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own.metrics)))
+    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
 
 
 def immovable(point: Point) -> Optional[str]:

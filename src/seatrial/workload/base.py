@@ -113,8 +113,8 @@ class Kind:
         """What one launch measures."""
         raise NotImplementedError
 
-    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
-        """Those of its metrics that follow from what any engine gives, which are `metrics`."""
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        """Those of its metrics that follow from what any engine gives."""
         return ()
 
     def sentence(self, points: Sequence[Point]) -> str:

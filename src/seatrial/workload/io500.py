@@ -91,18 +91,18 @@ class Io500(Access):
             *score,
         )
 
-    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The score: geometric means of the bandwidths and of the rates, and of both in GiB/s and kIOPS.
 
         Source: calc_score of main.c. A launch with a phase that IO500 calls invalid has no figures at all.
         """
         if not _by_rules(point) or phase != PHASE:
             return ()
-        of = {metric.name: metric for metric in metrics}
+        of = {metric.name: metric for metric in measurement.metrics}
         if any(name not in of or of[name].value <= 0 for name in (*BANDWIDTHS, *RATES)):
             return ()
         bandwidth, rate = (geometric_mean([of[name].value for name in names]) for names in (BANDWIDTHS, RATES))
-        seconds = self.timed_s(Measurement(tuple(metrics), 0, ()))
+        seconds = self.timed_s(measurement)
         return (
             Metric(BANDWIDTH, bandwidth, 'B/s', seconds=seconds),
             Metric(RATE, rate, 'op/s', seconds=seconds),
