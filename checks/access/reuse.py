@@ -3,6 +3,9 @@
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
+from seatrial.check.literature import CALDERON
+from seatrial.judge.expectations import AtLeast
+from seatrial.workload.bonnie import bonnie_file
 from seatrial.workload.reuse import file_reuse
 from seatrial.workload.sweep import Sweep, surface
 
@@ -35,3 +38,22 @@ class UpdateInPlace(Check):
     workload = file_reuse(('write', 'update', 'read'), transfer_size='64KiB', bytes_per_task='2GiB', tasks=1)
     sweep = Sweep('transfer_size', ('64KiB', '1MiB'))
     covers = ('GP-05',)
+
+
+@trial
+class BonnieFile(Check):
+    """Bonnie's own run: a file written, updated in place, read, and sought in by five processes (Calderon)."""
+
+    workload = bonnie_file()
+    sweep = Sweep('transfer_size', ('1MiB',))
+    every_point = True
+    expectations = tuple(
+        AtLeast(
+            metric=metric,
+            than='update',
+            id=f'GP-05{letter}',
+            words=f'{words} a file is no slower than reading and writing it back in place',
+            source=CALDERON,
+        )
+        for letter, metric, words in (('a', 'write', 'writing'), ('b', 'read', 'reading'))
+    )

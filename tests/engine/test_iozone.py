@@ -6,6 +6,7 @@ from measuring import access_point, cuts, option, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.iozone import Iozone, parse_run
 from seatrial.model.units import KIB, MIB
+from seatrial.workload.registry import kind_of
 from seatrial.workload.reuse import file_reuse
 from transcript import transcripts
 
@@ -57,6 +58,12 @@ class TestEveryGoodRun:
         seen = float(metric.figure.split()[2])
         assert f'{seen:.2f} kB/sec' in TRANSCRIPTS[name]['out']
         assert seen * KIB >= metric.value * (1 - 1e-6)
+
+    def test_the_stone_wall_is_what_its_children_see(self, name):
+        phase, at = GOOD[name]
+        seen = parse_run(TRANSCRIPTS[name]['out']).children_see
+        walls = kind_of('reuse').derived(at, phase, measure(name))
+        assert [wall.value for wall in walls] == ([pytest.approx(seen, rel=1e-5)] if at.tasks > 1 else [])
 
     def test_what_was_synced_and_direct_is_read_from_its_notes(self, name):
         phase, at = GOOD[name]
@@ -138,5 +145,7 @@ def test_what_it_cannot_do_it_says(change, why):
 
 def test_the_version_is_read_from_the_genuine_text():
     assert Iozone().parse_version(TRANSCRIPTS['version']['out']) == '3.471'
+    with pytest.raises(EngineError, match='^T7: IOzone 3.489 writes zeros into half of each transfer'):
+        Iozone().parse_version(TRANSCRIPTS['version-3.489']['out'])
     with pytest.raises(EngineError, match='does not say which version'):
         Iozone().parse_version('iozone')

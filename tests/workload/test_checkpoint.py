@@ -21,8 +21,12 @@ OWN, SHARED = expand(
 )
 
 
+def of(metric):
+    return Measurement((metric,), 1, ('node1',))
+
+
 def derived(phase, bytes_per_s, point=OWN):
-    found = KIND.derived(point, phase, [bandwidth(phase, int(bytes_per_s) * 5, 5.0, '')])
+    found = KIND.derived(point, phase, of(bandwidth(phase, int(bytes_per_s) * 5, 5.0, '')))
     return {each.name: each.value for each in found}
 
 
@@ -56,7 +60,7 @@ def test_what_an_engine_gives_and_what_follows_from_it_are_all_of_its_metrics(ph
 
 
 def test_of_a_launch_that_took_no_time_nothing_follows():
-    assert KIND.derived(OWN, 'write', [bandwidth('write', GIB, 0.0, '')]) == ()
+    assert KIND.derived(OWN, 'write', of(bandwidth('write', GIB, 0.0, ''))) == ()
 
 
 def test_a_state_is_written_as_a_file_a_task_or_into_one_file():

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from builders import plan_of, records_of
 from seatrial.job.sequence.survey import min_per_task
-from seatrial.model.metric import HIGHER, LOWER, Metric
+from seatrial.model.metric import HIGHER, LOWER, Measurement, Metric
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.case import CaseSeen, storage_figure
@@ -285,9 +285,9 @@ def test_the_share_of_its_time_that_a_task_waits_for_storage_is_what_it_does_not
     skim = random_access(('randread',), '8MiB', tasks=4, think_s=0.009)
     operations = 4 * 1000  # of 1 ms each, in 10 s by 4 tasks
     metrics = [Metric('randread_latency', 0.001, 's', LOWER, 10.0, operations)]
-    (waiting,) = RANDOM.derived(skim, 'randread', metrics)
+    (waiting,) = RANDOM.derived(skim, 'randread', Measurement(tuple(metrics), 1, ('node1',)))
     assert (waiting.name, waiting.value, waiting.seconds) == ('randread_waiting', pytest.approx(0.1), 10.0)
-    assert RANDOM.derived(skim._replace(think_s=0.0), 'randread', metrics) == ()
+    assert RANDOM.derived(skim._replace(think_s=0.0), 'randread', Measurement(tuple(metrics), 1, ('node1',))) == ()
     assert [each.name for each in RANDOM.metrics(skim, 'randread')][-1] == 'randread_waiting'
 
 

@@ -11,8 +11,10 @@ from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
 from seatrial.workload import (
     access,
+    bonnie,
     checkpoint,
     interactive,
+    io500,
     listing,
     operations,
     random,
@@ -41,6 +43,7 @@ TEMPLATES = {
     'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
     'training': training.training('1MiB', 4, 0.1, 2),
     'reuse': reuse.file_reuse(tuple(reuse.DIRECTIONS)),
+    'bonnie': bonnie.bonnie_file(),
     'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
     'tree': tree.metadata_tree(files_per_directory=10, empties_per_directory=1),
     'listing': listing.listing(10, (0.5,)),
@@ -48,6 +51,7 @@ TEMPLATES = {
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
     'scenario': scenario.scenario(60, 10, 60),
+    'io500': io500.io500('1GiB'),
 }
 ONE = Sweep('tree', (('one', {}),))
 POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
@@ -58,6 +62,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
         value
         for module in (
             access,
+            bonnie,
             checkpoint,
             training,
             reuse,
@@ -68,6 +73,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             interactive,
             semantics,
             scenario,
+            io500,
         )
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
@@ -80,7 +86,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
 def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
     with pytest.raises(
         UnknownKind,
-        match="'elsewhere' is not a kind of workload; it can be access, checkpoint, training, reuse, random, tree,",
+        match="'elsewhere' is not a kind of workload; it can be access, checkpoint, training, reuse, bonnie, random,",
     ):
         call('elsewhere')
 

@@ -84,6 +84,7 @@ class Engine:
                  another name is never removed
     keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
+    compressible: why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
     verifies:    whether it measures nothing and compares all that it reads with what it has written (rule F2)
     """
 
@@ -98,6 +99,7 @@ class Engine:
     makes: Tuple[str, ...] = FILE_NAMES
     keeps_files = True
     data_rate = 0.0
+    compressible = ''
     verifies = False
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -151,7 +153,7 @@ class Engine:
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
     """What the engine said, and what its kind of workload derives from that. Raises EngineError."""
     own = engine.measure(phase, point, command, outcome)
-    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own.metrics)))
+    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
 
 
 def immovable(point: Point) -> Optional[str]:

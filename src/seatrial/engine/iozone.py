@@ -5,12 +5,13 @@ What is said here of IOzone was read in the source of 3.471 and seen with a prog
 Without -x IOzone has a stone wall: the first process that ends stops the others, and "Children see throughput" is the
 sum of what each had moved until then over its own time. A file is then shorter than asked. Here -x takes the wall
 away, every process moves its whole file, and the figure is up to the last one: all bytes over the longest time. The
-sum of the processes' own rates, which IOzone prints, is kept beside it in the tool's own words: it is what the stone
-wall gives where the processes keep their pace, and never less.
+sum of the processes' own rates, which IOzone prints, is what the stone wall gives where the processes keep their
+pace, and never less: the kind has it as a metric of its own (workload/reuse.py).
 
 The data are those of -+w 0: one random buffer, changed with a random word of each transfer and seed (-+S). They are
 made inside the timed region. A read with another seed finds no fault, but without -+w it looks for
-other data and ends (both seen).
+other data and ends (both seen). 3.489 fills only the first half of each transfer, and leaves zeros in the other (seen
+with Debian's, transfers of 4 KiB to 1 MiB); without -+w all transfers are alike.
 
 A process that cannot go on leaves the others waiting for it, without a word and for ever (seen with a file that is
 not there): the limit of the launch ends them. Where a write is refused, a process has a throughput of 0, and IOzone
@@ -32,6 +33,7 @@ from seatrial.workload.reuse import DIRECTIONS
 MAX_TASKS = 1024  # MAXSTREAMS of iozone.c
 MIN_RECORD, MAX_RECORD = 4 * KIB, 16 * MIB
 SEEDS = 2**15  # of -+S; it is multiplied by the number of transfers, into an int
+HALF_ZEROS = ('3.489',)
 CLOCK_S = 1e-6  # gettimeofday(2); IOzone prints this as its resolution
 PRINTED = 0.005  # half of the last digit of a figure, in kB or kB/s
 
@@ -85,10 +87,15 @@ class Iozone(Engine):
         return [program, '-v']
 
     def parse_version(self, text: str) -> str:
-        """'3.471' from 'Version $Revision: 3.471 $'; raises EngineError E1 if the text is not IOzone's."""
+        """'3.471' from 'Version $Revision: 3.471 $'.
+
+        Raises EngineError: E1 if the text is not IOzone's, T7 if half of its data are zeros.
+        """
         match = _VERSION.search(text)
         if match is None:
             raise EngineError('E1', 'the program does not say which version of IOzone it is')
+        if match.group(1) in HALF_ZEROS:
+            raise EngineError('T7', f'IOzone {match.group(1)} writes zeros into half of each transfer')
         return match.group(1)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:

@@ -3,12 +3,15 @@
 from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine
+from seatrial.engine.bonnie import Bonnie
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio import Dlio
 from seatrial.engine.fio import Fio
+from seatrial.engine.fio_bonnie import FioBonnie
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.fio_reuse import FioReuse
+from seatrial.engine.io500 import Io500
 from seatrial.engine.ior import Ior
 from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
@@ -20,15 +23,18 @@ from seatrial.workload.words import joined
 
 ENGINES: Tuple[Engine, ...] = (
     Iozone(),
+    Bonnie(),
     Ior(),
     Mdtest(),
     Fio(),
     FioReuse(),
+    FioBonnie(),
     FioRandom(),
     FioFiles(),
     Dd(),
     PosixOps(),
     Dlio(),
+    Io500(),
 )
 """In the order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 

@@ -11,6 +11,7 @@ from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH
 from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind
 from seatrial.workload.random import WAITING
 from seatrial.workload.registry import kind_of
+from seatrial.workload.words import joined
 
 COLD_SHARE = 0.95
 FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
@@ -382,9 +383,8 @@ def hosts(launched: Launched) -> Optional[str]:
     'fdtree and Bonnie++ print 0 or +++++ for a phase under a second (seen)',
 )
 def measurable(launched: Launched) -> Optional[str]:
-    if any(metric.unit and metric.seconds <= 0 for metric in launched.measurement.metrics):
-        return 'the timed region has no length: too short to measure'
-    return None
+    short = [metric.name for metric in launched.measurement.metrics if metric.unit and metric.seconds <= 0]
+    return f'{joined(short, "and")}: the timed region has no length: too short to measure' if short else None
 
 
 @rule(
@@ -488,7 +488,7 @@ def _too_short(launched: Launched) -> Optional[str]:
     'figures that were doubled (seen); 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
 def times_its_launch(launched: Launched) -> Optional[str]:
-    timed_s = launched.measurement.seconds
+    timed_s = launched.kind.timed_s(launched.measurement)
     untimed_s = launched.lived_s - timed_s
     if untimed_s <= BESIDE_S + BESIDE_TIMES * launched.beside_s + BESIDE_SHARE * timed_s:
         return None

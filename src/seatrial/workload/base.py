@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.metric import Metric, MetricType
+from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
@@ -113,8 +113,8 @@ class Kind:
         """What one launch measures."""
         raise NotImplementedError
 
-    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
-        """Those of its metrics that follow from what any engine gives, which are `metrics`."""
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        """Those of its metrics that follow from what any engine gives."""
         return ()
 
     def sentence(self, points: Sequence[Point]) -> str:
@@ -215,6 +215,10 @@ class Kind:
     def step(self, point: Point) -> int:
         """Bytes of which a task's share is a multiple, however small it is, for a kind that moves data."""
         return point.transfer_size
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """What the engine timed of a launch, in seconds: its metrics are of one region."""
+        return measurement.seconds
 
     def found_warm(self, phase: str) -> str:
         """Why caches are not emptied before a phase that reads, as a clause; empty: they are, where they can be."""

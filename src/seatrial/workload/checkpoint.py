@@ -3,7 +3,7 @@
 from math import inf
 from typing import Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import LOWER, Metric, MetricType
+from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, in_bytes
 from seatrial.workload.access import Access, data_access
@@ -56,8 +56,8 @@ class Checkpoint(Access):
         lost = (MetricType(_LOST, '', LOWER, steers=False),) if phase == 'write' else ()
         return super().metrics(point, phase) + times + lost
 
-    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
-        own = next((each for each in metrics if each.name == phase and phase in point.phases), None)
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        own = next((each for each in measurement.metrics if each.name == phase and phase in point.phases), None)
         if own is None or not own.value:
             return ()
         time_s = point.working_set / own.value

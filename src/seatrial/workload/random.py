@@ -3,7 +3,7 @@
 from math import gcd, inf
 from typing import Dict, List, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import LOWER, Metric, MetricType, percentile_name
+from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
@@ -114,8 +114,8 @@ class Random(Kind):
         waiting = (MetricType(phase + WAITING, '', LOWER, steers=False),) if point.think_s else ()
         return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), *waiting)
 
-    def derived(self, point: Point, phase: str, metrics: Sequence[Metric]) -> Tuple[Metric, ...]:
-        latencies = [each for each in metrics if each.name.endswith('_latency')]
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        latencies = [each for each in measurement.metrics if each.name.endswith('_latency')]
         if not point.think_s or not latencies:
             return ()
         seconds = latencies[0].seconds

@@ -8,8 +8,10 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
 from seatrial.workload.base import MAX_TASKS, Kind
+from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
 from seatrial.workload.interactive import Interactive
+from seatrial.workload.io500 import Io500
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
@@ -26,6 +28,7 @@ KINDS: Dict[str, Kind] = {
         Checkpoint(),
         Training(),
         Reuse(),
+        Bonnie(),
         Random(),
         Tree(),
         Listing(),
@@ -33,6 +36,7 @@ KINDS: Dict[str, Kind] = {
         Interactive(),
         Semantics(),
         Scenario(),
+        Io500(),
     )
 }
 

@@ -2,6 +2,7 @@
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
+from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import Access, data_access, through
@@ -19,6 +20,9 @@ DIRECTIONS: Dict[str, Tuple[str, ...]] = {
 'rewrite' is IOzone's: a write over what is there. 'update' is what Bonnie++ calls rewrite: each transfer is read,
 changed and written back in its place. 'reread' finds the caches as 'read' left them.
 """
+
+STONE_WALL = '_stonewall'
+"""How the metric ends that does not wait for the last task."""
 
 _DOES = {
     'write': 'writes',
@@ -68,6 +72,26 @@ class Reuse(Access):
         if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
             return 'files: each task has a file of its own, and goes through it in order with POSIX calls'
         return super().fault(point._replace(phases=('write',)))
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """The bandwidth up to the last task; of several tasks also what IOzone's stone wall gives."""
+        wall = (MetricType(phase + STONE_WALL, 'B/s', steers=False),) if point.tasks > 1 else ()
+        return super().metrics(point, phase) + wall
+
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        """The sum of what each task moves in its own time, which no waiting for the last one lessens.
+
+        It is IOzone's "Children see throughput". IOzone's stone wall stops all tasks at the first that ends and adds
+        up what each moved by then over its own time (iozone.c): the same, where tasks keep their pace.
+        """
+        own = measurement.metric(phase)
+        if point.tasks < 2 or own is None or any(task.seconds <= 0 for task in measurement.tasks):
+            return ()
+        together = sum(task.bytes_moved / task.seconds for task in measurement.tasks)
+        return (Metric(phase + STONE_WALL, together, 'B/s', seconds=own.seconds),)
+
+    def metric_words(self, metric: str) -> str:
+        return metric.replace(STONE_WALL, ' (stone wall)')
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]

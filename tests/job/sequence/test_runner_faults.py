@@ -909,3 +909,11 @@ def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio, 
     fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': waits}))
     result = lab.run(lab.plan(fio, values=(32,))).result
     assert not any('T24' in reason for reason in result.reasons), result.reasons
+
+
+@pytest.mark.parametrize(('slow', 'invalid'), [('warmup-write', False), ('warmup-read', True)])
+def test_the_start_up_that_the_warm_up_shows_is_that_of_the_same_phase(lab, stub_fio, monkeypatch, slow, invalid):
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
+    late = {'seconds': 2.0, 'runtime_ms': [500]}
+    result = lab.run(lab.plan(stub_fio((slow, late), ('measured-write', late)), values=(32,))).result
+    assert any('T24' in reason for reason in result.reasons) is invalid, result.reasons

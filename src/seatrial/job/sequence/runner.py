@@ -152,6 +152,6 @@ def _begun(
         deadline=time.monotonic() + plan.stopping.budget_s,
         counter=itertools.count(1),
         rates=[],
-        beside_s=[],
+        beside_s={},
         nodes=start.named_nodes(plan),
     )

@@ -28,7 +28,7 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 OF_TIME = ('T24',)  # measured launches are compared with the warm-up's
-TOO_SHORT = ('T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
+TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 STEP_AWAITED = 'step creation temporarily disabled'  # says srun (22.05), and waits as long as Slurm needs
@@ -223,10 +223,11 @@ class _Attempt:
         times = finished.outcome.processes
         lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)
         if self.stage == 'warmup':
-            trial.beside_s.append(max(lived_s - self.measurement.seconds, 0.0))
+            timed_s = kind_of(point.kind).timed_s(self.measurement)
+            trial.beside_s.setdefault(phase, []).append(max(lived_s - timed_s, 0.0))
         if any(STEP_AWAITED in text for text in finished.outcome.stderrs):
             lived_s = 0.0  # how much of it was the engine's is not known
-        beside_s = min(trial.beside_s, default=0.0)
+        beside_s = min(trial.beside_s.get(phase, ()), default=0.0)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
         counts = self.stage in ('measured', places.CONFIRM)
         self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT + OF_TIME]

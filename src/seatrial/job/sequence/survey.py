@@ -163,6 +163,8 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
         return 'does not say which task ran on which node'
     if plan.axis.equals == 'brick' and not engine.keeps_files:
         return 'removes the empty files that lie on the brick, and makes others'
+    if engine.compressible and plan.target.compresses is not False:
+        return f'{engine.compressible}, and trial.yaml does not say compresses: false'
     if _loses_errors(plan, engine):
         return 'ignores what close(2) says, and a write may fail only then'
     return None

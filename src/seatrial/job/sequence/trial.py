@@ -1,7 +1,7 @@
 """A trial plan that is being carried out: what every step of it needs, and how a step refuses to go on."""
 
 import time
-from typing import Iterator, List, NamedTuple, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from seatrial.job.directory.lock import Lock
 from seatrial.job.launch.blocked import Blocked
@@ -28,7 +28,8 @@ class Trial(NamedTuple):
     deadline: of the time budget, in monotonic seconds
     counter:  of the launches, for the names of their raw output
     rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
-    beside_s: that each launch of the warm-up lived beside its timed region; each adds its own
+    beside_s: that each launch of the warm-up lived beside its timed region, by phase, for phases can be of several
+              programs; each adds its own
     nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
     """
 
@@ -44,7 +45,7 @@ class Trial(NamedTuple):
     deadline: float
     counter: Iterator[int]
     rates: List[float]
-    beside_s: List[float]
+    beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()
 
     def left_s(self) -> float:

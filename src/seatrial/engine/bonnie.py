@@ -1,0 +1,198 @@
+"""Bonnie++: one process writes, updates, reads and seeks in a file of its own, and removes it.
+
+What is said here of it was read in the source of 2.00a and seen with Debian's 2.00a+nmu1. Each of its timed regions
+ends with fsync(2) and close(2) (CFileOp::Close), those that read too. A phase that it timed for less than 0.5 s
+(MinTime of bonnie.h) it prints as '+++++': that is too short to measure (T12), and never zero.
+
+Its data are zeros, with a counter in one byte of each transfer: they compress to nothing and lie there many times. So
+it measures only where trial.yaml says that the storage does not compress. With -D only the write is O_DIRECT, for the
+later phases open the file anew without it; so this engine never asks for it.
+
+-x 1 prints the line of figures (CSV) alone, without a table for people: what stands on stderr is a complaint.
+"""
+
+import os
+import re
+from typing import List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.fio_process import randseed_of
+from seatrial.engine.ior import check_life
+from seatrial.model.metric import Measurement, Metric, TaskTime, rate
+from seatrial.model.point import Point
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.access import FILE_NAMES
+from seatrial.workload.bonnie import SEEKERS, seeks_of
+
+MIN_CHUNK, MAX_CHUNK = 256, MIB
+MAX_SIZE = 2**31 - 1  # MiB, and transfers: it counts both in an int
+SEEDS = 2**31
+CLOCK_S = 1e-6  # gettimeofday(2)
+
+FIELDS = (
+    *('format_version', 'bonnie_version', 'name', 'concurrency', 'seed', 'file_size', 'io_chunk_size', 'seeks_meant'),
+    *('seekers', 'putc', 'putc_cpu', 'put_block', 'put_block_cpu', 'rewrite', 'rewrite_cpu', 'getc', 'getc_cpu'),
+    *('get_block', 'get_block_cpu', 'seeks', 'seeks_cpu', 'num_files', 'max_size', 'min_size', 'num_dirs'),
+    *('file_chunk_size', 'seq_create', 'seq_create_cpu', 'seq_stat', 'seq_stat_cpu', 'seq_del', 'seq_del_cpu'),
+    *('ran_create', 'ran_create_cpu', 'ran_stat', 'ran_stat_cpu', 'ran_del', 'ran_del_cpu', 'putc_latency'),
+    *('put_block_latency', 'rewrite_latency', 'getc_latency', 'get_block_latency', 'seeks_latency'),
+    *('seq_create_latency', 'seq_stat_latency', 'seq_del_latency', 'ran_create_latency', 'ran_stat_latency'),
+    'ran_del_latency',
+)
+"""Of its line: those of the header that -x 2 prints, and two that this header lacks, the seeks and their processes.
+
+The two stand behind io_chunk_size, which is always empty (DoReportIO of bon_time.cpp).
+"""
+
+NAMES = {'write': 'put_block', 'update': 'rewrite', 'read': 'get_block', 'seeks': 'seeks'}
+"""Our metrics, and what Bonnie++ calls them; its rewrite reads each transfer and writes it back."""
+
+TOO_SHORT = '+++++'
+
+
+class Figure(NamedTuple):
+    """A figure of its line. value: KiB/s, or seeks a second; None: too short to measure; the rest as it prints it."""
+
+    value: Optional[float]
+    cpu_percent: str
+    latency: str
+
+
+class Run(NamedTuple):
+    """What one launch said. file_size: '512M' or '2G'; figures: by Bonnie++'s names, those that it measured."""
+
+    version: str
+    file_size: str
+    seeks_meant: int
+    seekers: int
+    figures: Tuple[Tuple[str, Figure], ...]
+
+
+class Bonnie(Engine):
+    """Bonnie++ as an engine of the workload that is called after it."""
+
+    name = 'bonnie++'
+    kinds = ('bonnie',)
+    programs = ('bonnie++',)
+    how_to_get = 'apt-get install bonnie++, dnf install bonnie++, or from Spack (bonniepp)'
+    makes = (*FILE_NAMES, r'Bonnie\.\d+')
+    compressible = 'writes zeros, with a counter in each transfer'
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """Why Bonnie++ cannot carry the point out exactly, as half a sentence, or None if it can."""
+        size = point.transfer_size
+        if size & (size - 1) or not MIN_CHUNK <= size <= MAX_CHUNK:
+            return f'cannot move {size} bytes at a time: its chunks are powers of two, 256 B to 1 MiB'
+        if point.bytes_per_task % MIB:
+            return f'cannot write {point.bytes_per_task} bytes: its files are whole MiB'
+        if max(point.transfers, point.bytes_per_task // MIB) > MAX_SIZE:
+            return f'cannot count {point.transfers} transfers'
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """It has no option for its version, and says it with its usage, which it prints on stderr."""
+        return ['sh', '-c', '"$0" -h 2>&1', program]
+
+    def parse_version(self, text: str) -> str:
+        """'2.00a' from 'Version: 2.00a'; raises EngineError E1 if the text is not Bonnie++'s."""
+        match = re.search(r'^bonnie\+\+ \[-d.*^Version: (\S+)', text, re.MULTILINE | re.DOTALL)
+        if match is None:
+            raise EngineError('E1', 'the program does not say which version of Bonnie++ it is')
+        return match.group(1)
+
+    def repeats(self, point: Point) -> str:
+        """All of it (rule P4b)."""
+        return 'zeros, with a counter in each transfer'
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """One process; the seekers are its own. -n 0: no files beside it, -f: no single bytes, -r 0: any size.
+
+        As root it wants to be told as whom it shall run (-u).
+        """
+        size = f'{point.bytes_per_task // MIB}:{point.transfer_size}:{seeks_of(point)}:{SEEKERS}'
+        argv = [program, '-d', '.', '-s', size, '-n', '0', '-f', '-q', '-x', '1', '-r', '0', '-m', 'seatrial']
+        argv += ['-z', str(randseed_of(seed, raw) % SEEDS)]
+        argv += ['-u', '0'] if os.geteuid() == 0 else []
+        return Command('node', (tuple(argv),), {}, ())
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What Bonnie++ said. Raises EngineError: E1 it failed; T8 it complained; T13 its line is not whole; P15
+        another file, or other seeks, than planned; T1 more time than its process had.
+
+        The figure: its own number, its share of a CPU and its longest latency. A bandwidth counts the bytes of the
+        file once, in an update too. It prints whole KiB/s, rounded down.
+        """
+        if len(outcome.processes) != 1:
+            raise EngineError('T9', f'Bonnie++ is one process, and {len(outcome.processes)} were started')
+        complaint, process = outcome.stderrs[0].strip().partition('\n')[0], outcome.processes[0]
+        if outcome.exit_status:
+            why = f": '{complaint}'" if complaint else ''
+            raise EngineError('E1', f'Bonnie++ {ending(outcome.exit_status)}{why}')
+        if complaint:
+            raise EngineError('T8', f"Bonnie++ exited with 0 and said '{complaint}'")
+        run = parse_run(outcome.stdouts[0])
+        _check_run(run, point)
+        metrics = _metrics(run, point)
+        timed_s = sum(metric.seconds for metric in metrics)
+        check_life('Bonnie++', timed_s, process)
+        return Measurement(
+            metrics=metrics,
+            world_size=1,
+            hosts=(process.host,),
+            clock_s=CLOCK_S,
+            bytes_moved=point.bytes_moved,
+            tasks=(TaskTime(0, process.host, point.bytes_moved, 0.0, timed_s),),
+            fsync=True,
+        )
+
+
+def parse_run(text: str) -> Run:
+    """All that the line of one launch says of its file. Raises EngineError T13 if it is not whole."""
+    lines = text.splitlines()
+    said = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
+    if len(said) != len(FIELDS):
+        raise EngineError('T13', f'Bonnie++ printed no line of {len(FIELDS)} fields')
+    fields = dict(zip(FIELDS, said))
+    try:
+        return Run(
+            version=fields['bonnie_version'],
+            file_size=fields['file_size'],
+            seeks_meant=int(fields['seeks_meant']),
+            seekers=int(fields['seekers']),
+            figures=tuple((name, _figure(fields, name)) for name in NAMES.values() if fields[name]),
+        )
+    except ValueError as error:
+        raise EngineError('T13', f"Bonnie++'s line has no number where one belongs: {error}") from error
+
+
+def _figure(fields: 'dict[str, str]', name: str) -> Figure:
+    said = fields[name]
+    value = None if said == TOO_SHORT else float(said)
+    if value is not None and not 0 < value < float('inf'):
+        raise ValueError(f'{name} {said}')
+    return Figure(value, fields[f'{name}_cpu'], fields[f'{name}_latency'])
+
+
+def _check_run(run: Run, point: Point) -> None:
+    size = point.bytes_per_task // MIB
+    meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', seeks_of(point), SEEKERS)
+    had = (run.file_size, run.seeks_meant, run.seekers)
+    if had != meant:
+        raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
+    missing = [name for name in NAMES.values() if name not in dict(run.figures)]
+    if missing:
+        raise EngineError('T13', f'Bonnie++ gives no {missing[0]}')
+
+
+def _metrics(run: Run, point: Point) -> Tuple[Metric, ...]:
+    found = []
+    for name, own in NAMES.items():
+        value, cpu, latency = dict(run.figures)[own]
+        figure = f'{own} {TOO_SHORT if value is None else f"{value:g}"}, {cpu} %CP, latency {latency}'
+        if name == 'seeks':
+            seconds = seeks_of(point) / value if value else 0.0
+            found.append(rate(name, seeks_of(point), seconds, figure))
+        else:
+            seconds = point.bytes_moved / (value * KIB) if value else 0.0
+            found.append(Metric(name, value * KIB if value else 0.0, 'B/s', seconds=seconds, figure=figure))
+    return tuple(found)

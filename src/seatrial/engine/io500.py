@@ -1,0 +1,206 @@
+"""IO500's own program: IOR, mdtest and its parallel find in one MPI launch, by a configuration that is ours.
+
+Read in the source of isc26 and seen with a program built from it. All that it makes lies below one directory, and is
+gone when it ends. What it found stands in result.txt, as an ini file with its complaints in comments, '; ERROR
+INVALID' and why. A phase whose runtime is below the rules' 300 s is one of them; it is expected where the plan has a
+shorter stone wall, and such a launch has no score. Its data are random; with the default packet type they compress.
+
+It says of no phase how long its timed region was: seconds are those of the whole phase (t_delta), start-up included.
+"""
+
+import re
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending
+from seatrial.engine.ior import check_life
+from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
+from seatrial.model.point import Point
+from seatrial.model.units import GIB
+from seatrial.workload.io500 import (
+    BANDWIDTHS,
+    BESIDE,
+    HARD_BYTES,
+    RATES,
+    STONE_WALL_S,
+    files_per_task,
+    geometric_mean,
+    score_of,
+    stone_wall_s,
+)
+
+FOLDER = 'io500'
+CLOCK_S = 1e-4  # the last digit of t_delta
+PRINTED = 1e-6  # of a score
+SLACK = 2e-3  # of a score that is made of seven digits each: 0.4 kIOPS have only six
+
+_COMPLAINT = re.compile(r'^(?:FATAL|WARNING|ERROR(?! INVALID)).*\S', re.MULTILINE)
+_SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
+_NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*BANDWIDTHS, BESIDE, *RATES)}
+
+
+class Section(NamedTuple):
+    """A section of result.txt: what it says, and what it complains of."""
+
+    values: Dict[str, str]
+    complaints: Tuple[str, ...]
+
+
+class Io500(Engine):
+    """The whole of IO500 as one launch."""
+
+    name = 'io500'
+    kinds = ('io500',)
+    programs = ('io500',)
+    how_to_get = 'from github.com/IO500/io500, by its prepare.sh'
+    mpi = True
+    names_hosts = False
+    makes = (
+        *('data(\\.\\d{8,})?', FOLDER, '(ior|mdtest)-(easy|hard)', 'ior_file_easy(\\.\\d{8,})?', 'file'),
+        *(r'test-dir\.\d+-\d+', r'mdtest_tree(\.\d+)+', r'file\.mdtest\.\d+\.\d+'),
+    )
+
+    def cannot(self, point: Point) -> Optional[str]:
+        """It carries out whatever its kind has."""
+        return None
+
+    def version_argv(self, program: str) -> List[str]:
+        """It says its version only when it runs: that in its own text."""
+        return ['sh', '-c', 'grep -a -o -m 1 "io500-[a-z0-9][A-Za-z0-9._-]*" "$1"', 'sh', program]
+
+    def parse_version(self, text: str) -> str:
+        """'isc26_v2' from 'io500-isc26_v2'; raises EngineError E1 if the text has none."""
+        match = re.match(r'io500-([a-z]+\d+\S*)$', text.strip())
+        if match is None:
+            raise EngineError('E1', 'the program does not say which version of IO500 it is')
+        return match.group(1)
+
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+        """Its configuration is raw + '.ini', its results lie in raw + '.io500'."""
+        results = f'{raw}.io500'
+        sections: Dict[str, Dict[str, Any]] = {
+            'global': {
+                'datadir': FOLDER,
+                'resultdir': results,
+                'timestamp-datadir': 'FALSE',
+                'timestamp-resultdir': 'FALSE',
+                'dataPacketType': 'random',
+            },
+            'debug': {'stonewall-time': stone_wall_s(point)},
+            'ior-easy': {'blockSize': point.bytes_per_task},
+            'ior-hard': {'segmentCount': max(1, point.bytes_per_task // HARD_BYTES)},
+            'mdtest-easy': {'n': files_per_task(point)},
+            'mdtest-hard': {'n': files_per_task(point)},
+        }
+        lines = []
+        for name, own in sections.items():
+            lines += [f'[{name}]', *(f'{key} = {value}' for key, value in own.items()), '']
+        outputs = tuple(f'{results}/{name}' for name in ('result.txt', 'ior-easy-write.txt'))
+        return Command('mpi', ((program, f'{raw}.ini'),), {f'{raw}.ini': '\n'.join(lines)}, outputs)
+
+    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+        """What IO500 said. Raises EngineError: E1 it failed; T13 its results are not whole; T9 other tasks than
+        planned; P15 another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases.
+
+        The figure: its own, in GiB/s or kIOPS.
+        """
+        if outcome.exit_status:
+            said = _COMPLAINT.findall('\n'.join((*outcome.stdouts, *outcome.stderrs)))
+            best = next((line for line in said if ') failed ' in line), said[-1] if said else '')
+            raise EngineError('E1', f'IO500 {ending(outcome.exit_status)}' + (f": '{best}'" if best else ''))
+        result, log = (text or '' for text in outcome.outputs)
+        sections = parse_result(result)
+        _check_plan(sections, point)
+        _check_complaints(sections, point)
+        metrics = tuple(_metric(sections, name) for name in _NAMES)
+        _check_score(sections, metrics)
+        check_life('IO500', sum(metric.seconds for metric in metrics), outcome.processes[0])
+        nodes = re.search(r'^nodes +: (\d+)$', log, re.MULTILINE)
+        if nodes is None:
+            raise EngineError('T13', "IO500's log of ior-easy-write does not say on how many nodes it ran")
+        return Measurement(
+            metrics=metrics,
+            world_size=point.tasks,
+            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, int(nodes.group(1)) + 1)),
+            clock_s=CLOCK_S,
+            fsync=' -e ' in sections['ior-easy-write'].values['exe'],
+        )
+
+
+def parse_result(text: str) -> Dict[str, Section]:
+    """The sections of a result.txt. Raises EngineError T13 where it is not whole."""
+    if re.search(r'^; END \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*\Z', text, re.MULTILINE) is None:
+        raise EngineError('T13', "IO500's result.txt does not end with '; END' and the time")
+    found: Dict[str, Section] = {}
+    name, values, complaints = '', {}, []  # type: str, Dict[str, str], List[str]
+    for line in [*text.splitlines(), '[]']:
+        head = re.match(r'\[(.*)\]\s*$', line)
+        if head is not None:
+            if name:
+                found[name] = Section(values, tuple(complaints))
+            name, values, complaints = head.group(1), {}, []
+        elif line.startswith('; ERROR INVALID'):
+            complaints.append(line.partition('INVALID')[2].strip())
+        elif not line.startswith(';') and '=' in line:
+            key, _, value = line.partition('=')
+            values[key.strip()] = value.strip()
+    missing = [own for own in ('run', *_NAMES.values(), 'SCORE') if own not in found]
+    if missing:
+        raise EngineError('T13', f"IO500's result.txt has no {missing[0]}")
+    return found
+
+
+def _check_plan(sections: Dict[str, Section], point: Point) -> None:
+    procs = _said(sections, 'run', 'procs')
+    if procs != str(point.tasks):
+        raise EngineError('T9', f'IO500 ran {procs} processes, not {point.tasks}')
+    mode, wall = _said(sections, 'run', 'mode'), stone_wall_s(point)
+    files = files_per_task(point)
+    for section, meant in (
+        ('ior-easy-write', f' -t 2m -b {point.bytes_per_task} -F -w -D {wall} '),
+        ('ior-hard-write', f' -s {max(1, point.bytes_per_task // HARD_BYTES)} -w -D {wall} '),
+        ('mdtest-easy-write', f' -n {files} '),
+        ('mdtest-hard-write', f' -n {files} '),
+    ):
+        ran = _said(sections, section, 'exe')
+        if meant not in ran or mode != 'standard':
+            raise EngineError('P15', f"IO500 ran {section} as '{ran}' in its mode {mode}, without '{meant.strip()}'")
+
+
+def _check_complaints(sections: Dict[str, Section], point: Point) -> None:
+    short = stone_wall_s(point) < STONE_WALL_S
+    for name, section in sections.items():
+        for complaint in section.complaints:
+            if not short or not complaint.startswith(_SHORT):
+                raise EngineError('T19', f'IO500 calls {name} invalid: {complaint}; give it more bytes_per_task')
+
+
+def _metric(sections: Dict[str, Section], name: str) -> Metric:
+    own = _NAMES[name]
+    value, seconds = _number(sections, own, 'score'), _number(sections, own, 't_delta')
+    if name in RATES:
+        return Metric(name, value * 1000, 'op/s', seconds=seconds, figure=f'{value:.6f} kIOPS')
+    return bandwidth(name, 0, seconds, f'{value:.6f} GiB/s')._replace(value=value * GIB)
+
+
+def _check_score(sections: Dict[str, Section], metrics: Tuple[Metric, ...]) -> None:
+    of = {metric.name: metric.value for metric in metrics}
+    zero = [name for name, value in of.items() if value <= 0]
+    if zero:
+        raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
+    due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
+    said = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
+    if abs(said - due) > SLACK * due + PRINTED:
+        raise EngineError('T1', f'IO500 has the score {said}, and its phases give {due:.6f}')
+
+
+def _said(sections: Dict[str, Section], section: str, key: str) -> str:
+    if key not in sections[section].values:
+        raise EngineError('T13', f"IO500's result.txt has no {key} of {section}")
+    return sections[section].values[key]
+
+
+def _number(sections: Dict[str, Section], section: str, key: str) -> float:
+    text = _said(sections, section, key)
+    if re.match(r'\d+\.\d+$', text) is None:
+        raise EngineError('T13', f"IO500's result.txt has '{text}' as the {key} of {section}")
+    return float(text)

@@ -1,0 +1,99 @@
+"""Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it.
+
+Nothing comes between the four: what is read was written right before by the same node. So no read is known to be
+cold, and the file must be larger than the node's memory (P16), as Bonnie++ asks for itself.
+"""
+
+from typing import List, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import Measurement, MetricType
+from seatrial.model.point import Point
+from seatrial.workload.access import Access, data_access, through
+from seatrial.workload.base import UNKNOWN, FileSpec, Footprint, Launch
+
+PHASE = 'bonnie'
+
+SEEKERS = 5
+"""Processes that seek, each with the file open for itself: DefaultSeekProcCount of bonnie.h."""
+
+UPDATED = 10
+"""One in so many seeks writes back what it has read: UpdateSeek of bonnie.h."""
+
+
+def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[int, str] = '2GiB') -> Point:
+    """The workload. Sizes as numbers of bytes or as '64KiB'; the file is the source's 2 GB (Calderon), or larger."""
+    own = data_access('multiple', operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
+    return own._replace(kind='bonnie', phases=(PHASE,), tasks=1)
+
+
+class Bonnie(Access):
+    """One launch a repetition, in which everything happens one after the other."""
+
+    name = 'bonnie'
+    words = "Bonnie's file"
+    title = 'Files used again'
+    of_trial = ('transfer_size',)
+    by_darshan = False
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.tasks != 1:
+            return f"tasks: {point.tasks}; Bonnie's file is that of one task"
+        if point.phases != (PHASE,) or point.direct:
+            return f'phases: {list(point.phases)}; all is one phase, {PHASE}, through the page cache'
+        if (point.files, point.extent, point.order, point.interface) != ('multiple', 'whole', 'contiguous', 'posix'):
+            return 'files: the task has a file of its own, and goes through it in order with POSIX calls'
+        return super().fault(point._replace(phases=('write',)))
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Bandwidths of the file's bytes, each counted once, and seeks a second of all seekers."""
+        return (*(MetricType(name, 'B/s') for name in ('write', 'update', 'read')), MetricType('seeks', 'op/s'))
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        return (
+            'One task writes a file, reads each transfer and writes it back in place, reads the file, '
+            f'and has {SEEKERS} processes seek in it{through(points[0])}'
+        )
+
+    def title_of(self, point: Point) -> str:
+        return self.words
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        return []
+
+    def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        """None is left."""
+        return ()
+
+    def totals(self, point: Point) -> str:
+        return Access().totals(self.as_access(point))
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        return Access().footprint([self.as_access(point) for point in points])
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return None, None
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """One follows the other."""
+        return sum(metric.seconds for metric in measurement.metrics)
+
+    def reads(self, phase: str) -> bool:
+        """Nothing that was there before it."""
+        return False
+
+    def writes(self, phase: str) -> bool:
+        return True
+
+    def makes(self, phase: str) -> bool:
+        return False
+
+    def cache_of(self, metric: str, launch: str) -> str:
+        return launch if metric == 'write' else UNKNOWN
+
+    def as_access(self, point: Point) -> Point:
+        return point._replace(kind='access', phases=('write',))
+
+
+def seeks_of(point: Point) -> int:
+    """As many as the file has transfers, so that they take their time of a file of any size; each seeker has one."""
+    return max(SEEKERS, point.transfers)

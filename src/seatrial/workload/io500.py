@@ -1,0 +1,207 @@
+"""IO500's phases in their order, in one launch of its own program, and its score where its rules were kept.
+
+The rules are those of io500.org and of the program's source: each phase that writes goes on until its stone wall at
+300 s, and then until every task has done as much as the fastest (wear-out); what it made is found, read, statted and
+removed. Shorter phases are measured too, and have no score. No score from here is a submission.
+"""
+
+from math import exp, log, sqrt
+from typing import List, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import Measurement, Metric, MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import GIB, KIB, MIB, in_bytes
+from seatrial.workload.access import Access
+from seatrial.workload.base import UNKNOWN, Effort, FileSpec, Footprint, Launch
+
+PHASE = 'io500'
+
+BANDWIDTHS = ('ior_easy_write', 'ior_hard_write', 'ior_easy_read', 'ior_hard_read')
+RATES = (
+    'mdtest_easy_write',
+    'mdtest_hard_write',
+    'find',
+    'mdtest_easy_stat',
+    'mdtest_hard_stat',
+    'mdtest_easy_delete',
+    'mdtest_hard_read',
+    'mdtest_hard_delete',
+)
+BESIDE = 'ior_rnd4k_easy_read'
+"""Random reads of 4 KiB, for the stone wall's time; not in the score."""
+
+BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
+
+TRANSFER_SIZE = 2 * MIB  # of ior-easy
+HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
+FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
+
+STONE_WALL_S = 300
+"""That the rules ask for."""
+
+WALLS = 16
+"""The launch may last so many times its stone wall: four phases that write, with wear-out, and what follows."""
+
+
+def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
+    """The workload. bytes_per_task: the most that a task writes in each of ior-easy and ior-hard.
+
+    A phase that has done all before the stone wall is too short, and needs more bytes; so also one of mdtest.
+    """
+    return Point(
+        'io500',
+        (PHASE,),
+        transfer_size=TRANSFER_SIZE,
+        bytes_per_task=in_bytes(bytes_per_task),
+        duration_s=float(WALLS * stone_wall_s),
+    )
+
+
+class Io500(Access):
+    """One launch has all phases, and decides."""
+
+    name = 'io500'
+    words = 'IO500'
+    title = 'IO500'
+    parameters = ('transfer_size', 'bytes_per_task', 'duration_s')
+    of_trial = ()
+    by_darshan = False
+    once = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.phases != (PHASE,):
+            return f'phases: {list(point.phases)}; all is one phase, {PHASE}'
+        if point.transfer_size != TRANSFER_SIZE:
+            return f'transfer_size: {point.transfer_size} B; the rules have {TRANSFER_SIZE} B'
+        if point.bytes_per_task < TRANSFER_SIZE or point.bytes_per_task % TRANSFER_SIZE:
+            return f'bytes_per_task: {point.bytes_per_task} B are no whole number of transfers of {TRANSFER_SIZE} B'
+        if not WALLS <= point.duration_s <= WALLS * 10 * STONE_WALL_S:
+            return f'duration_s: {point.duration_s:g} s; it is {WALLS} times the stone wall, of 1 s or more'
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Of every phase, and the score where the stone wall is that of the rules."""
+        bandwidths = (*BANDWIDTHS, BESIDE, *([BANDWIDTH] if _by_rules(point) else ()))
+        rates = (*RATES, *([RATE] if _by_rules(point) else ()))
+        score = (MetricType(SCORE, ''),) if _by_rules(point) else ()
+        return (
+            *(MetricType(name, 'B/s') for name in bandwidths),
+            *(MetricType(name, 'op/s') for name in rates),
+            *score,
+        )
+
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        """The score: geometric means of the bandwidths and of the rates, and of both in GiB/s and kIOPS.
+
+        Source: calc_score of main.c. A launch with a phase that IO500 calls invalid has no figures at all.
+        """
+        if not _by_rules(point) or phase != PHASE:
+            return ()
+        of = {metric.name: metric for metric in measurement.metrics}
+        if any(name not in of or of[name].value <= 0 for name in (*BANDWIDTHS, *RATES)):
+            return ()
+        bandwidth, rate = (geometric_mean([of[name].value for name in names]) for names in (BANDWIDTHS, RATES))
+        seconds = self.timed_s(measurement)
+        return (
+            Metric(BANDWIDTH, bandwidth, 'B/s', seconds=seconds),
+            Metric(RATE, rate, 'op/s', seconds=seconds),
+            Metric(SCORE, score_of(bandwidth, rate), '', seconds=seconds),
+        )
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        wall = f'a stone wall at {stone_wall_s(points[0])} s'
+        rules = 'by its rules; not a submission' if _by_rules(points[0]) else f'its rules ask for {STONE_WALL_S} s'
+        return f'All tasks go through the phases of IO500, with {wall} ({rules})'
+
+    def title_of(self, point: Point) -> str:
+        return 'IO500, not a submission' if _by_rules(point) else 'phases of IO500, without a score'
+
+    def metric_words(self, metric: str) -> str:
+        words = metric.replace('io500_', '').replace('_', ' ')
+        return f'{words} (not a submission)' if metric == SCORE else words
+
+    def totals(self, point: Point) -> str:
+        return f'at most {super().share_words(point.bytes_per_task)} a task in each of two ways, and small files'
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        """The stone wall of a profile whose launches are shorter."""
+        return point._replace(duration_s=min(point.duration_s, WALLS * (effort.target_s or STONE_WALL_S)))
+
+    def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
+        return (pinned or point.bytes_per_task) % TRANSFER_SIZE == 0
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """Its time ends a phase: the bytes are what it may need at most."""
+        own = points[0].bytes_per_task if pinned is None else pinned
+        return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
+
+    def preparations(self, points: Sequence[Point]) -> List[Launch]:
+        return []
+
+    def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        """None is left."""
+        return ()
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """Of both IORs and both mdtests at once."""
+        tasks, share = max((point.tasks, point.bytes_per_task) for point in points)
+        files = 2 * tasks * files_per_task(points[0])
+        return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
+
+    def amount(self, point: Point) -> int:
+        return 0
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return None, None
+
+    def exact_bytes(self, point: Point) -> Optional[int]:
+        return None
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """One phase follows the other."""
+        phases = (*BANDWIDTHS, BESIDE, *RATES)
+        return sum(metric.seconds for metric in measurement.metrics if metric.name in phases)
+
+    def reads(self, phase: str) -> bool:
+        """Nothing that was there before it."""
+        return False
+
+    def writes(self, phase: str) -> bool:
+        return True
+
+    def makes(self, phase: str) -> bool:
+        return False
+
+    def cache_of(self, metric: str, launch: str) -> str:
+        """IO500 empties caches only where root lets it; a phase reads what tasks of the next node have written."""
+        writes = metric.endswith(('_write', '_delete'))
+        return launch if writes else UNKNOWN
+
+    def as_access(self, point: Point) -> Point:
+        plain = point._replace(kind='access', phases=('write',), duration_s=0.0)
+        return plain._replace(files='multiple', extent='whole', order='contiguous', interface='posix')
+
+
+def stone_wall_s(point: Point) -> int:
+    """Seconds after which a phase that writes stops, but for its wear-out."""
+    return int(point.duration_s // WALLS)
+
+
+def files_per_task(point: Point) -> int:
+    """Files of a task in each of both mdtests, at most."""
+    return max(1, point.bytes_per_task // FILE_SHARE)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Of numbers above 0."""
+    return exp(sum(map(log, values)) / len(values))
+
+
+def score_of(bandwidth: float, rate: float) -> float:
+    """The score, of B/s and op/s: the root of their product in GiB/s and kIOPS."""
+    return sqrt(bandwidth / GIB * rate / 1000)
+
+
+def _by_rules(point: Point) -> bool:
+    return stone_wall_s(point) >= STONE_WALL_S

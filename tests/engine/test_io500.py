@@ -1,0 +1,138 @@
+"""The engine of IO500's own program: its configuration, and what it makes of genuine results of isc26."""
+
+import re
+
+import pytest
+
+from measuring import cuts, refused_by
+from seatrial.engine.base import EngineError, Outcome, ProcessTime, measured
+from seatrial.engine.io500 import Io500, parse_result
+from seatrial.model.units import GIB
+from seatrial.workload.io500 import BANDWIDTH, PHASE, RATE, SCORE, STONE_WALL_S, io500, score_of
+from seatrial.workload.registry import metrics_of
+from transcript import transcripts
+
+TRANSCRIPTS = transcripts('io500')
+POINT = io500('4GiB', 2)._replace(label='all', tasks=2, tasks_per_node=2)
+EARLY = io500('256MiB', 2)._replace(label='all', tasks=2, tasks_per_node=2)
+TOLD = TRANSCRIPTS['two-tasks']
+RESULT = TOLD['result.txt']
+
+
+def command(point):
+    return Io500().command('io500', PHASE, point, '/raw/1', 7)
+
+
+def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
+    told = TRANSCRIPTS[name]
+    process = ProcessTime('node1', 0.0, lived_s or float(told['seconds']), int(told['rc']))
+    outputs = (told.get('result.txt') if result is None else result, told.get('ior-easy-write.txt'))
+    return measured(
+        Io500(), PHASE, point, command(point), Outcome((process,), (told['out'],), (told.get('err', ''),), outputs)
+    )
+
+
+refusal = refused_by(measure)
+
+
+@pytest.mark.parametrize(('name', 'point'), [('two-tasks', POINT), ('done-early', EARLY)])
+def test_its_configuration_is_that_of_the_transcript(name, point):
+    assert command(point).inputs == {'/raw/1.ini': TRANSCRIPTS[name]['ini']}
+
+
+def test_every_phase_has_its_figure_and_a_short_stone_wall_no_score():
+    measurement = measure()
+    assert {each.name for each in metrics_of(POINT, PHASE)} == set(measurement.figures)
+    for name, value in re.findall(r'^\[.{6}\] +(\S+) +([\d.]+) (?:GiB/s|kIOPS) : time', TOLD['out'], re.MULTILINE):
+        if name != 'timestamp':
+            unit = GIB if name.startswith('ior') else 1000
+            assert measurement.figures[name.replace('-', '_').lower()] == pytest.approx(float(value) * unit)
+    assert (measurement.world_size, len(measurement.hosts), measurement.fsync) == (2, 1, True)
+
+
+def by_rules():
+    """The genuine results, as if they were of a stone wall of 300 s that all phases had kept."""
+    kept = ''.join(line for line in RESULT.splitlines(keepends=True) if 'ERROR INVALID' not in line)
+    return kept.replace(' -D 2 ', f' -D {STONE_WALL_S} ').replace(' [INVALID]', '')
+
+
+def test_the_score_is_that_of_io500_where_its_rules_were_kept():
+    point = POINT._replace(duration_s=io500('4GiB').duration_s)
+    measurement = measure(point=point, result=by_rules())
+    said = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
+    assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(said['BW'], rel=1e-4)
+    assert measurement.figures[RATE] / 1000 == pytest.approx(said['MD'], rel=1e-4)
+    assert measurement.figures[SCORE] == pytest.approx(said['SCORE'], rel=1e-4)
+    assert {each.name for each in metrics_of(point, PHASE)} == set(measurement.figures)
+
+
+def test_by_its_rules_a_phase_that_is_too_short_makes_all_of_it_invalid():
+    short = by_rules().replace(
+        '[find]\n', '[find]\n; ERROR INVALID Runtime is smaller than expected minimum runtime\n'
+    )
+    error = refusal(point=POINT._replace(duration_s=io500('4GiB').duration_s), result=short)
+    assert (error.rule, 'find' in error.sentence) == ('T19', True)
+
+
+def test_of_a_kibibyte_and_a_thousand_operations_the_units_of_the_score_are_these():
+    assert score_of(4 * GIB, 9000.0) == 6.0
+
+
+def test_a_phase_that_had_done_all_before_its_stone_wall_is_refused():
+    error = refusal('done-early', EARLY)
+    assert (error.rule, 'stonewall' in error.sentence) == ('T19', True)
+
+
+def test_cut_short_after_any_line_it_is_refused():
+    assert {refusal(result=text).rule for text in cuts(RESULT)} == {'T13'}
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'rule'),
+    [
+        ('procs           = 2', 'procs           = 3', 'T9'),
+        ('-D 2 ', '-D 300 ', 'P15'),
+        ('-n 65536 ', '-n 10 ', 'P15'),
+        ('mode            = standard', 'mode            = extended', 'P15'),
+        ('[find]', '[found]', 'T13'),
+        ('nproc ', 'n ', None),
+        ('\nt_delta ', '\nt ', 'T13'),
+        ('\nscore ', '\nscored ', 'T13'),
+        ('\nSCORE           = ', '\nSCORE           = 9', 'T1'),
+    ],
+)
+def test_results_that_are_not_of_this_launch_are_refused(old, new, rule):
+    changed = RESULT.replace(old, new)
+    assert changed != RESULT
+    if rule is None:
+        assert measure(result=changed).figures == measure().figures
+    else:
+        assert refusal(result=changed).rule == rule
+
+
+def test_all_phases_together_last_no_longer_than_the_launch():
+    assert refusal(lived_s=3.0).rule == 'T1'
+
+
+@pytest.mark.parametrize(
+    ('name', 'said'), [('bad-option', 'parse config file'), ('no-space', 'No space left on device')]
+)
+def test_a_failed_run_is_refused_in_the_words_of_io500(name, said):
+    error = refusal(name)
+    assert (error.rule, said in error.sentence) == ('E1', True), error.sentence
+
+
+def test_no_section_is_no_result():
+    with pytest.raises(EngineError, match='^T13'):
+        parse_result('; END 2026-11-23 16:01:07\n')
+
+
+def test_the_version_is_that_in_its_own_text():
+    assert Io500().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
+    with pytest.raises(EngineError, match='does not say which version'):
+        Io500().parse_version('')
+
+
+def test_all_that_it_makes_it_may_remove():
+    names = ['io500', 'ior-easy', 'mdtest-hard', 'ior_file_easy.00000001', 'file', 'test-dir.0-0', 'file.mdtest.1.12']
+    assert all(any(re.fullmatch(each, name) for each in Io500().makes) for name in names)
