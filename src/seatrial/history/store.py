@@ -13,7 +13,9 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -31,6 +33,10 @@ MAX_BYTES = 256 << 20
 AT_ONCE = 8
 """Sessions of an archive that are in memory together."""
 
+TOGETHER = 16
+"""Files of sessions whose summaries are made at once: to ask a table costs more than to go through its rows."""
+
+T = TypeVar('T')
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _TRIES = 3
 _SEAL = b'sha256-of-the-rest:'
@@ -142,17 +148,41 @@ def one_by_one(
             yield from found.partition_by('session', maintain_order=True)
 
 
-def summaries(folder: Path, newest: int = 0) -> Iterator[pl.DataFrame | Skipped]:
-    """Of the sessions that `read` would read, the summaries, those of one file at a time."""
+def summaries(
+    folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
+) -> Iterator[pl.DataFrame | Skipped]:
+    """Of the sessions that `read` would read, the summaries, those of one archive or of TOGETHER files at a time.
 
-    def take(file: Path, own: Sequence[str]) -> pl.DataFrame | str:
-        if is_archive(file):
-            found = summary_of(file)
-            return found if isinstance(found, str) else found.filter(pl.col('session').is_in(own))
-        rows = table_in(file, SUMMED)
-        return rows if isinstance(rows, str) else summary(rows)
+    columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
+    """
+    columns = [name for name in SUMMARY if name in columns]
 
-    yield from _walk(folder, newest, None, 0, take)
+    def take(file: Path, own: Sequence[str]) -> tuple[bool, pl.DataFrame] | str:
+        if not is_archive(file):
+            rows = table_in(file, SUMMED)
+            return rows if isinstance(rows, str) else (False, rows)
+        found = summary_of(file, columns)
+        if isinstance(found, str):
+            return found
+        # A filter copies what it keeps, of a year as much as there is.
+        whole = found['session'].is_in(own).all()
+        return True, found if whole else found.filter(pl.col('session').is_in(own))
+
+    waiting: list[pl.DataFrame] = []
+    for each in _walk(folder, newest, None, 0, take):
+        if isinstance(each, Skipped):
+            yield each
+            continue
+        summed, rows = each
+        if not summed:
+            waiting.append(rows)
+        if waiting and (summed or len(waiting) == TOGETHER):
+            yield summary(pl.concat(waiting), columns)
+            waiting = []
+        if summed:
+            yield rows
+    if waiting:
+        yield summary(pl.concat(waiting), columns)
 
 
 def _walk(
@@ -160,8 +190,8 @@ def _walk(
     newest: int,
     named: Collection[str] | None,
     at_once: int,
-    take: Callable[[Path, Sequence[str]], pl.DataFrame | str],
-) -> Iterator[pl.DataFrame | Skipped]:
+    take: Callable[[Path, Sequence[str]], T | str],
+) -> Iterator[T | Skipped]:
     """What is taken of each file for the sessions that are wanted of it, oldest first. at_once: 0: all of them"""
     places, skipped = _places(folder)
     yield from skipped
@@ -259,15 +289,15 @@ def rows_in(
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
             return 'it is not of Seatrial'
-        versions = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema'].unique().to_list()
-        if not versions:
+        found = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
+        if not found.len():
             return 'it is not of Seatrial'
-        if None in versions:
+        if found.null_count():
             return 'rows have no schema'
-        if len(versions) != 1 or versions[0] > SCHEMA:
-            return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
-        version = versions[0]
-        if schema != pl.Schema(columns_of(version)):
+        version = found[0]
+        if (found != version).any() or version > SCHEMA:
+            return f'it has schema {max(found.to_list())}, and this Seatrial knows {SCHEMA}; use a newer one'
+        if schema != _schema_of(version):
             return f'its columns are not those of schema {version}'
         if version >= SEALED_SINCE and _SEAL not in content:
             return DAMAGED
@@ -280,6 +310,11 @@ def rows_in(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return DAMAGED
     return fault_in(rows) or (rows if columns is None else rows.select(columns))
+
+
+@cache
+def _schema_of(version: int) -> pl.Schema:
+    return pl.Schema(columns_of(version))
 
 
 UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}
