@@ -25,6 +25,9 @@ SUFFIX = '.parquet'
 SUMMARY_SUFFIX = '.summary'
 """Beside an archive: Parquet too, but no rows of the history, which other programs read by *.parquet."""
 
+REMOVED_SUFFIX = '.removed'
+"""Names of sessions that were removed, a line each: a merge that had read them before can still bring them back."""
+
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
 MAX_BYTES = 256 << 20
@@ -74,7 +77,31 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
     rows.write_parquet(content, metadata={**UNSEALED, **known})
-    return put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    file = put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    for each in _removals(folder):
+        names = _names_in(each)
+        if session in names:
+            put_whole(each, ''.join(f'{name}\n' for name in names if name != session).encode())
+    return file
+
+
+def mark_removed(folder: Path, sessions: Collection[str]) -> None:
+    """From now on nobody reads them here, whichever files still have them. Raises OSError."""
+    content = ''.join(f'{name}\n' for name in sorted(sessions)).encode()
+    put_whole(folder / f'{hashlib.sha256(content).hexdigest()[:12]}{REMOVED_SUFFIX}', content)
+
+
+def removed_from(folder: Path) -> set[str]:
+    """The sessions that were removed and not written again. Raises OSError."""
+    return {name for file in _removals(folder) for name in _names_in(file)}
+
+
+def _removals(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix == REMOVED_SUFFIX and file.is_file())
+
+
+def _names_in(file: Path) -> list[str]:
+    return file.read_text(errors='replace').splitlines()
 
 
 def put_whole(file: Path, content: bytes) -> Path:
@@ -236,7 +263,8 @@ def _places(folder: Path) -> tuple[dict[str, list[Path]], list[Skipped]]:
         if not is_archive(file):
             # Its own file is as new as what an archive has of a session, or newer.
             found.setdefault(file.stem, []).insert(0, file)
-    return dict(sorted(found.items())), skipped
+    gone = removed_from(folder) if files else ()
+    return {session: found[session] for session in sorted(found) if session not in gone}, skipped
 
 
 def summary_of(archive: Path, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame | str:
