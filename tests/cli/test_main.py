@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -27,6 +29,11 @@ def check_refusal(said, expected, lines=2):
 def test_the_version_is_told(command):
     said = command('--version')
     assert (said.status, seatrial.__version__ in said.out) == (0, True)
+
+
+def test_a_command_waits_for_the_imports_of_no_other():
+    code = "import sys, seatrial.cli.main; sys.exit('polars' in sys.modules)"
+    assert subprocess.run([sys.executable, '-c', code]).returncode == 0
 
 
 def test_what_slurm_tells_is_not_what_the_user_has_made_it_tell(monkeypatch):

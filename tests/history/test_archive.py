@@ -202,3 +202,51 @@ def test_what_is_removed_is_gone_and_nothing_else(five):
     without(folder, [NAMES[0], NAMES[1], NAMES[2]])
     assert read(folder).rows.equals(before.filter(pl.col('session').is_in(NAMES[3:])))
     assert pl.concat(summaries(folder))['session'].unique().sort().to_list() == NAMES[3:]
+
+
+def test_a_merge_that_has_read_a_session_before_it_is_removed_brings_it_not_back(five, monkeypatch):
+    folder, before = five
+    merge(folder, apart=3)
+    check = archive._check
+
+    def meanwhile(*what):
+        monkeypatch.setattr(archive, '_check', check)
+        without(folder, NAMES[1:3])
+        check(*what)
+
+    monkeypatch.setattr(archive, '_check', meanwhile)
+    merge(folder, apart=0)
+    left = [NAMES[0], *NAMES[3:]]
+    assert sessions_in(folder) == left
+    assert read(folder).rows.equals(before.filter(pl.col('session').is_in(left)))
+    # The next one leaves no row of them behind either.
+    merge(folder, apart=0)
+    assert pl.scan_parquet(folder / '*.parquet').collect()['session'].unique().sort().to_list() == left
+
+
+def test_of_a_file_with_nothing_but_removed_sessions_a_merge_leaves_nothing(five):
+    folder, _ = five
+    store.mark_removed(folder, NAMES[:2])
+    merge(folder, apart=0)
+    assert not [file for file in folder.iterdir() if file.name.startswith('2025')]
+    assert sessions_in(folder) == NAMES[2:]
+
+
+@pytest.mark.parametrize('apart', (0, 5))
+def test_a_session_that_was_removed_can_be_written_again(five, apart):
+    folder, before = five
+    merge(folder, apart)
+    own = before.filter(pl.col('session') == NAMES[1])
+    without(folder, NAMES[:3])
+    write(folder, NAMES[1], own)
+    assert sessions_in(folder) == NAMES[1:2] + NAMES[3:]
+    assert read(folder, named=NAMES[:3]).rows.equals(own)
+
+
+def test_of_fewer_columns_a_summary_says_the_same_of_each_session(five):
+    folder, before = five
+    merge(folder, apart=2)
+    few = pl.concat(summaries(folder, columns=('session', 'profile', 'launches')))
+    assert few.columns == ['session', 'profile', 'launches']
+    expected = summary(before).group_by('session').agg(pl.col('launches').sum()).sort('session')
+    assert few.group_by('session').agg(pl.col('launches').sum()).sort('session').equals(expected)

@@ -1,4 +1,4 @@
-"""Sessions on a real tmpfs and a real ext4, compared: the type of the mount is said first."""
+"""Sessions on a real tmpfs and a real ext4, compared: what is mounted, and how, is said first."""
 
 import json
 import os
@@ -21,9 +21,19 @@ MOUNTS = {
 }
 
 
+READ_AHEAD = '/sys/class/bdi/$(mountpoint -d {point})/read_ahead_kb'
+SESSIONS = {
+    'memory': 'mount -t tmpfs -o size=200m none {point}',
+    'disk': 'mount {device} {point}',
+    'remounted': 'mount -o noatime {device} {point}',
+    'tuned': f'mount {{device}} {{point}}; echo 4096 > {READ_AHEAD}',
+}
+"""What is done before a session of this label."""
+
+
 @pytest.fixture(scope='module')
-def site(tmp_path_factory):
-    """A site with a session on each mount, called by its name."""
+def compared(tmp_path_factory):
+    """What `compare` finds between sessions of two labels, each of which is measured when it is first asked for."""
     home = tmp_path_factory.mktemp('site')
     site = LocalSite(home, TRIAL)
     point, image = home / 'mount', home / 'image'
@@ -31,17 +41,40 @@ def site(tmp_path_factory):
     with open(image, 'wb') as stream:
         stream.truncate(256 << 20)
     subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
-    names = {'point': point, 'image': image}
-    if os.geteuid() or subprocess.run(['unshare', '--mount', 'sh', '-c', MOUNTS['disk'].format(**names)]).returncode:
-        pytest.skip('this host lets nobody mount a file as a disk')
-    for name, mount in MOUNTS.items():
-        run = site.argv('run', f'--checks={site.checks}', f'--label={name}')
-        script = f'set -e; {mount.format(**names)}; mkdir -p {point}/trials; exec "$@"'
+    # One device for all of them, or its name would differ too.
+    found = subprocess.run(['losetup', '--find', '--show', image], capture_output=True, text=True)
+    if found.returncode:
+        pytest.skip(f'this host has no loop device for us: {found.stderr.strip()}')
+    names = {'point': point, 'device': found.stdout.strip()}
+    measured = set()
+
+    def measure(label):
+        run = site.argv('run', f'--checks={site.checks}', f'--label={label}')
+        script = f'set -e; {SESSIONS[label].format(**names)}; mkdir -p {point}/trials; exec "$@"'
         done = subprocess.run(
             ['unshare', '--mount', 'sh', '-c', script, 'sh', *run], capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    return site
+        measured.add(label)
+
+    def compare(*labels):
+        for label in labels:
+            if label not in measured:
+                measure(label)
+        done = site.ask('compare', *labels, '--json')
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    try:
+        test = f'{SESSIONS["disk"].format(**names)}'
+        if subprocess.run(['unshare', '--mount', 'sh', '-c', test]).returncode:
+            pytest.skip('this host lets nobody mount a file as a disk')
+        yield compare
+    finally:
+        # Whoever gets the device next finds it as it was.
+        script = f'mount {names["device"]} {point} && echo 128 > {READ_AHEAD.format(**names)}'
+        subprocess.run(['unshare', '--mount', 'sh', '-c', script])
+        subprocess.run(['losetup', '--detach', names['device']])
 
 
 @pytest.fixture(scope='module')
@@ -80,22 +113,26 @@ def mounted(tmp_path_factory):
     return in_turn
 
 
-def compared(site, before, after):
-    done = site.ask('compare', before, after, '--json')
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.needs('unshare', 'mkfs.ext4')
+@pytest.mark.needs('unshare', 'mkfs.ext4', 'losetup')
 class TestMounts:
-    def test_a_move_to_another_type_of_file_system_is_said_first(self, site):
-        found = compared(site, 'memory', 'disk')
+    def test_a_move_to_another_type_of_file_system_is_said_first(self, compared):
+        found = compared('memory', 'disk')
         first = found['differing'][0]
         assert first.startswith('scratch: mounted: none on ') and ' type tmpfs against /dev/loop' in first
         assert first.endswith(' type ext4')
         assert found['metrics'] and {each['family'] for each in found['metrics']} == {'metadata'}
         assert any('% full against' in each for each in found['circumstances'])
         assert 'One session a side' in found['notice']
+
+    @pytest.mark.long
+    def test_another_mount_option_is_said_first(self, compared):
+        first, *others = compared('disk', 'remounted')['differing']
+        assert (first, others) == ('scratch: mount options: relatime against noatime', [])
+
+    @pytest.mark.long
+    def test_another_setting_of_the_client_is_said_first(self, compared):
+        first, *others = compared('disk', 'tuned')['differing']
+        assert (first, others) == ('scratch: device read_ahead_kb: 128 against 4096', [])
 
     @pytest.mark.long
     def test_measured_in_turn_a_synchronous_disk_is_worse_than_memory(self, mounted):

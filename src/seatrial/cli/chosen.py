@@ -38,7 +38,7 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
     names = [[name for term in own if not is_label(term) for name in _named(known, term)] for own in terms]
     # Labels stand in the files alone.
     called: dict[str, set[str]] = {}
-    for each in summaries(folder) if labelled else ():
+    for each in summaries(folder, columns=('session', 'label')) if labelled else ():
         if not isinstance(each, Skipped):
             for session, label in each.select('session', 'label').unique().iter_rows():
                 called.setdefault(label, set()).add(session)

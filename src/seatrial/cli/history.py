@@ -68,7 +68,7 @@ def list_(everything: bool, site_folder: Path) -> None:
     shown = table_of(
         'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
     )
-    for each in summaries(folder, 0 if everything else SESSIONS_LISTED):
+    for each in summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
         if isinstance(each, Skipped):
             _say(each, screen)
             continue
@@ -236,7 +236,7 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     site = answering(site_folder)
     folder = folder_of(site.state)
     kept, removed, cited = dict[str, int](), list[str](), _cited(site)
-    for each in summaries(folder):
+    for each in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
         if isinstance(each, Skipped):
             _say(each, screen)
             continue
@@ -344,14 +344,18 @@ def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
     )
 
 
+_OF_CASE = ('session', *CASE, 'engine', 'engine_version')
+_LISTED = (*_OF_CASE, 'session_verdict', 'label', 'session_started', 'profile', 'case_verdict', 'launches')
+
+
 def _listed(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row a session, of summaries: what a list has of it."""
+    """One row a session, of summaries with the columns _LISTED: what a list has of it."""
     launches = rows.group_by('session').agg(pl.col('launches').sum())
     engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
     unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]
     # Of the metrics of a case one is enough, and the rows are few.
     found = (
-        rows.unique(['session', *CASE, 'engine', 'engine_version'], keep='first', maintain_order=True)
+        rows.unique(_OF_CASE, keep='first', maintain_order=True)
         .group_by('session', maintain_order=True)
         .agg(
             pl.col('session_verdict', 'label', 'session_started', 'profile').first(),

@@ -1,53 +1,45 @@
 """The command `seatrial`."""
 
+import builtins
 import contextlib
 import os
 import sys
 import tempfile
 import traceback
+from importlib import import_module
 
 import click
 
 import seatrial
-from seatrial.check.declared import CheckError
-from seatrial.check.derived import Underivable
-from seatrial.check.planning import Unplannable
-from seatrial.cli.accept import accept
-from seatrial.cli.annotate import annotate
-from seatrial.cli.baseline import baseline
-from seatrial.cli.bundle import bundle
-from seatrial.cli.clean import clean
-from seatrial.cli.compare import compare
-from seatrial.cli.derive import derive
-from seatrial.cli.doctor import doctor
-from seatrial.cli.explain import explain
-from seatrial.cli.history import history
-from seatrial.cli.init import init
-from seatrial.cli.lfsck import lfsck
-from seatrial.cli.list import list_
-from seatrial.cli.plan import plan
-from seatrial.cli.report import report
-from seatrial.cli.run import run
-from seatrial.cli.schedule import schedule
-from seatrial.cli.status import status
 from seatrial.cli.terminal import drop_unwritten
-from seatrial.cli.trend import trend
-from seatrial.cli.verify import verify
-from seatrial.job.directory.lock import LockError
 from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 
 
-class _InOrder(click.Group):
-    """Shows its commands in the order in which a site comes to need them."""
+COMMANDS = (
+    *('init', 'doctor', 'list', 'plan', 'run', 'report', 'explain', 'history', 'compare', 'trend', 'annotate'),
+    *('baseline', 'schedule', 'status', 'clean', 'accept', 'bundle', 'verify', 'derive', 'lfsck'),
+)
+"""In the order in which a site comes to need them. Each is a file of this folder."""
+
+
+class _OnDemand(click.Group):
+    """Imports no command but the one that is called: all of them together take longer than most of them run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f'seatrial.cli.{cmd_name}')
+        command: click.Command = getattr(module, f'{cmd_name}_' if hasattr(builtins, cmd_name) else cmd_name)
+        return command
 
 
-@click.group(cls=_InOrder, context_settings={'help_option_names': ['-h', '--help']})
+@click.group(cls=_OnDemand, context_settings={'help_option_names': ['-h', '--help']})
 @click.version_option(seatrial.__version__, prog_name='seatrial')
 def main() -> None:
     """Acceptance and regression trials for HPC file systems.
@@ -55,31 +47,6 @@ def main() -> None:
     Exit codes: 0 PASS or MEASURED, 10 FAIL, 11 INVALID, 12 INCONCLUSIVE, 13 INCOMPLETE, 64 wrong usage or
     configuration, 70 an error of Seatrial's own, 130 interrupted before anything was begun.
     """
-
-
-for command in (
-    init,
-    doctor,
-    list_,
-    plan,
-    run,
-    report,
-    explain,
-    history,
-    compare,
-    trend,
-    annotate,
-    baseline,
-    schedule,
-    status,
-    clean,
-    accept,
-    bundle,
-    verify,
-    derive,
-    lfsck,
-):
-    main.add_command(command)
 
 
 def entry() -> None:
@@ -98,8 +65,6 @@ def _carried_out() -> int:
         return code if isinstance(code, int) else 0
     except SiteError as error:
         _say(*error.problems)
-    except (CheckError, LockError, Underivable, Unplannable) as error:
-        _say(str(error))
     except click.UsageError as error:
         _say(error.format_message(), f'see `{error.ctx.command_path if error.ctx else "seatrial"} --help`')
     except click.Abort:
@@ -107,11 +72,24 @@ def _carried_out() -> int:
     except OSError as error:
         _say(f'{error.filename or "a file of the session"}: {error.strerror or error}')
     except Exception as error:
+        if isinstance(error, _refusals()):
+            _say(str(error))
+            return USAGE
         with tempfile.NamedTemporaryFile('w', prefix='seatrial-error-', suffix='.txt', delete=False) as file:
             traceback.print_exc(file=file)
         _say(f'an error of Seatrial itself: {error!r}', f'please report it with {file.name}')
         return INTERNAL
     return USAGE
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What says in one line what a person can correct; imported where there is an error, for they bring much."""
+    from seatrial.check.declared import CheckError
+    from seatrial.check.derived import Underivable
+    from seatrial.check.planning import Unplannable
+    from seatrial.job.directory.lock import LockError
+
+    return CheckError, LockError, Underivable, Unplannable
 
 
 def _say(*lines: str) -> None:

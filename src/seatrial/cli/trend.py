@@ -14,8 +14,8 @@ from seatrial.cli.terminal import console
 from seatrial.history.annotations import Annotation, annotations
 from seatrial.history.store import Skipped, folder_of, read, summaries
 from seatrial.judge.compare import EFFECT
-from seatrial.report.nights import whole
-from seatrial.report.trend import Nights, Trend, gathered
+from seatrial.report.nights import OF_WHOLE, whole
+from seatrial.report.trend import GATHERED, Nights, Trend, gathered
 from seatrial.report.trend import trend as trend_of
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -39,11 +39,11 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     folder, skipped = folder_of(site.state), []
 
     def tables() -> Iterator[pl.DataFrame]:
-        for each in summaries(folder):
+        for each in summaries(folder, columns=(*OF_WHOLE, *GATHERED)):
             if isinstance(each, Skipped):
                 skipped.append(each)
             elif (rows := whole(each, site.name, profile)).height:
-                yield rows
+                yield rows.select(GATHERED)
 
     def rows_of(names: Sequence[str]) -> pl.DataFrame:
         found = read(folder, named=names)

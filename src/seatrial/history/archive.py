@@ -4,7 +4,7 @@ No lock, and nothing is lost or counted twice whoever merges at the same time, o
 
 - An archive is named after the digest of what it holds, and never changed. One that grows is a new one.
 - A file is removed only once each of its sessions lies, on the disk, in an archive that this process has written.
-- Readers count a session once, whichever files have it.
+- Readers count a session once, whichever files have it; one that was removed they leave out.
 
 So a merge that was cut off leaves files that say the same, and the next one takes them away.
 """
@@ -31,7 +31,9 @@ from seatrial.history.store import (
     content_of,
     files_in,
     is_archive,
+    mark_removed,
     put_whole,
+    removed_from,
     rows_in,
     sealed,
     summary_of,
@@ -84,6 +86,7 @@ def merge(folder: Path, apart: int = KEPT_APART) -> Merged:
     for file in [*filter(is_archive, files), *own[: max(0, len(own) - apart)]]:
         by_year.setdefault(file.stem[:4], []).append(file)
     merged, archives, skipped = 0, list[Path](), list[Skipped]()
+    gone = removed_from(folder) if files else set[str]()
     for year, those in sorted(by_year.items()):
         for part in _parts(those):
             sources = []
@@ -91,10 +94,14 @@ def merge(folder: Path, apart: int = KEPT_APART) -> Merged:
                 source = _source(file)
                 if isinstance(source, str):
                     skipped.append(Skipped(file, source))
+                elif gone.issuperset(source.rows):
+                    _retire(source)
                 else:
                     sources.append(source)
-            if len(sources) > 1 or any(not is_archive(each.file) for each in sources):
-                archives.append(_merged(folder, year, sources))
+            if len(sources) > 1 or any(
+                not (is_archive(each.file) and gone.isdisjoint(each.rows)) for each in sources
+            ):
+                archives.append(_merged(folder, year, sources, gone))
                 merged += sum(not is_archive(each.file) for each in sources)
     return Merged(merged, tuple(archives), tuple(skipped))
 
@@ -108,8 +115,11 @@ def merge_if_many(folder: Path) -> Merged | None:
 def without(folder: Path, sessions: Collection[str]) -> None:
     """Remove these sessions, and no others, from the history. Raises OSError.
 
-    An archive that has one is made anew; who is killed on the way has removed fewer.
+    They are marked first, so nobody reads them any more, and a merge that had read them before brings none back. An
+    archive that has one is made anew; what is left of them by who is killed on the way, the next merge removes.
     """
+    if sessions:
+        mark_removed(folder, sessions)
     for file in files_in(folder):
         if not is_archive(file):
             if file.stem in sessions and isinstance(table_in(file), pl.DataFrame):

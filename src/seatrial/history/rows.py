@@ -133,13 +133,14 @@ VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUS
 
 def fault_in(rows: pl.DataFrame) -> str:
     """Why rows in the form of today cannot be of Seatrial, whatever their columns and types are; or empty."""
-    empty = [name for name in NEEDED if rows[name].null_count()]
-    if empty:
-        return f'rows have no {empty[0]}'
+    empty = rows.select(pl.col(NEEDED).null_count()).row(0)
+    if any(empty):
+        return f'rows have no {next(name for name, number in zip(NEEDED, empty, strict=True) if number)}'
     words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
     words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
-    for name, known in words.items():
-        for word in rows[name].drop_nulls().unique().to_list():
+    said = rows.select(pl.col(name).drop_nulls().unique().implode() for name in words).row(0)
+    for (name, known), own in zip(words.items(), said, strict=True):
+        for word in own:
             if word not in known:
                 return f'{name} is {show(word)}, which this Seatrial does not know; use a newer one'
     return ''
@@ -208,19 +209,22 @@ SUMMED = (*(name for name in SUMMARY if name != 'launches'), 'valid', 'started')
 """The columns of the rows that a summary needs."""
 
 
-def summary(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row a metric of each session: what a list and a trend need, in a sixth of the rows and less."""
-    key = ('session', *OF_METRIC)
+def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
+    """One row a metric of each session: what a list and a trend need, in a sixth of the rows and less.
+
+    columns: only these; without a part of OF_METRIC, metrics that differ in it alone are one row
+    """
+    key = [name for name in ('session', *OF_METRIC) if name in columns]
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     return (
         rows.lazy()
         .group_by(key, maintain_order=True)
         .agg(
-            *(pl.col(name).first() for name in SUMMARY if name not in (*key, 'value', 'launches')),
+            *(pl.col(name).first() for name in columns if name not in (*key, 'value', 'launches')),
             pl.col('value').filter(usable).mean(),
             pl.col('started').is_not_null().sum().cast(pl.Int64).alias('launches'),
         )
-        .select(list(SUMMARY))
+        .select(columns)
         .collect()
     )
 

@@ -13,7 +13,9 @@ import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -23,6 +25,9 @@ SUFFIX = '.parquet'
 SUMMARY_SUFFIX = '.summary'
 """Beside an archive: Parquet too, but no rows of the history, which other programs read by *.parquet."""
 
+REMOVED_SUFFIX = '.removed'
+"""Names of sessions that were removed, a line each: a merge that had read them before can still bring them back."""
+
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
 MAX_BYTES = 256 << 20
@@ -31,6 +36,10 @@ MAX_BYTES = 256 << 20
 AT_ONCE = 8
 """Sessions of an archive that are in memory together."""
 
+TOGETHER = 16
+"""Files of sessions whose summaries are made at once: to ask a table costs more than to go through its rows."""
+
+T = TypeVar('T')
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _TRIES = 3
 _SEAL = b'sha256-of-the-rest:'
@@ -68,7 +77,31 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
     rows.write_parquet(content, metadata={**UNSEALED, **known})
-    return put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    file = put_whole(folder / f'{session}{SUFFIX}', sealed(content.getvalue()))
+    for each in _removals(folder):
+        names = _names_in(each)
+        if session in names:
+            put_whole(each, ''.join(f'{name}\n' for name in names if name != session).encode())
+    return file
+
+
+def mark_removed(folder: Path, sessions: Collection[str]) -> None:
+    """From now on nobody reads them here, whichever files still have them. Raises OSError."""
+    content = ''.join(f'{name}\n' for name in sorted(sessions)).encode()
+    put_whole(folder / f'{hashlib.sha256(content).hexdigest()[:12]}{REMOVED_SUFFIX}', content)
+
+
+def removed_from(folder: Path) -> set[str]:
+    """The sessions that were removed and not written again. Raises OSError."""
+    return {name for file in _removals(folder) for name in _names_in(file)}
+
+
+def _removals(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.suffix == REMOVED_SUFFIX and file.is_file())
+
+
+def _names_in(file: Path) -> list[str]:
+    return file.read_text(errors='replace').splitlines()
 
 
 def put_whole(file: Path, content: bytes) -> Path:
@@ -142,17 +175,41 @@ def one_by_one(
             yield from found.partition_by('session', maintain_order=True)
 
 
-def summaries(folder: Path, newest: int = 0) -> Iterator[pl.DataFrame | Skipped]:
-    """Of the sessions that `read` would read, the summaries, those of one file at a time."""
+def summaries(
+    folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
+) -> Iterator[pl.DataFrame | Skipped]:
+    """Of the sessions that `read` would read, the summaries, those of one archive or of TOGETHER files at a time.
 
-    def take(file: Path, own: Sequence[str]) -> pl.DataFrame | str:
-        if is_archive(file):
-            found = summary_of(file)
-            return found if isinstance(found, str) else found.filter(pl.col('session').is_in(own))
-        rows = table_in(file, SUMMED)
-        return rows if isinstance(rows, str) else summary(rows)
+    columns: only these, with 'session'; a row can then stand for several metrics that are alike in them
+    """
+    columns = [name for name in SUMMARY if name in columns]
 
-    yield from _walk(folder, newest, None, 0, take)
+    def take(file: Path, own: Sequence[str]) -> tuple[bool, pl.DataFrame] | str:
+        if not is_archive(file):
+            rows = table_in(file, SUMMED)
+            return rows if isinstance(rows, str) else (False, rows)
+        found = summary_of(file, columns)
+        if isinstance(found, str):
+            return found
+        # A filter copies what it keeps, of a year as much as there is.
+        whole = found['session'].is_in(own).all()
+        return True, found if whole else found.filter(pl.col('session').is_in(own))
+
+    waiting: list[pl.DataFrame] = []
+    for each in _walk(folder, newest, None, 0, take):
+        if isinstance(each, Skipped):
+            yield each
+            continue
+        summed, rows = each
+        if not summed:
+            waiting.append(rows)
+        if waiting and (summed or len(waiting) == TOGETHER):
+            yield summary(pl.concat(waiting), columns)
+            waiting = []
+        if summed:
+            yield rows
+    if waiting:
+        yield summary(pl.concat(waiting), columns)
 
 
 def _walk(
@@ -160,8 +217,8 @@ def _walk(
     newest: int,
     named: Collection[str] | None,
     at_once: int,
-    take: Callable[[Path, Sequence[str]], pl.DataFrame | str],
-) -> Iterator[pl.DataFrame | Skipped]:
+    take: Callable[[Path, Sequence[str]], T | str],
+) -> Iterator[T | Skipped]:
     """What is taken of each file for the sessions that are wanted of it, oldest first. at_once: 0: all of them"""
     places, skipped = _places(folder)
     yield from skipped
@@ -206,7 +263,8 @@ def _places(folder: Path) -> tuple[dict[str, list[Path]], list[Skipped]]:
         if not is_archive(file):
             # Its own file is as new as what an archive has of a session, or newer.
             found.setdefault(file.stem, []).insert(0, file)
-    return dict(sorted(found.items())), skipped
+    gone = removed_from(folder) if files else ()
+    return {session: found[session] for session in sorted(found) if session not in gone}, skipped
 
 
 def summary_of(archive: Path, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame | str:
@@ -259,15 +317,15 @@ def rows_in(
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
             return 'it is not of Seatrial'
-        versions = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema'].unique().to_list()
-        if not versions:
+        found = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
+        if not found.len():
             return 'it is not of Seatrial'
-        if None in versions:
+        if found.null_count():
             return 'rows have no schema'
-        if len(versions) != 1 or versions[0] > SCHEMA:
-            return f'it has schema {max(versions)}, and this Seatrial knows {SCHEMA}; use a newer one'
-        version = versions[0]
-        if schema != pl.Schema(columns_of(version)):
+        version = found[0]
+        if (found != version).any() or version > SCHEMA:
+            return f'it has schema {max(found.to_list())}, and this Seatrial knows {SCHEMA}; use a newer one'
+        if schema != _schema_of(version):
             return f'its columns are not those of schema {version}'
         if version >= SEALED_SINCE and _SEAL not in content:
             return DAMAGED
@@ -280,6 +338,11 @@ def rows_in(
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return DAMAGED
     return fault_in(rows) or (rows if columns is None else rows.select(columns))
+
+
+@cache
+def _schema_of(version: int) -> pl.Schema:
+    return pl.Schema(columns_of(version))
 
 
 UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}

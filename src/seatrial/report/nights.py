@@ -136,6 +136,10 @@ def nights(
     return [replace(night, unlike=tuple(said)) for night, said in zip(found, unlike, strict=False)]
 
 
+OF_WHOLE = ('site', 'profile', 'selection')
+"""The columns by which `whole` chooses."""
+
+
 def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
     """The rows of the sessions of a site and profile that were not restricted to named checks."""
     of_all = pl.col('selection').fill_null('') == ''

@@ -34,6 +34,12 @@ MAX_LEVEL = 0.05
 
 _KIND = ('axis', 'kind', 'unit', 'operation')
 
+GATHERED = (
+    *('session', 'session_started', 'session_verdict', *OF_METRIC, *_KIND),
+    *('metric_verdict', 'point', 'better', 'steers', 'value'),
+)
+"""The columns of the summaries of which nights are gathered."""
+
 
 @dataclass(frozen=True)
 class Turn:
