@@ -224,6 +224,20 @@ def test_how_full_it_was_has_to_be_known(on_site, contract, allocation, page):
     assert 'nobody knows how full the file system was' in page()
 
 
+def test_where_the_time_budget_left_too_few_repetitions_the_remedy_is_said(on_site, contract, allocation):
+    (file,) = allocation(FIRST, '1.1', 200.0).glob('cases/*/samples.jsonl')
+    kept = [json.loads(line) for line in file.read_text().splitlines()]
+    kept = [each for each in kept if not (each['record'] == 'sample' and each['repetition'] > 1)]
+    for each in kept:
+        each.pop('chain')
+    kept[-1]['stopped'] = dict.fromkeys(kept[-1]['stopped'], 'budget')
+    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in kept))
+    said = ' '.join(on_site('accept', '--judge', '--criterion=1.1').out.split())
+    assert (
+        '2 valid repetitions, and 6 are needed; its time budget was exhausted: raise budget in its conditions' in said
+    )
+
+
 @pytest.mark.parametrize('session', [SECOND, FIRST])
 def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation, page, session):
     folder = allocation(FIRST, '1.2', 2000.0)

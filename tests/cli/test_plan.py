@@ -257,7 +257,9 @@ def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_wit
 def contract(site):
     """Three allocations of one point, on a site whose trials have no acceptance."""
     site.change('nodes: [1], bytes', 'nodes: [1], profiles: [smoke, nightly], bytes')
-    (site.folder / 'contract.yaml').write_text(f'{CONTRACT}    allocations: 3\n')
+    file = site.folder / 'contract.yaml'
+    file.write_text(f'{CONTRACT}    allocations: 3\n')
+    return file
 
 
 def of_contract(found):
@@ -288,6 +290,15 @@ def test_a_contract_that_does_not_fit_is_refused_with_its_own_remedy(on_site, si
     said = on_site('plan', '--profile=acceptance')
     assert (said.status, 'free space less limits.keep_bytes' in said.err) == (64, True)
     assert 'another check in its criterion' in said.err
+
+
+def test_a_contract_that_allows_no_caches_may_allow_them_to_fit(on_site, site, contract):
+    site.change('limits: {bytes: 1GiB', 'server_cache_bytes: 0, fast_tier_bytes: 0, limits: {bytes: 4GiB')
+    site.change('tasks_per_node: 2', 'tasks_per_node: 2, memory: 64GiB')
+    contract.write_text(contract.read_text().replace('caches: allowed, ', '').replace(', bytes_per_task: 1MiB', ''))
+    said = on_site('plan', '--profile=acceptance')
+    assert said.status == 64
+    assert 'or caches: allowed in its conditions' in said.err, said.err
 
 
 @pytest.mark.parametrize('name', ['run', 'list'])

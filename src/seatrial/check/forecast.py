@@ -383,6 +383,8 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     if smaller:
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
         remedies.append(f'{key}: {value} in its {"workload" if plan.contract else "trial"}')
+    elif plan.contract and plan.sizing.working_set:
+        remedies.append('caches: allowed in its conditions')
     else:
         less = 'fewer nodes' if plan.points[0].scales and plan.case.nodes > 1 else 'another check'
         remedies.append(f'{less} in its {"criterion" if plan.contract else "trial"}')

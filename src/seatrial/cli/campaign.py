@@ -231,7 +231,9 @@ def _why_not(
         return one.not_storage
     needed = criterion.asked.needed
     if len(one.values) < needed:
-        return f'{counted(len(one.values), "valid repetition")}, and {needed} are needed'
+        ended = records.end.stopped.get(one.point) == 'budget'
+        remedy = '; its time budget was exhausted: raise budget in its conditions' if ended else ''
+        return f'{counted(len(one.values), "valid repetition")}, and {needed} are needed{remedy}'
     return ''
 
 

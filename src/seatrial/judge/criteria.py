@@ -37,7 +37,7 @@ class Asked:
     counts:    which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
     observed: no check measures it
     once: a single launch decides in each allocation
-    planned: allocations that nobody chose after a look: a criterion that shares them may ask for more
+    planned: allocations that nobody chose after he had seen figures: a criterion that shares them may ask for more
     """
 
     id: str

@@ -84,28 +84,26 @@ class Row:
 
     @property
     def margin(self) -> str:
-        """'+3.1 %': above is on the right side of the bound. '-0.4 to +3.1 %' of an interval that leaves it open.
+        """'+3.1 %': above is on the right side of the bound; '21 times' the bound from ten on.
 
-        '21 times' the bound from ten on. A dash where allocations are missing: however far a few are from the bound,
-        they decide nothing.
+        A dash of what is undecided: however far a figure is from the bound, it decides nothing.
         """
         found = self.outcome
-        if found.margin is None or (found.verdict == UNDECIDED and len(found.counted) < self.asked.allocations):
+        if found.margin is None or found.verdict == UNDECIDED:
             return '\u2013'
-        if found.verdict != UNDECIDED or not found.bound or found.low is None or found.high is None:
-            return _share(found.margin)
-        sign = 1 if self.asked.least else -1
-        low, high = sorted(100 * sign * (end / found.bound - 1) for end in (found.low, found.high))
-        return f'{low:+.1f} to {high:+.1f} %'
+        return f'{1 + found.margin:.3g} times' if found.margin >= MANY else f'{100 * found.margin:+.1f} %'
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, with its confidence if that is not the usual one; or a dash."""
+        """The interval of the figure, with its confidence if that is not the usual one; or a dash.
+
+        No figure is below 0, where the interval of a few that scatter can reach.
+        """
         low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
         if low is None or high is None:
             return '\u2013'
         other = f' ({100 * confidence:.3g} %)' if confidence != CONFIDENCE else ''
-        return f'{self.shown(low)} to {self.shown(high)}{other}'
+        return f'{self.shown(max(0.0, low))} to {self.shown(high)}{other}'
 
     def shown(self, value: float | None) -> str:
         """In the unit of the contract, with as many digits as it takes to tell a figure from the bound."""
@@ -131,10 +129,6 @@ class Row:
         if attempt in self.outcome.counted:
             return attempt.unproved
         return attempt.why_not or attempt.unproved or 'valid, and another one counts by the rule of the contract'
-
-
-def _share(margin: float) -> str:
-    return f'{1 + margin:.3g} times' if margin >= MANY else f'{100 * margin:+.1f} %'
 
 
 @dataclass(frozen=True)
