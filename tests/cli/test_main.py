@@ -94,7 +94,8 @@ def test_a_profile_that_is_none_gets_the_list_of_them(on_site, name):
 @pytest.mark.parametrize('name', COMMANDS)
 def test_an_engine_that_is_none_gets_the_list_of_them(on_site, name):
     check_refusal(
-        on_site(name, '--engine=fio2'), "'fio2' is not one of 'iozone', 'ior', 'mdtest', 'fio', 'dd', 'posixops'"
+        on_site(name, '--engine=fio2'),
+        "'fio2' is not one of 'iozone', 'bonnie..', 'ior', 'mdtest', 'fio', 'dd', 'posixops'",
     )
 
 
