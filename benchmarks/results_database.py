@@ -3,10 +3,10 @@
     python benchmarks/results_database.py --sessions 300 [--quick]
 
 Both hold the same sessions of 120 cases with 12 metrics: ReFrame's database a value of each, ours 6 samples. The
-table of means is ReFrame's `--list-stored-testcases`, and a question of Polars to our files. Two halves are compared by
-`--performance-compare` and by `seatrial compare`, which gives each ratio its interval and its verdict too. The first
-session of ReFrame is a genuine one, of one case; the others are copies with other times, names and values, stored by
-ReFrame. Each figure is the least of some rounds. The exit status is 1 if the target is missed.
+table of means is ReFrame's `--list-stored-testcases`, and a question of Polars to our files. Two halves are compared
+by `--performance-compare` and by `seatrial compare`, which gives each ratio its interval and its verdict too. The
+first session of ReFrame is a genuine one, of one case; the others are copies with other times, names and values,
+stored by ReFrame. Each figure is the least of some rounds. The exit status is 1 if the target is missed.
 """
 
 import argparse
