@@ -131,6 +131,7 @@ def main() -> int:
     sessions, cases = (4, 2) if options.quick else (options.sessions, 120)
     middle, last = (FIRST + timedelta(days=days) for days in (sessions // 2, sessions))
     with scratch() as folder:
+        os.environ['TMPDIR'] = str(folder)  # where ReFrame leaves a log of each run
         site = folder / 'site'
         shutil.copytree(SITES / 'local', site)
         trial = site / 'trial.yaml'
