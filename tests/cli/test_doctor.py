@@ -281,3 +281,29 @@ def test_settings_that_reframe_refuses_are_wrong(doctor, site):
     said = doctor()
     assert said.status == 64
     assert 'settings.py: ReFrame refuses it: ' in line_of(said, 'settings')
+
+
+@pytest.mark.parametrize(
+    ('argv', 'value', 'shown', 'status'),
+    (
+        ("[printf, 'off\\noff\\n']", 'off', '+ ok scratch: canmount off', 0),
+        ('[cat, {file}]', '512', '+ ok scratch: canmount 512', 0),
+        (
+            "[printf, 'off\\non\\n']",
+            'off',
+            'x wrong scratch: canmount off and on, where off is expected: printf ',
+            64,
+        ),
+        ("['true']", 'off', 'x wrong scratch: canmount nothing, where off is expected: true', 64),
+        ('[cat, {file}.none]', 'off', 'x wrong scratch: canmount not known: cat {file}.none: ', 64),
+        ('[no-such-zfs, get]', 'off', 'x wrong scratch: canmount not known: no-such-zfs is not installed here', 64),
+    ),
+)
+def test_a_setting_is_compared_with_what_the_site_has_decided(doctor, site, tmp_path, argv, value, shown, status):
+    file = tmp_path / 'mds_num_threads'  # as below /sys/module/mdt/parameters
+    file.write_text('512\n')
+    asked = f"{{canmount: {{command: {argv.format(file=file)}, value: '{value}'}}}}"
+    site.change('limits:', f'prechecks: {asked}, limits:')
+    said = doctor()
+    assert said.status == status
+    assert shown.format(file=file) in ' '.join(said.out.split())

@@ -23,7 +23,7 @@ SELDOM = 48
 """Nights from one trend to the next."""
 
 BUDGET = 0.05
-"""False notifications a month that the site bears: with one a month, a year without any would be luck."""
+"""False notifications a month that the site bears: with the default of one, some years have one more change."""
 
 
 @pytest.fixture

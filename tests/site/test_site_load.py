@@ -174,6 +174,11 @@ ONE_PROBLEM = [
         "trials[0].profiles[0]: 'smok' is not a profile; did you mean 'smoke'?",
     ),
     ('limits:', 'drop_caches: 1\n    limits:', 'drop_caches: 1 is neither true nor false; write one of them'),
+    (
+        'limits:',
+        'prechecks: {multihost: {command: [zpool, get], value: 1}}\n    limits:',
+        'prechecks.multihost.value: ',
+    ),
     ('limits:', 'telemetry: ssh\n    limits:', "telemetry: 'ssh' stands where a list is expected; write one or more"),
     (
         'limits:',

@@ -62,7 +62,7 @@ CATALOGUE = (
     Row('GV-01', _GOVORUN, 'IOR in ten pool configurations', f'{_COMPARED}; or under labels, in `seatrial compare`'),
     Row('GV-02', _GOVORUN, 'capacity of each configuration', 'a column of `seatrial compare`, given by --capacity'),
     Row('GV-03', _GOVORUN, 'duration of the load test', 'a column of `seatrial compare` with several configurations'),
-    Row('GV-04', _GOVORUN, 'settings of pools and modules', 'zpool and zfs are commands of the servers'),
+    Row('GV-04', _GOVORUN, 'settings of pools and modules', 'prechecks of trial.yaml, in `seatrial doctor`'),
     Row(
         'GV-05',
         _GOVORUN,

@@ -26,13 +26,14 @@ from seatrial.job.directory.rundir import inside, open_to
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import ANY_POINT, build_of, launcher_of, library_of, words
 from seatrial.job.sequence.survey import memory_bytes, version_of
-from seatrial.model.ask import unresponsive
+from seatrial.model.ask import ANSWER_S, ask, unresponsive
 from seatrial.model.plan import EngineChoice
+from seatrial.model.shown import printable
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
 from seatrial.site.load import load
-from seatrial.site.model import SETTINGS_FILE, Site, lies_in
+from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site, lies_in
 from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
 from seatrial.workload.base import Kind
@@ -58,7 +59,7 @@ def doctor(site_folder: Path, checks: Path) -> int:
     """Show what this host has: engines, file systems, free space.
 
     Exit code 64 if something that the site's trials need here is missing or wrong: an engine, a file system, the
-    state.
+    state; or if a setting is not as the site's prechecks say.
     """
     site = load(site_folder)
     needed = _kinds_needed(site, checks)
@@ -98,7 +99,8 @@ def doctor(site_folder: Path, checks: Path) -> int:
         )
     used = {name for trial in site.trial_file.trials for name in trial.file_systems}
     there = [state, *settings, *(file_systems[name][0] for name in used)]
-    return 64 if lacking or any(fine is not True for fine, *_ in there) else 0
+    unlike = any(fine is WRONG for name in used for fine, *_ in file_systems[name])
+    return 64 if lacking or unlike or any(fine is not True for fine, *_ in there) else 0
 
 
 def _place(site: Site) -> list[Row]:
@@ -251,7 +253,23 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
             rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
         lacking = [each for each in driver.capabilities(entry.path) if not each.available]
         rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
-    return rows
+    return [*rows, *(_precheck(f'{name}: {what}', each) for what, each in entry.prechecks.items())]
+
+
+def _precheck(what: str, asked: PrecheckEntry) -> Row:
+    """Whether a setting is as the site has decided (Belyakov et al.: those of pools and kernel modules)."""
+    said = ' '.join(asked.command)
+    answer = ask(list(asked.command), ANSWER_S)
+    if answer is None:
+        return WRONG, what, f'not known: {asked.command[0]} is not installed here'
+    if answer.exit_status != 0:
+        why = f'no answer within {ANSWER_S:.0f} s' if answer.exit_status is None else answer.stderr.strip()
+        return WRONG, what, f'not known: {said}: {printable(why) or f"exit status {answer.exit_status}"}'
+    found = dict.fromkeys(line.strip() for line in answer.stdout.splitlines() if line.strip())
+    if list(found) == [asked.value]:
+        return True, what, asked.value
+    shown = ' and '.join(map(printable, found)) or 'nothing'
+    return WRONG, what, f'{shown}, where {asked.value} is expected: {said}'
 
 
 def _state(site: Site) -> Row:

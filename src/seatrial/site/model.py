@@ -336,10 +336,20 @@ class LimitsEntry(Entry):
     keep_inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = 0
 
 
+class PrecheckEntry(Entry):
+    """A setting that is to be as the site has decided: what the command is to print, in each of its lines."""
+
+    command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(
+        examples=['[ssh, oss1, zfs, get, -H, -o, value, canmount, ostpool1]']
+    )
+    value: Text = Field(examples=["'off'"])
+
+
 class FileSystem(Entry):
     """A file system under test. Paths are absolute here, sizes in bytes, times in seconds.
 
     layouts: by name, each with settings that the driver of the type checks
+    prechecks: by what people call the setting; `seatrial doctor` asks
     """
 
     type: FileSystemType = Field(examples=['lustre'])
@@ -360,6 +370,7 @@ class FileSystem(Entry):
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
+    prechecks: dict[Text, PrecheckEntry] = {}
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """Of the targets of a kind (TARGETS) that the site declares; None where it declares none."""
