@@ -47,14 +47,20 @@ def session(tmp_path):
     return make
 
 
-@pytest.mark.parametrize('name', ['accept-a-system.md', 'contract.md'])
-def test_the_contract_of_a_page_is_one_that_the_site_it_copies_takes(session, name):
+@pytest.mark.parametrize(
+    ('name', 'copied', 'metrics'),
+    [
+        ('accept-a-system.md', 'local', ['write@1MiB', 'file_create@private', 'write@1MiB', '']),
+        ('contract.md', 'example-lustre', ['write@1MiB', 'write@1MiB', '']),
+    ],
+)
+def test_the_contract_of_a_page_is_one_that_the_site_it_copies_takes(session, name, copied, metrics):
     head = {'version': 1, 'title': 'Acceptance', 'date': '2026-06-30', 'parties': {'customer': 'Pelagia'}}
     text = yaml.safe_dump({**head, **yaml.safe_load(snippet(name, 'criteria'))})
-    site = session('example-lustre', 'acceptance', contract=text).site
+    site = session(copied, 'acceptance', contract=text).site
     contract = load_contract(site.folder)
     found = criteria_of_contract(site, CHECKS, contract)
-    assert [each.metric_name for each in found] == ['write@1MiB', 'write@1MiB', '']
+    assert [each.metric_name for each in found] == metrics
 
 
 def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and_output(session):
