@@ -53,6 +53,11 @@ def test_a_star_stands_for_every_check(site_with: Build) -> None:
     assert len(site_with('[access]', "['*']").cases('ManyFiles', 'metadata', 'smoke')) == 2
 
 
+@pytest.mark.parametrize(('asked', 'cases'), [("['*']", 0), ("['*', io500]", 2), ('[Io500]', 2)])
+def test_a_benchmark_of_hundreds_of_gib_has_to_be_named(site_with: Build, asked: str, cases: int) -> None:
+    assert len(site_with('[access]', asked).cases('Io500', 'io500', 'nightly')) == cases
+
+
 def test_a_check_can_be_named_by_its_class(site_with: Build) -> None:
     site = site_with('[access]', '[SharedFile]')
     assert site.cases('SharedFile', 'access', 'smoke') and not site.cases('OwnFiles', 'access', 'smoke')
