@@ -49,8 +49,8 @@ No rule sees what follows, so no verdict speaks of it. The lies that are seen ar
   looked at: of fewer parts where there are more than {many} files, and of at most {files} files. A hole is always
   found where it covers a whole part, and on ext and XFS, whose files count their blocks; a smaller one by chance.
 - **A sync that was left out (T23).** What the runner's own sync then takes is noise below {unsynced_s:g} s or
-  {unsynced:g} % of the timed region, where the kernel counts no dirty pages (Linux 6.5 does), and it syncs what its
-  own node holds. Only Darshan counts the syncs themselves (P15).
+  {unsynced:g} % of the timed region, and it syncs what its own node holds. On ext and XFS, where the kernel counts
+  dirty pages (Linux 6.5 does), they are asked, and not the time. Only Darshan counts the syncs themselves (P15).
 - **Changes in what the proof did not compare (F2).** Each report says how much content was verified.
 """
 

@@ -14,9 +14,11 @@ def noise(size=BLOCK):
     return os.urandom(size)
 
 
-def broken(plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, missing=None, repeats='', seconds=2.0):
+def broken(
+    plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, missing=None, counted=False, repeats='', seconds=2.0
+):
     lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
-    lies = Contents(lie, sync_s, again_s, unsynced, missing or {})
+    lies = Contents(lie, sync_s, again_s, unsynced, missing or {}, counted)
     return [each.rule for each in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
 
 
@@ -77,6 +79,12 @@ def test_a_short_delay_of_a_busy_node_is_no_sync(plan):
 @pytest.mark.parametrize(('unsynced', 'rules'), [(0.0, []), (0.05, []), (0.06, ['T23']), (1.0, ['T23'])])
 def test_what_is_still_to_be_written_back_was_not_synced_however_soon_it_is(plan, unsynced, rules):
     assert broken(plan, noise(), unsynced=unsynced) == rules
+
+
+def test_where_the_kernel_counts_all_that_is_left_the_time_accuses_nobody(plan):
+    """A sync of clean files waits for what others write to the disk."""
+    assert broken(plan, noise(), sync_s=30.0, counted=True) == []
+    assert broken(plan, noise(), unsynced=0.06, counted=True) == ['T23']
 
 
 def proof(plan, nodes=1, cache='', share=1.0, hosts=('n1',), **how):

@@ -9,10 +9,11 @@ import click
 from rich.table import Table
 
 from seatrial.check.catalogue import covered
+from seatrial.check.contract import criteria_of_contract
 from seatrial.check.declared import load
 from seatrial.check.planning import plan_of
 from seatrial.cli.options import open_session, say_not_applicable, session_options
-from seatrial.cli.plan import asked_by_contract, refuse
+from seatrial.cli.plan import refuse
 from seatrial.cli.terminal import console
 from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
@@ -20,6 +21,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
+from seatrial.site.contract import load_contract
 from seatrial.site.load import answering
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
@@ -45,7 +47,10 @@ def list_(
     if catalogue:
         _show_catalogue(checks)
         return
-    asked_by_contract(answering(site_folder), checks, only, system)
+    site = answering(site_folder)
+    contract = load_contract(site.folder)
+    if contract is not None:
+        criteria_of_contract(site, load(checks), contract)
     session, cases = open_session(site_folder, profile, checks, system, engine, only, destructive)
     plans = [plan_of(session, declared, case) for declared, case in cases]
     screen = console()

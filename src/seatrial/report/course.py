@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from seatrial.model.action import Course, Window
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
-from seatrial.report.scale import HEADROOM, Frame, Paper, Scale, apart, papers
-from seatrial.report.timeline import PauseBlock, blocks, strokes, time_unit
+from seatrial.report.scale import HEADROOM, Frame, Paper, Scale, papers
+from seatrial.report.timeline import PauseBlock, TimeAxis, blocks, strokes
 from seatrial.workload.words import counted
 
 PAPERS = papers(280, 250, bottom=62)
@@ -81,12 +81,8 @@ def _drawing(course: Course, unit: Unit, paper: Paper) -> CourseDrawing:
     up = Scale(0.0, highest * HEADROOM or unit.size, False, bottom, paper.top + paper.font, unit)
     y_ticks = up.ticks(4)
     left, right = paper.room(y_ticks), float(paper.width - paper.right)
-    each_s, name = time_unit(end_s)
-    across = Scale(0.0, end_s / each_s, False, left, right)
-
-    def at(second: float) -> float:
-        return across(second / each_s)
-
+    axis = TimeAxis.of(0.0, end_s, left, right, paper)
+    at = axis.at
     lines = {MEAN: course.mean}
     if step_s > 1:
         lines[LOWEST] = course.lowest
@@ -94,9 +90,9 @@ def _drawing(course: Course, unit: Unit, paper: Paper) -> CourseDrawing:
         paper=paper,
         left=left,
         right=right,
-        x_ticks=apart(across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}'), paper.font, paper.width),
+        x_ticks=axis.ticks,
         y_ticks=y_ticks,
-        x_label=f'{name} since the load began',
+        x_label=f'{axis.name} since the load began',
         y_label=unit.name,
         lines={
             style: strokes([(at(i * step_s), at((i + 1) * step_s), up(rate)) for i, rate in enumerate(rates)])

@@ -7,8 +7,8 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit
 from seatrial.report.marks import styles
-from seatrial.report.scale import Frame, Paper, Scale, apart, papers
-from seatrial.report.timeline import strokes, time_unit
+from seatrial.report.scale import Frame, Paper, Scale, papers
+from seatrial.report.timeline import TimeAxis, strokes
 
 PAPERS = papers(180, 170, bottom=46)
 
@@ -133,22 +133,19 @@ def _drawing(looks: Mapping[str, Sequence[ServerLook]], begin: float, end: float
     up = Scale(0.0, 100.0, False, bottom, paper.top)
     y_ticks = up.ticks(4, lambda share: f'{share:g}')
     left, right = paper.room(y_ticks), float(paper.width - paper.right)
-    each_s, name = time_unit(end - begin)
-    across = Scale(0.0, (end - begin) / each_s, False, left, right)
-
-    def at(time: float) -> float:
-        return across((time - begin) / each_s)
-
+    axis = TimeAxis.of(begin, end, left, right, paper)
     return BusyDrawing(
         paper=paper,
         left=left,
         right=right,
-        x_ticks=apart(across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}'), paper.font, paper.width),
+        x_ticks=axis.ticks,
         y_ticks=y_ticks,
-        x_label=f'{name} since the beginning',
+        x_label=f'{axis.name} since the beginning',
         y_label='% busy',
         lines={
-            style: strokes([(at(start), at(each.time), up(100 * each.busy)) for start, each in _followed(own)])
+            style: strokes(
+                [(axis.at(start), axis.at(each.time), up(100 * each.busy)) for start, each in _followed(own)]
+            )
             for style, own in looks.items()
         },
     )

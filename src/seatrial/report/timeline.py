@@ -1,6 +1,6 @@
 """Throughput over the time of a case, as the node's counters saw it: lines, the launches below them, pauses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -173,19 +173,16 @@ def _drawing(
     phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = [Tick(below + LANE * i, name) for i, name in enumerate(phases or ['launches'])]
     left, right = paper.room((*lanes, *y_ticks)), float(paper.width - paper.right)
-    each, name = time_unit(end - begin)
-    across = Scale(0.0, (end - begin) / each, False, left, right)
-
-    def at(time: float) -> float:
-        return across((time - begin) / each)
+    axis = TimeAxis.of(begin, end, left, right, paper)
+    at = axis.at
 
     return Throughput(
         paper=paper,
         left=left,
         right=right,
-        x_ticks=apart(across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}'), paper.font, paper.width),
+        x_ticks=axis.ticks,
         y_ticks=y_ticks,
-        x_label=f'{name} since the beginning',
+        x_label=f'{axis.name} since the beginning',
         y_label=unit.name,
         lines={
             'read': strokes([(at(step.start), at(step.end), up(step.read)) for step in steps]),
@@ -208,9 +205,21 @@ def _band(sample: Sample, lanes: Sequence[Tick], phases: Mapping[str, str], star
     return LaunchBand(start, y, max(MIN_WIDTH, end - start), style, sample.stage == 'measured', said)
 
 
-def time_unit(span_s: float) -> tuple[float, str]:
-    """In which an axis of so many seconds is labelled: its seconds and its name."""
-    return next((each, name) for least, each, name in _UNITS if span_s >= least)
+@dataclass(frozen=True)
+class TimeAxis:
+    """From a beginning on. at: the px of a time in seconds; name: of the unit of its ticks."""
+
+    at: Callable[[float], float]
+    ticks: Sequence[Tick]
+    name: str
+
+    @classmethod
+    def of(cls, begin: float, end: float, left: float, right: float, paper: Paper) -> 'TimeAxis':
+        """Between two times in seconds, from one px to the other."""
+        each_s, name = next((each_s, name) for least_s, each_s, name in _UNITS if end - begin >= least_s)
+        across = Scale(0.0, (end - begin) / each_s, False, left, right)
+        ticks = across.ticks(4 if paper.narrow else 6, lambda time: f'{time:g}')
+        return cls(lambda time: across((time - begin) / each_s), apart(ticks, paper.font, paper.width), name)
 
 
 def strokes(steps: Sequence[tuple[float, float, float]]) -> list[list[tuple[float, float]]]:

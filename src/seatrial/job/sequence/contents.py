@@ -6,7 +6,7 @@ import mmap
 import os
 import random
 import time
-from typing import Collection, Dict, Iterator, List
+from typing import Collection, Dict, Iterator, List, Optional
 
 from seatrial.engine.past_cache import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
@@ -23,7 +23,8 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
     read past the cache where the file system can. Before that the files are synced twice: by what the first takes
     longer and writes back, the writer's own sync was none. OSError where the storage gives an error.
 
-    allocated: whether the blocks that stat(2) counts tell what was written of a file
+    allocated: whether the blocks that stat(2) counts tell what was written of a file, which only a disk's own file
+               system can say
     """
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
@@ -38,14 +39,15 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
             opened.callback(os.close, descriptor)
         dirty = _dirty_bytes(files.values())
         took_s = _sync_s(files.values()), _sync_s(files.values())
-        synced = max(0, dirty - _dirty_bytes(files.values()))
+        synced = max(0, (dirty or 0) - (_dirty_bytes(files.values()) or 0))
         for name in sorted(files):
             for offset in _places(sizes[name], parts, rng):
                 there, _ = read_past_cache(files[name], offset, whole)
                 blocks.append(Block(name, offset, page[:there]))
         taken = {name: 512 * os.fstat(files[name]).st_blocks for name in files if allocated}
     missing = {name: sizes[name] - taken[name] for name in sorted(taken) if sizes[name] - taken[name] > BLOCK}
-    return Contents(tuple(blocks), *took_s, synced / (sum(sizes[name] for name in chosen) or 1), missing)
+    unsynced = synced / (sum(sizes[name] for name in chosen) or 1)
+    return Contents(tuple(blocks), *took_s, unsynced, missing, allocated and dirty is not None)
 
 
 class _Range(ctypes.Structure):
@@ -56,16 +58,17 @@ class _CacheStat(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ('cache', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
 
 
-def _dirty_bytes(descriptors: Collection[int]) -> int:
-    """What this node has yet to write back of these files; 0 where its kernel does not say.
+def _dirty_bytes(descriptors: Collection[int]) -> Optional[int]:
+    """What this node has yet to write back of these files; None where its kernel does not say.
 
     Source: include/uapi/linux/mman.h of Linux 6.5, mm/filemap.c. A length of 0 is the whole file.
     """
     pages = 0
     for descriptor in descriptors:
         seen = _CacheStat()
-        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) == 0:
-            pages += seen.dirty + seen.writeback
+        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) != 0:
+            return None
+        pages += seen.dirty + seen.writeback
     return pages * mmap.PAGESIZE
 
 
