@@ -4,8 +4,10 @@ MPICH reaches the ranks both ways, by srun and by its own mpiexec; and nothing o
 """
 
 import contextlib
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -73,6 +75,7 @@ class Session(NamedTuple):
     """A smoke session on the lab's nodes, after the lab was taken down: its folder, its status and its words.
 
     during: what of the lab was there before it was taken down; left: afterwards, and what the trials left.
+    again: of each case that the report's commands repeated, the last lines of their job and the names of its reports
     """
 
     folder: Path
@@ -80,6 +83,7 @@ class Session(NamedTuple):
     said: str
     during: list[str]
     left: list[str]
+    again: dict[tuple[str, str], tuple[str, list[str]]]
 
 
 @pytest.fixture(scope='module')
@@ -101,6 +105,7 @@ def session(tmp_path_factory):
         environment = {**os.environ, 'SLURM_CONF': str(lab / 'etc' / 'slurm.conf')}
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600, env=environment)
         during = traces(place, hosts.name)
+        again = dict(repeated(site / 'state' / 'sessions', {**environment, 'HOME': str(site)}))
     finally:
         subprocess.run([LAB, 'down', '--dir', lab], check=True, timeout=120)
         # A directory that is not empty any more is what the test is for: it stays, and fails it.
@@ -111,7 +116,34 @@ def session(tmp_path_factory):
     left += map(str, (site / 'state' / 'trials').iterdir())
     runs = [path_of('/dev/shm', folder.name, case['case']['name']) for case in cases_of(folder)]
     left += [run for run in runs if os.path.lexists(run)]
-    return Session(folder, done.returncode, done.stdout + done.stderr, during, left)
+    return Session(folder, done.returncode, done.stdout + done.stderr, during, left, again)
+
+
+def repeated(sessions, environment):
+    """What comes of the commands that the report shows for a case of two nodes, in an allocation of two nodes."""
+    (folder,) = sessions.iterdir()
+    page = (folder / 'report' / 'index.html').read_text()
+    for case in cases_of(folder):
+        check, partition = (case['case'][key] for key in CASE[:2])
+        if case['case']['nodes'] != 2:
+            continue
+        slug = Case(**{key: value for key, value in case['case'].items() if key != 'name'}).slug
+        shown = map(html.unescape, re.findall(r'<pre[^>]*aria-label="again: [^>]*>(.*?)</pre>', page, re.S))
+        lines = next(text for text in shown if slug in text)
+        argv = ['sbatch', '--wait', '-N2', '--ntasks-per-node=2', f'--partition={partition.partition(":")[2]}']
+        script, said = f'#!/bin/sh\n{lines}\n', sessions.parent / 'said'
+        subprocess.run(
+            [*argv, f'--output={said}'],
+            input=script,
+            env=environment,
+            cwd=sessions.parent,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        raw, made = re.search(r'Afterwards: rm -r (\S+) (\S+)', said.read_text()).groups()
+        yield (check, partition), (said.read_text(), sorted(os.listdir(raw)))
+        shutil.rmtree(made)
 
 
 def traces(place, mark):
@@ -195,6 +227,14 @@ def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(se
     (records,) = [records for case, records in samples_of(session.folder) if case['check'] == 'PosixSemantics']
     facts = [sample.measurement.facts for sample in records.samples if sample.stage == 'measured']
     assert facts and all(fact.holds is not False for each in facts for fact in each)
+
+
+def test_the_commands_that_the_report_shows_repeat_a_point_on_two_nodes(session):
+    cases = [*((check, 'lab:compute') for check in (*CHECKS, 'PosixSemantics')), ('EmptyDirectories', 'lab:io')]
+    assert sorted(session.again) == sorted(cases)
+    for said, reports in session.again.values():
+        assert len(said.splitlines()) == 1, 'what an engine or launcher complains of'
+        assert any(name.endswith(('.out', '.json')) and '.0.' in name for name in reports), reports
 
 
 def test_no_process_mount_namespace_or_file_of_the_lab_is_left(session):

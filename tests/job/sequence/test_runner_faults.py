@@ -911,9 +911,26 @@ def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio, 
     assert not any('T24' in reason for reason in result.reasons), result.reasons
 
 
-@pytest.mark.parametrize(('slow', 'invalid'), [('warmup-write', False), ('warmup-read', True)])
-def test_the_start_up_that_the_warm_up_shows_is_that_of_the_same_phase(lab, stub_fio, monkeypatch, slow, invalid):
+LATE = {'seconds': 2.0, 'runtime_ms': [500]}
+
+
+@pytest.mark.parametrize(('slow', 'invalid'), [(['write'], True), (['read'], True), (['write', 'read'], False)])
+def test_the_start_up_is_the_least_that_any_phase_of_the_warm_up_shows(lab, stub_fio, monkeypatch, slow, invalid):
+    """Who lies in all launches of one phase cannot hide it behind the warm-up of that phase."""
     monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
-    late = {'seconds': 2.0, 'runtime_ms': [500]}
-    result = lab.run(lab.plan(stub_fio((slow, late), ('measured-write', late)), values=(32,))).result
+    fio = stub_fio(*((f'warmup-{phase}', LATE) for phase in slow), ('measured-write', LATE))
+    result = lab.run(lab.plan(fio, values=(32,))).result
     assert any('T24' in reason for reason in result.reasons) is invalid, result.reasons
+
+
+def test_the_start_up_of_a_program_is_not_that_of_another_which_writes_its_files(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
+    command = Fio.command
+
+    def mixed(self, program, phase, *rest):
+        return command(self, program, phase, *rest)._replace(scope='task' if phase == 'read' else 'node')
+
+    monkeypatch.setattr(Fio, 'command', mixed)
+    fio = stub_fio(('warmup-read', LATE), ('measured-read', LATE))
+    result = lab.run(lab.plan(fio, values=(32,), tasks=1)).result
+    assert not any('T24' in reason for reason in result.reasons), result.reasons

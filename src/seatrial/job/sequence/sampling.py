@@ -224,10 +224,10 @@ class _Attempt:
         lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)
         if self.stage == 'warmup':
             timed_s = kind_of(point.kind).timed_s(self.measurement)
-            trial.beside_s.setdefault(phase, []).append(max(lived_s - timed_s, 0.0))
+            trial.beside_s.setdefault(command.scope, []).append(max(lived_s - timed_s, 0.0))
         if any(STEP_AWAITED in text for text in finished.outcome.stderrs):
             lived_s = 0.0  # how much of it was the engine's is not known
-        beside_s = min(trial.beside_s.get(phase, ()), default=0.0)
+        beside_s = min(trial.beside_s.get(command.scope, ()), default=0.0)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
         counts = self.stage in ('measured', places.CONFIRM)
         self.findings = [each for each in self.seen.findings if counts or each.rule not in TOO_SHORT + OF_TIME]

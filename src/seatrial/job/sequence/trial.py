@@ -28,8 +28,8 @@ class Trial(NamedTuple):
     deadline: of the time budget, in monotonic seconds
     counter:  of the launches, for the names of their raw output
     rates:    bytes or entries a second of each launch, its start-up included; each launch adds its own
-    beside_s: that each launch of the warm-up lived beside its timed region, by phase, for phases can be of several
-              programs; each adds its own
+    beside_s: that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave
+              phases of another scope to another program. Not by phase: who lies in all of one would hide it
     nodes:    that Point.first_node counts in; empty where launches are not pinned to nodes
     """
 
