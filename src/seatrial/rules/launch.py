@@ -149,7 +149,7 @@ seen_elsewhere(
     'A launch ends inside its limit',
     LAUNCH,
     'invalid',
-    'is the file system stalled? The limit lies above its recovery_limit in trial.yaml',
+    'does the file system still answer? The limit lies above its recovery_limit in trial.yaml',
     'Lustre recovers in 150-900 s; Slurm drains a node whose step cannot be killed',
 )
 
