@@ -234,7 +234,7 @@ def test_a_launch_on_two_nodes_is_the_line_of_the_launcher_with_its_barrier(make
     own = step(make, (line,), {'x.ranks.json': ranks}, barrier=2)
     own = Step(own.sample._replace(point=own.sample.point._replace(nodes=2)), own.inputs)
     text = text_of(make, own, plan=plan)
-    assert '# In an allocation of 2 nodes, on one of them:' in text
+    assert text.startswith('# In an allocation of 2 nodes, on one of them:\n')
     assert '# The runner let 2 tasks begin together: each waits at a barrier until all have' in text
     assert '# To start without it: run what stands behind the number of each task and that of all of them.' in text
     done = ran(text, home)

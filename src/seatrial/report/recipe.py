@@ -27,7 +27,9 @@ def recipe(plan: TrialPlan, steps: Sequence[Step], raw: str, system: str) -> str
     if why_not:
         said = [f'# {_said(step, system)}' for step in steps]
         return '\n'.join([f'# This cannot be repeated by hand: {why_not}.', *said])
+    nodes = max((step.sample.point.nodes for step in steps), default=1)
     lines = [
+        *([f'# In an allocation of {counted(nodes, "node")}, on one of them:'] if nodes > 1 else []),
         '(  # in a shell of its own, which ends if the directory cannot be made',
         *_runners(steps),
         f'cd {shlex.quote(plan.target.path)} && mkdir {DIRECTORY} && cd {DIRECTORY} || exit',
@@ -151,8 +153,6 @@ def _commands(step: Step, raw: str) -> list[str]:
     lines = [_elsewhere(line, raw) for line in sample.command]
     several = len(lines) > 1
     lines = [*(f'{line} &' for line in lines), 'wait'] if several else lines
-    if sample.point.nodes > 1:
-        lines = [f'# In an allocation of {counted(sample.point.nodes, "node")}, on one of them:', *lines]
     if runner is None or not sample.barrier:
         return lines
     nodes = sample.point.nodes + runner.launched  # more than one: tasks reach the barrier by the name of this host
