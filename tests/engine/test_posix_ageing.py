@@ -1,6 +1,7 @@
 """posixops, ageing: real tasks fill trees on the disk of the test, and remove them."""
 
 import os
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from posix_disk import Disk, point
 from seatrial.engine import posix_ageing
 from seatrial.engine.posix_work import Failure
+from seatrial.engine.posixops import PosixOps
 from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_task, total
 from seatrial.workload.registry import metrics_of
 
@@ -37,6 +39,32 @@ def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
     assert removed.metric('remove').operations == entries.inodes and os.listdir(disk.data) == []
 
 
+OWN_NAMES = (
+    'unshare',
+    '--uts',
+    '--map-root-user',
+    'sh',
+    '-c',
+    'for rank; do :; done; hostname n$rank; exec "$@"',
+    'sh',
+)
+"""A command whose last argument is a rank runs on a node of its own, as far as the name goes."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(subprocess.run([*OWN_NAMES, 'true', '0']).returncode != 0, reason='no namespace can be made')
+@pytest.mark.parametrize('nodes', [2, 3])
+def test_other_nodes_look_at_a_tree_and_remove_it(disk, nodes):
+    wide = point(SMALL, nodes)._replace(nodes=nodes, tasks_per_node=1)
+    filled = disk.launch(FILL, wide, wrapper=OWN_NAMES)
+    assert filled.hosts == tuple(f'n{rank}' for rank in range(nodes))
+    assert sum(filled.histograms[-1].found) == total(wide)[0].files
+    removed = disk.launch(REMOVE, wide, wrapper=OWN_NAMES)
+    assert removed.metric('remove').operations == total(wide)[0].inodes
+    assert os.listdir(disk.data) == []
+    assert PosixOps().reads_elsewhere(wide, REMOVE) and not PosixOps().reads_elsewhere(wide, FILL)
+
+
 @pytest.mark.slow
 def test_no_two_files_hold_the_same_bytes(disk):
     disk.launch(FILL, SMALL)
@@ -50,6 +78,15 @@ def test_a_tree_that_is_not_whole_is_not_removed_as_if_it_were(disk):
     disk.files()[0].unlink()
     rule, sentence = disk.refused(REMOVE, SMALL)
     assert rule == 'P15' and f'not {total(SMALL)[0].inodes}' in sentence
+
+
+def test_on_several_nodes_the_tree_of_another_is_removed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rank in range(2):
+        os.makedirs(f'aged.{rank}/d0/d')
+    work = SimpleNamespace(rank=0, hosts=('n1', 'n2'), together=lambda metric, act: act())
+    posix_ageing.carry_out(work, REMOVE, SMALL)
+    assert os.listdir() == ['aged.0']
 
 
 def in_a_tree(folder, monkeypatch):

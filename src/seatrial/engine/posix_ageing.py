@@ -20,7 +20,7 @@ from seatrial.model.point import Point
 from seatrial.workload.ageing import FILES, REMOVE, Batch, batches, counted_in, of_task, total
 
 FLOOR = 0.05  # of bytes and of inodes
-LOOK = 100  # files between two looks at what is free
+LOOK = 10  # files between two looks at what is free
 
 
 def carry_out(work: Work, phase: str, point: Point) -> None:
