@@ -1,5 +1,6 @@
 """posixops, ageing: real tasks fill trees on the disk of the test, and remove them."""
 
+import json
 import os
 import subprocess
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import pytest
 
 from posix_disk import Disk, point
 from seatrial.engine import posix_ageing
+from seatrial.engine.base import EngineError
 from seatrial.engine.posix_work import Failure
 from seatrial.engine.posixops import PosixOps
 from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_task, total
@@ -37,6 +39,16 @@ def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
     )  # fmt: skip
     removed = disk.launch(REMOVE, SMALL)
     assert removed.metric('remove').operations == entries.inodes and os.listdir(disk.data) == []
+
+
+@pytest.mark.slow
+def test_a_task_that_did_not_look_at_its_tree_is_refused(disk):
+    disk.launch(FILL, SMALL)
+    said = [json.loads(text) for text in disk.outcome.stdouts]
+    said[1]['counts'] = {}
+    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, said)))
+    with pytest.raises(EngineError, match=r'T17: \d+ of \d+ files were found'):
+        PosixOps().measure(FILL, SMALL, None, outcome)
 
 
 OWN_NAMES = (

@@ -88,13 +88,14 @@ def _make(path: str, data: memoryview, fsync: bool) -> None:
 def _survey(work: Work, point: Point, rank: int) -> None:
     """Compare a tree with what was meant, and keep what was found."""
     meant = list(batches(of_task(point, rank)))
-    for way, (found, each) in enumerate(zip(_found(_root(rank), len(meant)), meant)):
+    there = list(_found(_root(rank), len(meant)))
+    for way, (found, each) in enumerate(zip(there, meant)):
         if found != each:
             size, said = sum(found.sizes), f'{len(each.sizes)} files of {sum(each.sizes)} B {each.depth} deep'
             raise Failure(
                 'T17', f'{_root(rank)}/d{way} has {len(found.sizes)} files of {size} B {found.depth} deep, not {said}'
             )
-    work.counts = counted_in(point, _found(_root(rank), len(meant)))
+    work.counts = counted_in(point, iter(there))
 
 
 def _found(root: str, ways: int) -> Iterator[Batch]:
