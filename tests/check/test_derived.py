@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.check.declared import load as load_checks
-from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
+from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.judge.issued import ALL, Log, Record
@@ -242,3 +242,41 @@ def test_a_log_of_nothing_but_buffered_streams_is_refused_with_the_reason():
 
 def test_a_configuration_file_that_is_read_through_a_stream_is_no_remark():
     assert shape_of(replace(shared(), stdio=(0, 284))).remarks == ()
+
+
+# Sizes for an ageing
+
+
+def sized(**sizes):
+    """A log of files of which so much was written: 'w1' 1 byte."""
+    return Log('', 1, False, tuple(private(0, f'/{name}', size) for name, size in sizes.items()))
+
+
+def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
+    read = {'POSIX_BYTES_READ': 10, 'POSIX_MAX_BYTE_READ': 9999}
+    one = Record('POSIX', '/one', 0, {'POSIX_BYTES_WRITTEN': 1})  # whose last byte is at 0, which no log has
+    both = [Record('POSIX', '/both', rank, {'POSIX_BYTES_WRITTEN': 5, 'POSIX_MAX_BYTE_WRITTEN': 4 + rank, **read})
+            for rank in range(2)]  # fmt: skip
+    opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
+    other = Record('MPI-IO', '/both', 0, {'MPIIO_BYTES_WRITTEN': 77})
+    log = Log('', 2, False, (one, *both, Record('POSIX', '/read', 0, read), opened, other))
+    assert file_sizes([log]) == (1, 6, 10_000)
+
+
+def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_them():
+    sizes = file_sizes(
+        [sized(**{f'f{n}': n for n in range(1, 501)}), sized(**{f'g{n}': n for n in range(501, 1001)})]
+    )
+    assert sizes == tuple(range(6, 1001, 10))
+    assert file_sizes([sized(small=1, large=9 * MIB)]) == (1, 8 * MIB)
+
+
+def test_logs_without_a_file_that_has_bytes_are_refused():
+    with pytest.raises(Underivable, match='no file was written or read'):
+        file_sizes([Log('', 1, False, (Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1}),))])
+
+
+def test_an_ageing_is_a_check_that_loads_with_its_sizes(tmp_path):
+    (tmp_path / 'aged.py').write_text(ageing_text(tuple(range(1, 101)), 'Aged'))
+    (check,) = load_checks(tmp_path).values()
+    assert check.name == 'Aged' and check.workload.sizes == tuple(range(1, 101))

@@ -64,3 +64,14 @@ def test_a_log_that_is_not_there_is_one_line(derive, tmp_path):
 def test_a_name_that_no_check_can_have_is_refused(derive, name):
     found = derive(str(STRIDED), f'--name={name}')
     assert found.status == 64 and 'is no name of a check' in found.err
+
+
+@pytest.mark.usefixtures('pydarshan')
+def test_logs_of_many_programs_become_one_ageing(derive):
+    said = derive('--ageing', '--name=Aged', *map(str, sorted(TRANSCRIPTS.glob('sfsa-*.darshan'))))
+    assert said.status == 0 and 'workload = ageing(' in said.out and 'class Aged(' in said.out
+
+
+@pytest.mark.parametrize('more', [(str(STRIDED),), ('--ageing', '--operation=read')])
+def test_what_is_of_a_replay_and_what_of_an_ageing_is_not_mixed(derive, more):
+    assert derive(str(STRIDED), *more).status == 64

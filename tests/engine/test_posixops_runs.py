@@ -17,7 +17,7 @@ import seatrial
 from posix_disk import Disk, point
 from seatrial.check.staging import write_runner
 from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
-from seatrial.engine.posix_interactive import _archive, _du, _find, _import, _rm, _unpack
+from seatrial.engine.posix_interactive import _archive, _du, _find, _import, _unpack, remove_tree
 from seatrial.engine.posix_work import Failure
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.model.units import KIB
@@ -321,7 +321,7 @@ class TestInteractiveUse:
     def test_find_du_and_rm_go_through_the_whole_tree(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         _unpack(_archive(point(INTERACTIVE), 0))
-        assert (_find('tree.0'), _du('tree.0'), _rm('tree.0')) == (24, 24, 24)
+        assert (_find('tree.0'), _du('tree.0'), remove_tree('tree.0')) == (24, 24, 24)
         assert not list(tmp_path.iterdir())
 
 

@@ -6,6 +6,7 @@ from seatrial.model.metric import Fact, Measurement, rate
 from seatrial.model.plan import StoppingRule
 from seatrial.rules.launch import MAX_IDLE, QUANTA, FileCount, Launched, cache_state, launch_findings
 from seatrial.rules.registry import RULES
+from seatrial.workload.ageing import ageing
 from seatrial.workload.base import Entries
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
@@ -168,6 +169,14 @@ def test_t17a_empty_directories_count_with_those_of_the_tree(create):
 
 def test_t17a_sizes_that_nobody_asked_for_are_not_guessed_at(create):
     assert broken(create._replace(counted=FileCount(1, 2000, None))) == []
+
+
+def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
+    own = create.point
+    point = ageing(2001, sizes=(5, 700))._replace(label=own.label, tasks=own.tasks, tasks_per_node=own.tasks_per_node)
+    filled = create._replace(point=point, phase='fill')
+    assert broken(filled._replace(counted=FileCount(1, 2000, {5: 1500, 700: 500}))) == []
+    assert 'not one of 2 sizes' in said(filled._replace(counted=FileCount(1, 2000, {5: 1999, 6: 1})))
 
 
 def test_t17a_nothing_is_left_after_a_removal(create):

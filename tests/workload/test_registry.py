@@ -11,6 +11,7 @@ from seatrial.model.point import Allocation, Point
 from seatrial.model.units import MIB, UNITS
 from seatrial.workload import (
     access,
+    ageing,
     bonnie,
     checkpoint,
     interactive,
@@ -51,6 +52,7 @@ TEMPLATES = {
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
     'scenario': scenario.scenario(60, 10, 60),
+    'ageing': ageing.ageing(300),
     'io500': io500.io500('1GiB'),
 }
 ONE = Sweep('tree', (('one', {}),))
@@ -65,6 +67,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             bonnie,
             checkpoint,
             training,
+            ageing,
             reuse,
             random,
             tree,
@@ -119,7 +122,8 @@ def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
     for field in others:
-        value = (Planned('away', 1.0, 1.0),) if field == 'actions' else values[type(getattr(point, field))]
+        own = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,)}
+        value = own.get(field, values[type(getattr(point, field))])
         changed = point._replace(**{field: value})
         assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
 

@@ -9,6 +9,7 @@ from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
 from seatrial.site.model import Partition, Site
 from seatrial.workload.access import data_access, name_of
+from seatrial.workload.ageing import LARGEST, LIKELY
 from seatrial.workload.registry import kind_of
 
 NEARLY_ALL = 0.9
@@ -96,6 +97,60 @@ def check_text(derived: Derived, name: str) -> str:
             *(f'        {each},' for each in fields),
             '    )',
             f"    sweep = Sweep('transfer_size', ({point.transfer_size},))",
+            '',
+        )
+    )
+
+
+def file_sizes(logs: Sequence[Log]) -> tuple[int, ...]:
+    """Sizes of the files of all logs, LIKELY at most: each as likely as any other, none over LARGEST.
+
+    A file is as large as what was written to it last, else as what was read of it: POSIX_MAX_BYTE_* are offsets. Of a
+    file of which neither is known nothing is taken. Raises Underivable where there is none.
+    """
+    sizes: list[int] = []
+    for log in logs:
+        found: dict[str, dict[str, int]] = {}
+        for each in log.records:
+            if each.module == 'POSIX':
+                own = found.setdefault(each.file, {})
+                for name in ('WRITTEN', 'READ'):
+                    # A last byte at offset 0 is left out of a log as all that is 0.
+                    if each.counters.get(f'POSIX_BYTES_{name}'):
+                        own[name] = max(own.get(name, 0), each.counters.get(f'POSIX_MAX_BYTE_{name}', 0) + 1)
+        sizes += [own.get('WRITTEN') or own['READ'] for own in found.values() if own]
+    if not sizes:
+        raise Underivable('no file was written or read in them; there is no size')
+    sizes.sort()
+    number = min(LIKELY, len(sizes))
+    return tuple(min(LARGEST, sizes[(2 * i + 1) * len(sizes) // (2 * number)]) for i in range(number))
+
+
+def ageing_text(sizes: Sequence[int], name: str) -> str:
+    """The file of a check with this name that fills trees with files of these sizes."""
+    rows = [sizes[first : first + 8] for first in range(0, len(sizes), 8)]
+    return '\n'.join(
+        (
+            '"""Ageing: trees with files as large as those of applications, from the counters of Darshan logs."""',
+            '',
+            'import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)',
+            '',
+            'from seatrial.check.base import Check, trial',
+            'from seatrial.workload.ageing import ageing',
+            'from seatrial.workload.sweep import Sweep',
+            '',
+            '# Bytes of files, each as likely as any other.',
+            'SIZES = (',
+            *(f'    {", ".join(map(str, row))},' for row in rows),
+            ')',
+            '',
+            '',
+            '@trial',
+            f'class {name}(Check):',
+            '    """Directories 1 to 10 deep with 1 to 100 files each, as Dai et al. (2019) age a file system."""',
+            '',
+            '    workload = ageing(400_000, SIZES)',
+            "    sweep = Sweep('tree', (('aged', {}),))",
             '',
         )
     )

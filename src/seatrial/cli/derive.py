@@ -1,4 +1,4 @@
-"""`seatrial derive`: a check that replays the I/O of an application, from its Darshan log."""
+"""`seatrial derive`: a check that replays the I/O of an application, or ages a file system as its files do."""
 
 import re
 from pathlib import Path
@@ -6,37 +6,48 @@ from pathlib import Path
 import click
 
 from seatrial.check.darshan import LogError, read_logs
-from seatrial.check.derived import Underivable, check_text, shape_of, trial_text
+from seatrial.check.derived import Underivable, ageing_text, check_text, file_sizes, shape_of, trial_text
 from seatrial.cli.options import site_option
 from seatrial.site.load import answering
+from seatrial.site.model import Site
 from seatrial.workload.access import OPERATIONS
 
 _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 
 
 @click.command()
-@click.argument('log', type=click.Path(path_type=Path))
+@click.argument('logs', metavar='LOG...', nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option('--name', default='ReplayedApplication', show_default=True, help='Name of the check.')
 @click.option('--operation', type=click.Choice(OPERATIONS), help='Replay this operation alone.')
+@click.option('--ageing', is_flag=True, help='Fill trees with files of the sizes in the logs instead.')
 @click.option('--output', type=click.Path(path_type=Path), help='Write the check into this new file.')
 @site_option
-def derive(log: Path, name: str, operation: str | None, output: Path | None, site_folder: Path) -> int:
+def derive(
+    logs: tuple[Path, ...],
+    name: str,
+    operation: str | None,
+    ageing: bool,
+    output: Path | None,
+    site_folder: Path,
+) -> int:
     """Write a check that replays what an application did to its files, and its entry for trial.yaml.
 
     LOG is a Darshan log. Of it pattern, sizes and the number of tasks are kept; names of users, files and programs
-    are not.
+    are not. Several logs, of a whole machine perhaps, are for --ageing.
     """
     if not _NAME.match(name):
         raise click.UsageError(
             f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"
         )
+    if ageing and operation:
+        raise click.UsageError('--operation is of a replay; leave it out, or --ageing')
+    if len(logs) > 1 and not ageing:
+        raise click.UsageError(f'one log is replayed, and {len(logs)} are given; name one, or add --ageing')
     site = answering(site_folder)
     try:
-        (read,) = read_logs([log])
-        shape = shape_of(read, operation)
-        text, entry = check_text(shape, name), trial_text(shape, name, site)
+        text, entry = _aged(logs, name) if ageing else _replayed(logs[0], operation, name, site)
     except (LogError, Underivable) as error:
-        raise Underivable(f'{log}: {error}') from None
+        raise Underivable(f'{", ".join(map(str, logs))}: {error}') from None
     if output is None:
         click.echo(f'# a check file, such as checks/derived/{name.lower()}.py\n{text}')
     else:
@@ -44,5 +55,17 @@ def derive(log: Path, name: str, operation: str | None, output: Path | None, sit
         with output.open('x') as stream:
             stream.write(text)
         click.echo(f'# written: {output}')
-    click.echo(f'# under `trials` in {site_folder}/trial.yaml\n{entry}', nl=False)
+    if entry:
+        click.echo(f'# under `trials` in {site_folder}/trial.yaml\n{entry}', nl=False)
     return 0
+
+
+def _replayed(log: Path, operation: str | None, name: str, site: Site) -> tuple[str, str]:
+    (read,) = read_logs([log])
+    shape = shape_of(read, operation)
+    return check_text(shape, name), trial_text(shape, name, site)
+
+
+def _aged(logs: tuple[Path, ...], name: str) -> tuple[str, str]:
+    """A tree is for any number of tasks, so trial.yaml needs no entry of its own."""
+    return ageing_text(file_sizes(read_logs(logs)), name), ''

@@ -90,7 +90,7 @@ def _share(case: CaseResult) -> str:
     """What each task did, where that was decided: bytes, or files."""
     if not case.per_task:
         return '-'
-    moves_data = any(each.unit == 'B/s' for each in case.metrics)
+    moves_data = any(each.unit == 'B/s' for each in case.metrics[:1])
     return approximate_size(case.per_task) if moves_data else counted(case.per_task, 'file')
 
 

@@ -31,7 +31,7 @@ def carry_out(work: Work, point: Point) -> None:
     packed = _archive(point, work.rank)
     work.together('untar', lambda: _unpack(packed))
     work.together('import', lambda: _import('tree.0', point.bytes_per_file))
-    for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', _rm)):
+    for step, phase, act in (('find', 'stat', _find), ('du', 'stat', _du), ('rm', 'remove', remove_tree)):
         work.together(step, _bound(act, tree_of(phase)))
 
 
@@ -103,13 +103,14 @@ def _entries(root: str) -> 'List[os.DirEntry[str]]':
     return found
 
 
-def _rm(root: str) -> int:
+def remove_tree(root: str) -> int:
+    """Remove a directory and all below it; how many entries that were. Raises OSError."""
     number = 1
     with os.scandir(root) as listing:
         here = list(listing)
     for entry in here:
         if entry.is_dir(follow_symlinks=False):
-            number += _rm(entry.path)
+            number += remove_tree(entry.path)
         else:
             os.unlink(entry.path)
             number += 1

@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_training, posix_semantics and posix_scenario.
+posix_training, posix_ageing, posix_semantics and posix_scenario.
 """
 
 import errno
@@ -10,6 +10,7 @@ import socket
 from typing import List, Tuple
 
 from seatrial.engine import (
+    posix_ageing,
     posix_calls,
     posix_integrity,
     posix_interactive,
@@ -48,7 +49,7 @@ def _report(spec: Spec, rank: int) -> Report:
             work.hosts = _hosts(spec, barrier, host)
             stop_collecting()
             facts = _carry_out(spec, work)
-        return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts)
+        return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts, counts=work.counts)
     except Failure as error:
         failed = Failed(error.rule, error.sentence, evidence=error.evidence)
     except BarrierError as error:
@@ -78,6 +79,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         posix_training.carry_out(work, spec.phase, point)
     elif point.kind == 'scenario':
         posix_scenario.carry_out(work, point, spec.directory)
+    elif point.kind == 'ageing':
+        posix_ageing.carry_out(work, spec.phase, point)
     elif point.kind == 'interactive':
         posix_interactive.carry_out(work, point)
     elif spec.phase == 'list':

@@ -58,7 +58,10 @@ class Failed(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that a task says: one line of JSON. uncertainty_s: of its times against those of others."""
+    """All that a task says: one line of JSON.
+
+    uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
+    """
 
     rank: int
     tasks: int
@@ -67,6 +70,7 @@ class Report(NamedTuple):
     timed: Dict[str, Timed]
     facts: Tuple[Fact, ...]
     failed: Optional[Failed] = None
+    counts: Dict[str, Dict[str, int]] = {}  # noqa: RUF012 (it is a default of a tuple, and never changed)
 
 
 class Failure(Exception):
@@ -91,6 +95,7 @@ class Work:
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0
         self.doing = ''
+        self.counts: Dict[str, Dict[str, int]] = {}
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
         """Do an act, which returns how many operations it was, when all tasks begin theirs; None: nothing to do."""

@@ -3,9 +3,9 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_training, posix_semantics, posix_integrity and posix_scenario. The interpreter
-adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less than some
-microseconds, it is the interpreter that is measured.
+posix_listing, posix_interactive, posix_training, posix_ageing, posix_semantics, posix_integrity and posix_scenario.
+The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
+than some microseconds, it is the interpreter that is measured.
 """
 
 import hashlib
@@ -32,11 +32,12 @@ from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.engine.scenario_figures import figures
 from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.metric import Measurement, Metric, rate
+from seatrial.model.metric import Histogram, Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES
+from seatrial.workload.ageing import FILES, FILL, REMOVE, histograms, total
 from seatrial.workload.interactive import entries_of
-from seatrial.workload.registry import metrics_of
+from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.training import NEXT
 from seatrial.workload.tree import PHASES, levels_total, operations
@@ -50,12 +51,21 @@ class PosixOps(Engine):
     """Python's own calls as an engine of metadata and of trainings, on any number of nodes."""
 
     name = 'posixops'
-    kinds: Tuple[str, ...] = ('tree', 'listing', 'operations', 'interactive', 'training', 'semantics', 'scenario')
+    kinds: Tuple[str, ...] = (
+        'tree',
+        'listing',
+        'operations',
+        'interactive',
+        'training',
+        'ageing',
+        'semantics',
+        'scenario',
+    )
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
     makes: Tuple[str, ...] = (
         *FILE_NAMES,
-        r'course\.\d+',
+        r'course\.\d+|aged\.\d+',
         r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
         r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
         # posix_semantics: a directory for each guarantee, and what is tried in it.
@@ -96,6 +106,8 @@ class PosixOps(Engine):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
+        if point.kind == 'ageing':
+            return point.nodes > 1 and phase == REMOVE
         if point.kind == 'training':
             return point.nodes > 1 and phase not in ('write', NEXT)
         if point.kind != 'tree':
@@ -124,6 +136,7 @@ class PosixOps(Engine):
                 raise EngineError('P15', f'{_name(report)} timed {sorted(report.timed)}, not {sorted(planned)}')
         metrics = [_metric(name, number, reports) for name, number in planned.items()]
         course = None
+        seen: Tuple[Histogram, ...] = ()
         uncertain = sorted(report.uncertainty_s for report in reports)[-2:]
         clock_s = max(NANOSECOND, sum(uncertain))
         if point.kind == 'training':
@@ -136,6 +149,14 @@ class PosixOps(Engine):
             if [fact.name for fact in facts] != [each.name for each in tried]:
                 raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
             metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
+        if point.kind == 'ageing' and phase == FILL:
+            filled = metrics[0].seconds
+            held = kind_of(point.kind).bytes_of(point)
+            if point.fsync:
+                metrics.append(bandwidth(FILL, held, filled, f'{held} B in {filled:.6f} s'))
+            seen = histograms(point, [report.counts for report in reports])
+            if sum(seen[-1].found) != planned[FILES]:
+                raise EngineError('T17', f'{sum(seen[-1].found)} of {planned[FILES]} files were found')
         if point.kind == 'scenario':
             hosts = [report.host for report in reports]
             found, course = figures(point, rows, hosts, outcome.outputs[0] if outcome.outputs else None)
@@ -147,6 +168,7 @@ class PosixOps(Engine):
             clock_s=clock_s,
             facts=facts,
             course=course,
+            histograms=seen,
         )
 
 
@@ -166,6 +188,9 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
         return {}
     if point.kind == 'training':
         return posix_training.operations(phase, point)
+    if point.kind == 'ageing':
+        there, _ = total(point)
+        return {FILES: there.files} if phase == FILL else {REMOVE: there.inodes}
     if point.kind == 'interactive':
         return entries_of(point)
     if point.kind == 'tree' or phase in PHASES:

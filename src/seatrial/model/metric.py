@@ -96,6 +96,20 @@ class Fact(NamedTuple):
     seen: str
 
 
+class Histogram(NamedTuple):
+    """How much was found in each class, beside what was meant.
+
+    unit:  of what is classed, 'B' or none; ends: the upper end of each class, which belongs to it
+    found: how many lie in it; targets: their share in the distribution that was meant, as a fraction
+    """
+
+    name: str
+    unit: str
+    ends: Tuple[int, ...]
+    found: Tuple[int, ...]
+    targets: Tuple[float, ...]
+
+
 UNNAMED = 'unnamed-'
 """How the names of hosts begin that an engine counted and did not name."""
 
@@ -106,7 +120,7 @@ class Measurement(NamedTuple):
     clock_s:     the resolution of the engine's clock, and what clocks of several nodes can be apart
     bytes_moved: by all tasks; 0 of metadata
     tasks:       each of them, where the engine tells of each; nodes: in a node sweep in place of them
-    course:      of a scenario
+    course:      of a scenario; histograms: of what an ageing has filled in
     fsync:       whether a write's sync lies inside the timed region; direct: whether O_DIRECT was in effect
     """
 
@@ -121,6 +135,7 @@ class Measurement(NamedTuple):
     direct: bool = False
     facts: Tuple[Fact, ...] = ()
     course: Optional[Course] = None
+    histograms: Tuple[Histogram, ...] = ()
 
     @property
     def seconds(self) -> float:

@@ -85,6 +85,8 @@ class Point(NamedTuple):
     subtrees: all tasks work in one tree ('shared') or each in one of its own ('private')
     fsync:    whether each file is synced before it is closed
     pauses_s: of a listing: times without any call, each before one more listing
+    inodes, sizes, seed: of an ageing: inodes of all tasks together, sizes of files, each as likely as any other, and
+              what its trees are drawn from; its depth and files_per_directory are the most that are drawn
     """
 
     kind: str
@@ -123,6 +125,9 @@ class Point(NamedTuple):
     subtrees: str = ''
     fsync: bool = False
     pauses_s: Tuple[float, ...] = ()
+    inodes: int = 0
+    sizes: Tuple[int, ...] = ()
+    seed: int = 0
 
     @property
     def transfers(self) -> int:

@@ -25,6 +25,7 @@ from seatrial.report.course import CourseView, courses
 from seatrial.report.criteria import criteria
 from seatrial.report.evidence import CaseEvidence, SessionEvidence, Step
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
+from seatrial.report.histograms import HistogramView, histograms
 from seatrial.report.layouts import recommendations
 from seatrial.report.maps import surfaces
 from seatrial.report.marks import SHAPES, styles
@@ -135,7 +136,7 @@ class CaseView:
     facts:    what is to be known of it before its figures; repeats: by the label of the point
     drawings: of each dimension the curve or the dots, by the width of the paper; lines: whether they are curves
     isolation: of a sweep over nodes or targets, in place of these
-    courses:  of scenarios
+    courses:  of scenarios; histograms: of what an ageing has filled in
     monitored: servers; timeline: of the throughput; uncounted: why there is none, or empty
     """
 
@@ -155,6 +156,7 @@ class CaseView:
     drilled: drilled.DrillView | None
     summaries: Mapping[str, Summary]
     courses: Sequence[CourseView]
+    histograms: Sequence[HistogramView]
     timeline: Timeline | None
     monitored: Monitored | None
     uncounted: str
@@ -191,6 +193,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
         drilled=drilled.view(evidence, system),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
         courses=courses(evidence, system),
+        histograms=histograms(evidence),
         timeline=timeline(evidence, system),
         monitored=monitored(evidence, system),
         uncounted=why_none(evidence),

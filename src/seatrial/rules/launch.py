@@ -569,10 +569,11 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     directories = wanted.directories + wanted.empties
     if counted.directories != directories:
         return f'{after} there are {counted.directories} directories, not {directories}'
-    size = launched.point.bytes_per_file
-    others = {each: number for each, number in (counted.sizes or {}).items() if each != size}
+    sizes = launched.kind.entry_sizes(launched.point)
+    others = {each: number for each, number in (counted.sizes or {}).items() if each not in sizes}
     if others:
-        return f'{after} {sum(others.values())} files have {next(iter(others))} B, not {size} B'
+        said = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'
+        return f'{after} {sum(others.values())} files have {next(iter(others))} B, not {said}'
     return None
 
 

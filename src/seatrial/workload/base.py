@@ -175,6 +175,10 @@ class Kind:
         """What is on disk after the phase, below the data directory; of data its files."""
         return Entries(0, len(self.files(point)), 0)
 
+    def entry_sizes(self, point: Point) -> Tuple[int, ...]:
+        """Bytes that a file among its entries can have."""
+        return (point.bytes_per_file,)
+
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The most that these points have on disk at once."""
         raise NotImplementedError

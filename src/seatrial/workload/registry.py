@@ -7,6 +7,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.workload.access import Access
+from seatrial.workload.ageing import Ageing
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
@@ -36,6 +37,7 @@ KINDS: Dict[str, Kind] = {
         Interactive(),
         Semantics(),
         Scenario(),
+        Ageing(),
         Io500(),
     )
 }

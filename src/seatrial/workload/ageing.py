@@ -1,0 +1,262 @@
+"""Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again.
+
+The source (Dai et al. 2019) makes a directory of random depth, 1 to 10, puts 1 to 100 files into it, and begins anew
+until the inodes are there. It takes the sizes of files from Darshan logs and cuts what is larger than 8 MB.
+Every task has a tree of its own. A tree follows from the seed and the number of its task alone.
+"""
+
+import random
+from bisect import bisect_left
+from functools import lru_cache
+from typing import Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
+
+from seatrial.model.metric import Histogram, MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import KIB, MIB, approximate_size, round_up
+from seatrial.workload.base import Effort, Entries, Footprint
+from seatrial.workload.tree import BLOCK, MAX_DEPTH, Tree, who
+from seatrial.workload.words import counted, grouped
+
+FILL, REMOVE = 'fill', 'remove'
+FILES = 'fill_files'
+
+LARGEST = 8 * MIB
+"""To which the source cuts larger files: "1MB * 8"."""
+
+LIKELY = 100
+"""Sizes by which a distribution is told, each as likely as any other."""
+
+DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in them', 'files by size'
+
+
+class Batch(NamedTuple):
+    """A directory so many levels below the root of its tree, and the sizes of the files in it, in bytes."""
+
+    depth: int
+    sizes: Tuple[int, ...]
+
+
+def pareto(shape: float = 0.6, least: int = KIB) -> Tuple[int, ...]:
+    """Sizes where there is no log: those of a Pareto distribution at LIKELY equal steps, cut to LARGEST.
+
+    The quantile function is least / (1 - p) ** (1 / shape). Shape and least are chosen, as no source has them.
+    """
+    shares = ((number + 0.5) / LIKELY for number in range(LIKELY))
+    return tuple(min(LARGEST, int(least / (1 - share) ** (1 / shape))) for share in shares)
+
+
+def ageing(
+    inodes: int,
+    sizes: Sequence[int] = (),
+    depth: int = 10,
+    files_per_directory: int = 100,
+    seed: int = 1,
+    fsync: bool = True,
+    tasks: int = 0,
+) -> Point:
+    """The workload: so many inodes of all tasks together, which a profile or a site makes fewer.
+
+    sizes: of files in bytes, each as likely as any other; none: pareto()
+    depth, files_per_directory: the most, each number from 1 on as likely as any other
+    """
+    return Point(
+        'ageing',
+        (FILL, REMOVE),
+        tasks=tasks,
+        inodes=inodes,
+        sizes=tuple(sizes) or pareto(),
+        depth=depth,
+        files_per_directory=files_per_directory,
+        seed=seed,
+        fsync=fsync,
+    )
+
+
+class Ageing(Tree):
+    """Two launches: all tasks fill their trees, then they remove them."""
+
+    name = 'ageing'
+    words = title = 'ageing'
+    columns = (('files', (FILES,)), ('bytes', (FILL,)), ('removal', (REMOVE,)))
+    parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync')
+    short_ok = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.phases != (FILL, REMOVE):
+            return f'phases: {list(point.phases)}; they are {FILL} and {REMOVE}'
+        for field, most in (('inodes', 2**40), ('depth', MAX_DEPTH), ('files_per_directory', 2**40)):
+            if not 1 <= getattr(point, field) <= most:
+                return f'{field}: {getattr(point, field)} cannot be; write 1 to {most}'
+        if not point.sizes or min(point.sizes) < 0:
+            return 'sizes: they are numbers of bytes, one at least'
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Files a second and, where they are synced, bytes; of the removal entries, directories among them."""
+        if phase == REMOVE:
+            return (MetricType(REMOVE, 'op/s'),)
+        return (MetricType(FILES, 'op/s'),) + ((MetricType(FILL, 'B/s'),) if point.fsync else ())
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        deep, held = counted(point.depth, 'level'), counted(point.files_per_directory, 'file')
+        most = approximate_size(max(point.sizes))
+        return (
+            f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
+            f'to {grouped(max(each.inodes for each in points))} inodes in all, and removes them'
+        )
+
+    def totals(self, point: Point) -> str:
+        there, size = total(point)
+        directories = counted(there.directories, 'directory', 'directories')
+        return f'{counted(there.files, "file")} in {directories} ({approximate_size(size)})'
+
+    def share_words(self, share: int) -> str:
+        return counted(share, 'inode') if share else 'what the check says'
+
+    def adapted(self, point: Point, effort: Effort) -> Point:
+        return point
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        """Inodes of each task, no more than the check has; 0: as many as it has."""
+        if pinned is not None or not effort.files:
+            return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
+        share = min([effort.files, *(self.share_of(point) for point in points)])
+        if effort.tree_bytes:
+            share = min(share, *(effort.tree_bytes * len(each.sizes) // (sum(each.sizes) or 1) for each in points))
+        return Sizing(max(1, share), 1, 0.0, 0.0)
+
+    def resized(self, point: Point, share: int) -> Point:
+        return point._replace(inodes=share * point.tasks) if share else point
+
+    def share_of(self, point: Point) -> int:
+        return point.inodes // max(1, point.tasks)
+
+    def entries(self, point: Point, phase: str) -> Entries:
+        return total(point)[0] if phase == FILL else Entries(0, 0, 0)
+
+    def entry_sizes(self, point: Point) -> Tuple[int, ...]:
+        return point.sizes
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """Of each file whole blocks, as file systems give them out."""
+        return Footprint(
+            max(sum(_tree(*of_task(each, rank)).blocks for rank in range(each.tasks)) for each in points),
+            max(total(each)[0].inodes for each in points),
+        )
+
+    def bytes_of(self, point: Point) -> int:
+        return total(point)[1]
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        return (self.bytes_of(point) if phase == FILL else 0), 0
+
+    def amount(self, point: Point) -> int:
+        return total(point)[0].inodes
+
+    def weight(self, point: Point) -> Tuple[int, int]:
+        return point.tasks, point.inodes
+
+    def reads(self, phase: str) -> bool:
+        return False
+
+    def makes(self, phase: str) -> bool:
+        return phase == FILL
+
+    def metric_words(self, metric: str) -> str:
+        return metric.replace('_', ' ')
+
+
+class _Tree(NamedTuple):
+    """Of one task. blocks: bytes of its files in whole blocks."""
+
+    entries: Entries
+    bytes: int
+    blocks: int
+
+
+Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
+
+
+def of_task(point: Point, rank: int) -> Parameters:
+    """All that a task's tree follows from: seed, rank, its inodes, and of all trees depth, files and sizes."""
+    own = point.inodes // point.tasks + (rank < point.inodes % point.tasks)
+    return point.seed, rank, own, point.depth, point.files_per_directory, point.sizes
+
+
+def batches(tree: Parameters) -> Iterator[Batch]:
+    """The directories of a task below its root, in the order in which they are filled.
+
+    Each has a way of its own from the root, whose directories are inodes too. The last one ends with the inodes;
+    of the last two, one inode may be left over.
+    """
+    seed, rank, inodes, depth, files, sizes = tree
+    # Of all that random.Random draws, Python promises only that random() stays the same over versions.
+    draw, left = random.Random(f'{seed} {rank}').random, inodes - 1
+    while left > 1:
+        deep = min(1 + int(draw() * depth), left - 1)
+        number = min(1 + int(draw() * files), left - deep)
+        yield Batch(deep, tuple(sizes[int(draw() * len(sizes))] for _ in range(number)))
+        left -= deep + number
+
+
+def total(point: Point) -> Tuple[Entries, int]:
+    """What all tasks fill in: entries, the roots included, and bytes."""
+    trees = [_tree(*of_task(point, rank)) for rank in range(point.tasks)]
+    return Entries(*(sum(column) for column in zip(*(each.entries for each in trees)))), sum(t.bytes for t in trees)
+
+
+@lru_cache(maxsize=4096)
+def _tree(*tree: object) -> _Tree:
+    directories, files, held, blocks = 1, 0, 0, 0
+    for batch in batches(tree):  # type: ignore[arg-type]
+        directories += batch.depth
+        files += len(batch.sizes)
+        held += sum(batch.sizes)
+        blocks += sum(round_up(size, BLOCK) for size in batch.sizes)
+    return _Tree(Entries(directories, files, 0), held, blocks)
+
+
+Counts = Dict[str, Dict[str, int]]
+
+
+def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
+    """How many of these batches lie in each class of each histogram, by the upper end of the class."""
+    ends = _ends(point)
+    counts: Counts = {name: {} for name in ends}
+
+    def add(name: str, value: int) -> None:
+        key = str(ends[name][bisect_left(ends[name], value)])
+        counts[name][key] = counts[name].get(key, 0) + 1
+
+    for batch in found:
+        add(DEPTH, batch.depth)
+        add(IN_DIRECTORY, len(batch.sizes))
+        for size in batch.sizes:
+            add(SIZE, size)
+    return counts
+
+
+def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
+    """Those of all tasks together, beside the shares that the distribution has."""
+    found = []
+    for name, ends in _ends(point).items():
+        drawn = sorted(point.sizes) if name == SIZE else range(1, ends[-1] + 1)
+        below = [sum(value <= end for value in drawn) / len(drawn) for end in ends]
+        targets = tuple(upto - before for before, upto in zip([0.0, *below], below))
+        numbers = tuple(sum(each.get(name, {}).get(str(end), 0) for each in counts) for end in ends)
+        found.append(Histogram(name, 'B' if name == SIZE else '', ends, numbers, targets))
+    return tuple(found)
+
+
+def _ends(point: Point) -> Dict[str, Tuple[int, ...]]:
+    """The upper ends of the classes: each depth, tenths of the files of a directory, sizes from 1 KiB on by fours."""
+    files, size = point.files_per_directory, [KIB]
+    while size[-1] < max(point.sizes):
+        size.append(4 * size[-1])
+    return {
+        DEPTH: tuple(range(1, point.depth + 1)),
+        IN_DIRECTORY: tuple(sorted({-(-files * part // 10) for part in range(1, 11)})),
+        SIZE: tuple(size),
+    }

@@ -1,0 +1,126 @@
+"""Ageing: trees that follow from their seed, with the distributions that were meant, and exactly foretold."""
+
+import pytest
+
+from seatrial.model.units import KIB, MIB
+from seatrial.workload.ageing import (
+    DEPTH,
+    FILL,
+    IN_DIRECTORY,
+    LARGEST,
+    REMOVE,
+    SIZE,
+    Batch,
+    ageing,
+    batches,
+    counted_in,
+    histograms,
+    of_task,
+    pareto,
+    total,
+)
+from seatrial.workload.base import Effort, Entries
+from seatrial.workload.registry import fault_of, kind_of, metrics_at
+
+KIND = kind_of('ageing')
+POINT = ageing(20_000)._replace(label='aged', tasks=4, tasks_per_node=4)
+
+
+def drawn(point, rank=0):
+    return list(batches(of_task(point, rank)))
+
+
+def test_a_tree_follows_from_seed_and_task_alone():
+    assert drawn(POINT) == drawn(POINT._replace(label='other', nodes=2, tasks_per_node=2))
+    assert drawn(POINT) != drawn(POINT, rank=1)
+    assert drawn(POINT) != drawn(POINT._replace(seed=2))
+
+
+def test_a_tree_is_the_same_on_every_version_of_python():
+    assert drawn(ageing(40, sizes=(1, 2, 3), files_per_directory=5)._replace(tasks=1)) == [
+        Batch(10, (2,)),
+        Batch(1, (2, 3, 2, 2)),
+        Batch(9, (3,)),
+        Batch(8, (2, 1, 2, 2)),
+    ]
+
+
+def test_depth_files_and_sizes_stay_within_those_of_the_source():
+    every = [each for rank in range(4) for each in drawn(POINT, rank)]
+    assert {each.depth for each in every} == set(range(1, 11))
+    assert {1, 100} <= {len(each.sizes) for each in every} <= set(range(1, 101))
+    sizes = {size for each in every for size in each.sizes}
+    assert sizes <= set(POINT.sizes) and min(sizes) >= KIB and max(sizes) <= LARGEST == 8 * MIB
+
+
+@pytest.mark.parametrize('inodes', [4, 5, 7, 8, 9, 100, 1001, 20_000])
+def test_the_inodes_are_those_that_were_asked_for_less_one_a_task(inodes):
+    entries, _ = total(POINT._replace(inodes=inodes))
+    assert inodes - POINT.tasks <= entries.inodes <= inodes
+
+
+def test_the_plan_foretells_entries_bytes_and_whole_blocks():
+    point = ageing(18, sizes=(5000,), depth=2, files_per_directory=3)._replace(tasks=2)
+    every = [drawn(point, rank) for rank in range(2)]
+    files = sum(len(each.sizes) for own in every for each in own)
+    directories = 2 + sum(each.depth for own in every for each in own)
+    assert KIND.entries(point, FILL) == Entries(directories, files, 0)
+    assert KIND.entries(point, REMOVE) == Entries(0, 0, 0)
+    assert KIND.footprint([point]) == (files * 8192, directories + files)
+    assert KIND.moved(point, FILL) == (files * 5000, 0)
+
+
+def test_a_histogram_has_every_value_once_beside_its_share_of_the_distribution():
+    found = [counted_in(POINT, iter(drawn(POINT, rank))) for rank in range(4)]
+    by_name = {each.name: each for each in histograms(POINT, found)}
+    assert list(by_name) == [DEPTH, IN_DIRECTORY, SIZE]
+    for each in by_name.values():
+        assert sum(each.targets) == pytest.approx(1)
+        for number, target in zip(each.found, each.targets, strict=True):
+            assert number / sum(each.found) == pytest.approx(target, abs=0.06)
+    assert sum(by_name[SIZE].found) == total(POINT)[0].files
+    two = counted_in(POINT, iter([Batch(1, (KIB, KIB + 1)), Batch(10, (0,))]))
+    assert two == {DEPTH: {'1': 1, '10': 1}, IN_DIRECTORY: {'10': 2}, SIZE: {'1024': 2, '4096': 1}}
+
+
+def test_a_distribution_without_logs_is_a_pareto_cut_as_the_source_cuts_it():
+    sizes = pareto()
+    assert list(sizes) == sorted(sizes) and sizes[0] == 1032 and sizes[-1] == 7_004_061
+    assert max(pareto(shape=0.3)) == LARGEST
+
+
+def test_a_profile_makes_fewer_inodes_and_the_paper_has_its_own():
+    smoke = KIND.sizing([POINT], Effort(files=500, tree_bytes=128 * MIB), None)
+    assert smoke.fixed and KIND.resized(POINT, smoke.first).inodes == 4 * 500
+    assert KIND.resized(POINT, KIND.sizing([POINT], Effort(), None).first) == POINT
+    assert KIND.sizing([POINT], Effort(files=500), 70).pinned == 70
+    assert KIND.sizing([POINT], Effort(files=10**9), None).first == 5000
+    assert KIND.sizing([POINT], Effort(files=500, tree_bytes=sum(POINT.sizes)), None).first == 100
+
+
+def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
+    assert [each.name for each in metrics_at(POINT)] == ['fill_files', 'fill', 'remove']
+    assert [each.name for each in metrics_at(POINT._replace(fsync=False))] == ['fill_files', 'remove']
+
+
+@pytest.mark.parametrize(
+    ('changes', 'fault'),
+    [
+        ({'inodes': 0}, 'inodes: 0 cannot be'),
+        ({'depth': 101}, 'depth: 101 cannot be'),
+        ({'files_per_directory': 0}, 'files_per_directory: 0 cannot be'),
+        ({'sizes': ()}, 'sizes: '),
+        ({'sizes': (1, -1)}, 'sizes: '),
+        ({'phases': (REMOVE,)}, 'phases: '),
+        ({'branching': 2}, 'branching: ageing has no such parameter'),
+    ],
+)
+def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
+    assert fault_of(POINT._replace(**changes)).startswith(fault)
+
+
+def test_it_says_what_it_does():
+    assert KIND.sentence([POINT]) == (
+        'Each of 4 tasks fills directories 1 to 10 levels deep with 1 to 100 files each, of up to 6.68 MiB, '
+        'to 20\u202f000 inodes in all, and removes them'
+    )
