@@ -1,4 +1,4 @@
-"""How often `seatrial compare` and `seatrial trend` are right: changes that are none, drops found, coverage.
+"""How often `seatrial compare` is right: changes that are none, drops found, coverage.
 
 Sessions are simulated: three families of eight metrics, six repetitions of each with 2 % noise, and a noise between
 sessions that is each metric's own, or shared by its family. The judge is the real one.
@@ -12,14 +12,11 @@ import argparse
 import math
 import random
 from collections.abc import Callable
-from datetime import timedelta
 from typing import NamedTuple
 
 from harness import run
 
-from seatrial.judge.compare import BETTER, LEVEL, WORSE, Series, compared
-from seatrial.judge.trend import MIN_NIGHTS, changes
-from seatrial.report.trend import MONTH, NEAR, SUSPECTED
+from seatrial.judge.compare import BETTER, WORSE, Series, compared
 
 FAMILIES, METRICS, REPETITIONS = ('data write', 'data read', 'metadata'), 8, 6
 WITHIN = 0.02
@@ -151,50 +148,6 @@ def in_turn(pairs: int) -> None:
             print(f'| {count} | {"paired" if paired else "not paired"} | {shown} |', flush=True)
 
 
-def history(count: int, noise: Draw, correlation: float, drop: float, after: int) -> list[float]:
-    """How good a family was in so many nights and in some more after a drop, as logarithms."""
-    values, last = [], noise()
-    for night in range(count + after):
-        values.append(BETWEEN * last + (math.log1p(-drop) if night >= count else 0.0))
-        last = correlation * last + math.sqrt(1 - correlation**2) * noise()
-    return values
-
-
-SERIES = (('independent', normal, 0.0), ('heavy tails', heavy, 0.0), ('correlation 0.3', normal, 0.3))
-
-
-def trends(count: int) -> None:
-    """How often a drop after two months is shown where it is, and how often a year without one shows some."""
-    since = (3, 5, 7, 14)
-    heads = ' | '.join(f'found after {nights}' for nights in since)
-    print(f'| nights | drop | {heads} | a year without one shows some |')
-    print('|---' * (3 + len(since)) + '|')
-    for words, noise, correlation in SERIES:
-        false = sum(bool(changes(history(365, noise, correlation, 0.0, 0), LEVEL)) for _ in range(count)) / count
-        for drop in (0.03, 0.05, 0.10, 0.20):
-            shown = []
-            for nights in since:
-                series = (history(60, noise, correlation, drop, nights) for _ in range(count))
-                hits = sum(any(abs(each.first - 60) <= SUSPECTED for each in changes(one, LEVEL)) for one in series)
-                shown.append(f'{100 * hits / count:.0f} %')
-            print(f'| {words} | {100 * drop:.0f} % | {" | ".join(shown)} | {100 * false:.1f} % |')
-
-
-def looked_at_nightly(years: int) -> None:
-    """How many changes a month people hear of where there is none, with the budget of one and a family."""
-    print('| nights | false notifications a month |\n|---|---|')
-    for words, noise, correlation in SERIES:
-        told = 0
-        for _ in range(years):
-            values, known = history(365, noise, correlation, 0.0, 0), list[int]()
-            for night in range(2 * MIN_NIGHTS, len(values) + 1):
-                for each in changes(values[:night], timedelta(days=1) / MONTH):
-                    if all(abs(each.first - place) >= NEAR for place in known):
-                        known.append(each.first)
-            told += len(known)
-        print(f'| {words} | {told / years / 12:.3f} |', flush=True)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--pairs', type=int, default=1000)
@@ -212,11 +165,6 @@ def main() -> int:
             found = rates(sides, noise, 3 if options.quick else options.pairs)
             shown = ' | '.join(f'{100 * each:.1f} %' for each in found)
             print(f'| {sides[0]}, {sides[1]} | {noise.words} | {shown} |', flush=True)
-    print()
-    trends(3 if options.quick else options.pairs)
-    print()
-    random.seed(options.seed)
-    looked_at_nightly(1 if options.quick else options.pairs // 5)
     print()
     random.seed(options.seed)
     in_turn(3 if options.quick else options.pairs)

@@ -66,6 +66,14 @@ def test_an_archive_grows_and_another_merge_has_nothing_to_do(five):
     assert read(folder).rows.equals(before)
 
 
+def test_a_session_that_came_late_into_an_archive_is_read_in_its_place(tmp_path, rows, sample):
+    for name in (NAMES[3], NAMES[2]):
+        write(tmp_path, name, rows(name, write_16MiB=[sample()]))
+        (file,) = merge(tmp_path, apart=0).archives
+    held = pl.read_parquet(file)['session'].unique(maintain_order=True).to_list()
+    assert read(tmp_path).rows['session'].unique(maintain_order=True).to_list() == held[::-1] == NAMES[2:4]
+
+
 def test_a_merge_that_is_killed_anywhere_loses_and_doubles_nothing(five):
     folder, before = five
     without(folder, NAMES[:2])

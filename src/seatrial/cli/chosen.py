@@ -55,7 +55,7 @@ def chosen(site: Site, wanted: Sequence[str], screen: Console) -> list[pl.DataFr
         rows = found.rows.filter(pl.col('session').is_in(sessions) | pl.col('label').is_in(labels))
         if not rows.height:
             raise click.UsageError(f"no session of '{text}' can be read")
-        sides.append(rows.sort('session', maintain_order=True))
+        sides.append(rows)
     return sides
 
 

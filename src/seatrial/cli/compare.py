@@ -127,7 +127,7 @@ def _check(sides: list[pl.DataFrame]) -> None:
             f'sessions of several profiles ({", ".join(profiles)}) measure differently; choose one with --profile'
         )
     for one, other in combinations(sides, 2):
-        both = sorted(set(one['session']) & set(other['session']))
+        both = sorted(set(one['session'].unique()) & set(other['session'].unique()))
         if both:
             raise click.UsageError(f'session {both[0]} is on both sides; name other sessions')
 

@@ -75,7 +75,7 @@ def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     said = (
         [f'nodes: {" against ".join(_only(*pair) for pair in (nodes, nodes[::-1]))}'] if nodes[0] != nodes[1] else []
     )
-    for name in sorted(set(before['file_system']) & set(after['file_system'])):
+    for name in sorted(set(before['file_system'].unique()) & set(after['file_system'].unique())):
         full = [_fullness(rows.filter(pl.col('file_system') == name)) for rows in (before, after)]
         said += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
     return said
@@ -97,10 +97,17 @@ def _fullness(rows: pl.DataFrame) -> str:
 
 def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:
     """The facts of each case that began."""
-    of_session = (*CASE, 'session')
-    # Of a sweep over tasks the largest point counts.
-    most = rows.with_columns(pl.col('tasks').max().over(of_session).cast(pl.String))
-    began = most.filter(pl.col('engine').fill_null('') != '').unique(of_session, keep='first', maintain_order=True)
+    told = [name for name in (*FACTS, 'file_system_type', 'state') if name != 'tasks']
+    began = (
+        rows.lazy()
+        .group_by(*CASE, 'session', maintain_order=True)
+        # Of a sweep over tasks the largest point counts.
+        .agg(pl.col('tasks').max().cast(pl.String), pl.col(told).filter(pl.col('engine').fill_null('') != '').first())
+        .filter(pl.col('engine').is_not_null())
+        .drop('session')
+        .unique(maintain_order=True)
+        .collect()
+    )
     found: dict[tuple[object, ...], dict[str, dict[str | None, None]]] = {}
     for row in began.rows(named=True):
         own = found.setdefault(tuple(row[name] for name in CASE), {})

@@ -172,7 +172,10 @@ def one_by_one(
         if isinstance(found, Skipped):
             yield found
         else:
-            yield from found.partition_by('session', maintain_order=True)
+            # Of a file of its own there is nothing to part.
+            one = found['session'].n_unique() == 1
+            parts = [found] if one else found.partition_by('session', maintain_order=True)
+            yield from sorted(parts, key=lambda rows: str(rows['session'][0]))
 
 
 def summaries(

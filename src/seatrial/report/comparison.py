@@ -247,7 +247,7 @@ def _series(
     before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
     """What can be compared, with its case, metric, family, file system, unit and direction; what cannot, in words."""
-    sides = [dict(_metrics(rows.filter(~OF_ONE_SESSION))) for rows in (before, after)]
+    sides = [dict(_metrics(rows)) for rows in (before, after)]
     series, shown = [], []
     reasons: dict[tuple[str, str], list[str]] = {}
     if any(rows.filter(OF_ONE_SESSION).height for rows in (before, after)):
@@ -314,42 +314,48 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
     if one.caches != other.caches:
         words = [' or '.join(sorted(each.caches - {''})) or 'nothing' for each in (one, other)]
         return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
-    if min(value for each in (one, other) for own in each.sessions.values() for value in own) <= 0:
+    if min(min(own) for each in (one, other) for own in each.sessions.values()) <= 0:
         return 'a figure of 0 has no ratio'
     return ''
 
 
 def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
-    """Of one side, by case and name."""
+    """Of one side, by case and name, without the groups of node sweeps."""
     usable = pl.col('valid') & pl.col('value').is_finite()
     # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
-    table = rows.group_by(*CASE, 'metric', 'session', 'metric_verdict', maintain_order=True).agg(
-        pl.col('axis', 'kind', 'unit', 'operation', 'better', 'steers').first(),
-        pl.col('cache').fill_null('').unique(),
-        pl.col('value').filter(usable),
+    metric, facts = (*CASE, 'metric'), ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
+    table = (
+        rows.lazy()
+        .filter(~OF_ONE_SESSION)
+        .group_by(*metric, 'session', 'metric_verdict', maintain_order=True)
+        .agg(
+            pl.col(facts).first(),
+            pl.col('cache').fill_null('').unique(),
+            pl.col('value').filter(usable),
+        )
+        .with_columns(used=(pl.col('value').list.len() > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
+        .group_by(metric, maintain_order=True)
+        .agg(
+            pl.col(facts).first(),
+            pl.col('session', 'value', 'cache').filter('used'),
+            pl.format('{} in {}', 'metric_verdict', 'session').filter(~pl.col('used')).alias('without'),
+        )
+        .collect()
     )
-    metrics: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in table.iter_rows(named=True):
-        metrics.setdefault(tuple(row[name] for name in (*CASE, 'metric')), []).append(row)
-    for key, own in metrics.items():
-        first, used = own[0], list(filter(_used, own))
         yield (
-            (Case(*key[:5]).name, str(key[5])),
+            (Case(*(row[name] for name in CASE)).name, row['metric']),
             _Metric(
-                family=family_of(first),
-                file_system=first['file_system'],
-                unit=first['unit'] or '',
-                better=first['better'] or HIGHER,
-                steers=first['steers'] is not False,
-                caches=frozenset(cache for row in used for cache in row['cache']),
-                sessions={row['session']: row['value'] for row in used},
-                without=[f'{row["metric_verdict"]} in {row["session"]}' for row in own if not _used(row)],
+                family=family_of(row),
+                file_system=row['file_system'],
+                unit=row['unit'] or '',
+                better=row['better'] or HIGHER,
+                steers=row['steers'] is not False,
+                caches=frozenset(cache for own in row['cache'] for cache in own),
+                sessions=dict(zip(row['session'], row['value'], strict=True)),
+                without=row['without'],
             ),
         )
-
-
-def _used(row: Mapping[str, Any]) -> bool:
-    return bool(row['value']) and row['metric_verdict'] != Verdict.INVALID.value
 
 
 def family_of(row: Mapping[str, Any]) -> str:
