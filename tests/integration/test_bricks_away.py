@@ -160,7 +160,7 @@ def test_a_replica_that_stands_still_for_good_is_given_up_after_the_ping_timeout
         done = accepted(site)
     finally:
         assert GLUSTER.run('up', replicated.directory).returncode == 0
-    assert '1 met' in done.stdout, done.stdout + done.stderr
+    assert '2 met' in done.stdout, done.stdout + done.stderr
     found = {name: each.value for name, each in metrics_of(site.session).items()}
     assert PING_TIMEOUT_S - 1 <= found['outage'] <= 2 * PING_TIMEOUT_S + 1 and found['errors'] == 0
     assert found['verified'] > 50
