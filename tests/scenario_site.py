@@ -24,6 +24,10 @@ class Away(Check):
     workload = scenario(before_s={before_s}, action_s={action_s}, after_s={after_s}, think_s=0.2)
     sweep = Sweep('action')
 """
+BURDEN = """
+actions:
+  burden: {start: ['true'], undo: ['true'], check: ['true'], file_systems: [scratch]}
+"""
 CONTRACT = """
 version: 1
 title: Acceptance

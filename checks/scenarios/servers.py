@@ -32,3 +32,11 @@ class Soak(Check):
 
     workload = scenario(before_s=3600, action_s=120, after_s=10680, times=6)
     sweep = Sweep('action')
+
+
+@trial
+class SoakPart(Check):
+    """4 hours of Soak, with each action of the site once, for partitions that end longer jobs (docs/scenarios.md)."""
+
+    workload = scenario(before_s=3600, action_s=120, after_s=10680)
+    sweep = Sweep('action')

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from builders import CONTRACT
+from scenario_site import BURDEN, CHECK
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import began
 from seatrial.cli.evidence import judged_anew
@@ -207,6 +208,14 @@ def test_a_job_that_outlasts_its_partition_is_refused(on_site, site, sinfo):
     assert re.search(rf'partitions\.local:default: {sentence}', said.err), said.err
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 8min')
     assert on_site('plan', '--profile=nightly').status == 0
+
+
+def test_a_scenario_that_outlasts_its_partition_is_not_told_to_have_less_time(on_site, site, sinfo):
+    sinfo('compute|4|2|7000|20:00')
+    site.check.write_text(CHECK.format(before_s=600, action_s=5, after_s=600))
+    site.trial.write_text(site.trial.read_text().replace('engines: [', 'engines: [posixops, ') + BURDEN)
+    said = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
+    assert said.status == 64 and 'allocations in its criterion' in said.err and 'budget:' not in said.err
 
 
 def test_a_partition_without_a_limit_limits_nothing(on_site, sinfo):

@@ -241,3 +241,24 @@ def test_as_many_further_allocations_as_are_named_decide():
 
 def test_no_number_of_allocations_decides_a_figure_at_its_bound():
     assert further_allocations([99.0, 101.0], 100.0) is None
+
+
+@pytest.mark.parametrize(
+    ('loads', 'said'),
+    [
+        ([(0, 100), (150, 250), (250, 350)], '5 min in 3 allocations'),
+        ([(0, 100), (150, 250), (250, 350)], 'the 50 s between them (14.3 % of the time)'),
+        ([(250, 350), (0, 100)], 'the 150 s between them'),
+        ([(0, 100), (99, 199)], 'the 0 s between them (0 % of the time)'),
+    ],
+)
+def test_of_a_load_in_several_allocations_it_is_said_what_nobody_saw(loads, said):
+    asked = replace(ASKED, statistic='minimum', allocations=len(loads), once=True)
+    found = [attempt(120, number=number, load=load) for number, load in enumerate(loads)]
+    assert said in judged(asked, found).load
+
+
+@pytest.mark.parametrize('loads', [[(0, 100)], [None, None]])
+def test_of_one_allocation_and_of_what_is_no_load_nothing_is_said_of_the_time_between(loads):
+    asked = replace(ASKED, statistic='minimum', allocations=len(loads), once=True)
+    assert judged(asked, [attempt(120, number=number, load=load) for number, load in enumerate(loads)]).load == ''

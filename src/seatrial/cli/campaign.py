@@ -212,6 +212,9 @@ def _attempt(
         else '',
         unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
+        load=next(
+            ((each.started, each.started + each.point.duration_s) for each in samples if each.point.actions), None
+        ),
     )
 
 
@@ -281,7 +284,7 @@ def _row(
         unit=unit,
         base=base,
         milestone=written.milestone or '',
-        setup=_setup(criterion),
+        setup=[*_setup(criterion), *([('Load', outcome.load)] if outcome.load else [])],
         attempts=attempts,
         remarks=[each for each in remarks if each.criterion == written.id],
     )

@@ -5,6 +5,7 @@ other allocations. From two allocations on these are what is independent: each g
 Student's over the figures. docs/contract.md has the rules in words.
 """
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +15,7 @@ from datetime import datetime
 from seatrial.judge.session import FAMILY
 from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, quantile_interval, verdict_interval
 from seatrial.judge.verdict import Verdict
+from seatrial.model.units import duration
 from seatrial.rules.stopping import t_interval, t_quantile
 from seatrial.workload.words import counted
 
@@ -72,6 +74,7 @@ class Attempt:
     caveat:   what has to be said beside a figure that counts, or empty
     unproved: why nobody can make its figures again from raw output, or empty: they can miss, and never meet
     chain:    of the session's records, which `seatrial verify` prints too (SessionResult.chain)
+    load:     of a scenario: when it began and when it ended, in Unix time; None of anything else
     """
 
     session: str
@@ -86,6 +89,7 @@ class Attempt:
     caveat: str = ''
     unproved: str = ''
     chain: str = ''
+    load: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,20 @@ class Outcome:
     further: int | None = None
     why: str = ''
     confidence: float = CONFIDENCE
+
+    @property
+    def load(self) -> str:
+        """Of a load in several allocations how long it was, and what of the time no load covered; empty of others."""
+        loads = sorted(each.load for each in self.counted if each.load)
+        if len(loads) < 2:
+            return ''
+        loaded_s = sum(end - start for start, end in loads)
+        unseen_s = sum(max(0.0, start - end) for (_, end), (start, _) in itertools.pairwise(loads))
+        share = 100 * unseen_s / (loaded_s + unseen_s)
+        return (
+            f'{duration(loaded_s)} in {len(loads)} allocations, each with all of its files compared at its own end; '
+            f'the {unseen_s:.0f} s between them ({share:.3g} % of the time) are not covered'
+        )
 
 
 def judge_contract(criteria: Sequence[Asked], attempts: Mapping[str, Sequence[Attempt]]) -> dict[str, Outcome]:
