@@ -40,7 +40,7 @@ from seatrial.history.store import (
     table_in,
 )
 
-KEPT_APART = 60
+KEPT_APART = 20
 """The newest sessions stay in files of their own, which `seatrial status` reads."""
 
 FULL_BYTES = MAX_BYTES // 4
