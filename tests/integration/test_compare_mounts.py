@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 
 import pytest
@@ -132,7 +133,7 @@ class TestMounts:
     @pytest.mark.long
     def test_another_setting_of_the_client_is_said_first(self, compared):
         first, *others = compared('disk', 'tuned')['differing']
-        assert (first, others) == ('scratch: device read_ahead_kb: 128 against 4096', [])
+        assert re.fullmatch(r'scratch: device read_ahead_kb: \d+ against 4096', first) and others == []
 
     @pytest.mark.long
     def test_measured_in_turn_a_synchronous_disk_is_worse_than_memory(self, mounted):

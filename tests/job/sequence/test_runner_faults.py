@@ -300,7 +300,7 @@ def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_f
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
     assert_matches(
-        'a launch was given up: it did not end within [0-9]+ s; it was ended.*; is the file system', said(ran)
+        'a launch was given up: it did not end within [0-9]+ s; it was ended.*; does the file system', said(ran)
     )
     assert working_in(lab.target) == []
     check_aftermath(lab, plan, before)
