@@ -381,7 +381,13 @@ FAULTS = {
         (10, 11),
         r'did not end within.*\(on n2\)|F1: .*(EROFS|EIO) of data.00000000 on n2',
     ),
-    'read-only': (WRITE, EXT4, 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error', (10,), 'F1: .*EROFS of .* on n2'),
+    'read-only': (
+        WRITE,
+        EXT4,
+        'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
+        (10, 11),
+        r'did not end within.*\(on n2\)|F1: .*EROFS of .* on n2',
+    ),
     'full': (WRITE, EXT4, FILLED, (13,), 'P9a: .*ENOSPC of data.00000000 on n2'),
 }
 
@@ -398,7 +404,7 @@ def new_disk(kernels, node):
 class TestErrorsOfTheDevice:
     @pytest.mark.parametrize('fault', FAULTS)
     def test_what_the_kernel_says_is_said_and_no_figure_is_given(self, kernels, fault):
-        """On an aborted journal ext4 keeps what is dirty: a writer that waits for it to be less gets no error."""
+        """Of an aborted journal or read-only, ext4 keeps what is dirty: who waits for it to be less gets no error."""
         check, made, goes_wrong, statuses, said = FAULTS[fault]
         target = 'dust /dev/ubda 0 4096' if goes_wrong == BAD_BLOCKS else 'linear /dev/ubda 0'
         kernels.run('n2', 'sh', '-ec', DISK.format(target=target, **made))
