@@ -77,7 +77,8 @@ class Ageing(Tree):
     """Two launches: all tasks fill their trees, then they remove them."""
 
     name = 'ageing'
-    words = title = 'ageing'
+    words = 'ageing'
+    title = 'Ageing'
     columns = (('files', (FILES,)), ('bytes', (FILL,)), ('removal', (REMOVE,)))
     parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync')
     short_ok = True

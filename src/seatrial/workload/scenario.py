@@ -55,7 +55,8 @@ class Scenario(Kind):
     """The course of a load: its throughput before, during and after the actions, and what they cost it."""
 
     name = 'scenario'
-    words = title = 'scenarios'
+    words = 'scenarios'
+    title = 'Scenarios'
     columns = tuple((name.replace('_', ' '), (name,)) for name in (BEFORE, DURING, AFTER, OUTAGE, RECOVERY, ERRORS))
     parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
     once = True
