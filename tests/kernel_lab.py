@@ -35,7 +35,7 @@ FILE_SYSTEMS = (
     ('nfs3', 'nfs', '/mnt/nfs3', 'drop_caches: true'),
     ('hard', 'nfs', '/mnt/nfs', 'recovery_limit: 10s'),
     ('soft', 'nfs', '/mnt/soft', 'recovery_limit: 10s'),
-    ('disk', 'posix', '/mnt/disk', 'drop_caches: false'),
+    ('disk', 'posix', '/mnt/disk', 'drop_caches: false, to_be_filled: quota'),
     ('ceph', 'cephfs', '/mnt/ceph', 'drop_caches: true'),
     ('fuse', 'cephfs', '/mnt/fuse', 'drop_caches: true'),
     ('kept', 'cephfs', '/mnt/fuse', 'drop_caches: false'),

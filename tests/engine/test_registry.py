@@ -62,7 +62,10 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('ior', {'access', 'checkpoint', 'reuse'}),
         ('dd', {'access'}),
         ('mdtest', {'tree'}),
-        ('posixops', {'tree', 'listing', 'operations', 'interactive', 'training', 'ageing', 'semantics', 'scenario'}),
+        (
+            'posixops',
+            {'tree', 'listing', 'operations', 'interactive', 'training', 'ageing', 'semantics', 'limits', 'scenario'},
+        ),
         ('dlio', {'training'}),
         ('io500', {'io500'}),
         ('fio', {'access', 'bonnie', 'checkpoint', 'reuse', 'random', 'tree'}),
@@ -200,5 +203,5 @@ def test_candidates_that_are_for_something_else_say_for_what():
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
     others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, training reads'
-    others += ', ageing, POSIX semantics and scenarios'
+    others += ', ageing, POSIX semantics, limits and scenarios'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

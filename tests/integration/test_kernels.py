@@ -472,6 +472,29 @@ print(json.dumps(found))
 """
 
 
+REACHED = """
+import json, os
+from seatrial.engine.posix_limits import carry_out
+from seatrial.engine.posix_work import Work
+from seatrial.filesystem.registry import by_type
+from seatrial.workload.limits import QUOTA_BYTES, QUOTA_INODES, until
+from seatrial.workload.registry import resized
+driver, found = by_type('posix'), {{}}
+os.setgroups([50, 65534]), os.setgid(65534), os.setuid(65534)
+for name in ('user', 'group', 'project'):
+    os.chdir(os.path.join('{place}', name))
+    for number, phase in enumerate((QUOTA_BYTES, QUOTA_INODES)):
+        left = min(each[number] for each in (driver.quota('.'), driver.capacity('.')) if each[number] is not None)
+        (point,) = resized([until(phase)], left)
+        work = Work(0, 1)
+        work.hosts = ('n3',)
+        facts = carry_out(work, phase, point._replace(tasks=1, tasks_per_node=1))
+        kept = {{fact.name: fact.seen for fact in facts if fact.holds is not True}}
+        found[name + ' ' + phase] = left, work.counts['limit'], kept, facts[0].seen.split()[-1]
+print(json.dumps(found))
+"""
+
+
 GROUP = """
 mkfs.xfs -q /dev/ubda && mkdir -p /mnt/disk && mount -o grpquota /dev/ubda /mnt/disk
 chgrp 50 /mnt/disk && chmod 2755 /mnt/disk
@@ -504,6 +527,23 @@ class TestQuotas:
             assert inodes - 4 < before[1] <= inodes
             assert (before[0] - after[0], before[1] - after[1]) == (8 * MIB, 1)
             assert error == ('ENOSPC' if (name, type) == ('project', 'xfs') else 'EDQUOT')
+
+    @pytest.mark.parametrize('type', ['ext4', 'xfs'])
+    def test_one_that_is_reached_refuses_at_its_byte_and_its_inode_and_all_before_is_whole(self, kernels, type):
+        make, project = (EXT4_WITH_QUOTAS, EXT4_PROJECT) if type == 'ext4' else ('mkfs.xfs -q -f', XFS_PROJECT)
+        at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
+        kernels.run('n3', 'sh', '-ec', f'{make} /dev/ubda\n{LIMITED.format(**at)}\n{project.format(**at)}')
+        try:
+            said = kernels.run('n3', sys.executable, '-c', REACHED.format(place='/mnt/limited'))
+        finally:
+            kernels.run('n3', 'umount', '/mnt/limited')
+        found = json.loads(said)
+        assert len(found) == 6
+        for name, (left, counts, broken, error) in found.items():
+            assert broken == {}, (name, counts, broken)
+            assert error == ('ENOSPC' if type == 'xfs' and 'project' in name else 'EDQUOT')
+            assert counts['beyond'] == 0
+            assert left - counts['taken'] < (MIB if 'bytes' in name else 1), name
 
     @pytest.mark.parametrize(('version', 'export'), [('3', '/srv/export/limited'), ('4.2', '/limited')])
     def test_those_of_an_nfs_server_are_known_by_rquotad(self, kernels, version, export):
@@ -538,3 +578,15 @@ class TestQuotas:
         assert re.search('P9: the case needs .* more than the quota of user and group: 146 MiB', refused.said)
         assert ended.status in (11, 13)
         assert re.search('EDQUOT of data.00000000 on n2|a transfer was cut short.*on n2', ended.said), ended.said
+
+    @pytest.mark.long
+    def test_a_session_says_what_holds_of_a_groups_quota_that_its_tasks_reach(self, kernels):
+        kernels.run('n2', 'sh', '-ec', GROUP + 'setquota -g 50 0 150000 0 0 /mnt/disk')
+        try:
+            ended = kernels.begin('QuotaOfBytes', on='disk', nodes=1, engines='posixops').ended()
+            seen = ended.samples('QuotaOfBytes')
+        finally:
+            new_disk(kernels, 'n2')
+        assert ended.status in USABLE, ended.said
+        (sample,) = seen
+        assert [fact['name'] for fact in sample['measurement']['facts'] if not fact['holds']] == []

@@ -222,6 +222,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
         'no_layout': '',
         'tried': by_type('lustre').tried,
         'deduplicates': None,
+        'to_be_filled': '',
         'listed': (),
     }
 

@@ -16,6 +16,7 @@ from seatrial.workload import (
     checkpoint,
     interactive,
     io500,
+    limits,
     listing,
     operations,
     random,
@@ -52,6 +53,7 @@ TEMPLATES = {
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
     'semantics': semantics.posix_semantics(),
     'scenario': scenario.scenario(60, 10, 60),
+    'limits': limits.until(limits.QUOTA_BYTES),
     'ageing': ageing.ageing(300),
     'io500': io500.io500('1GiB'),
 }
@@ -73,6 +75,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             tree,
             listing,
             operations,
+            limits,
             interactive,
             semantics,
             scenario,

@@ -22,6 +22,7 @@ from seatrial.model.quoting import shell_line
 from seatrial.model.units import duration
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE
+from seatrial.workload.registry import kind_of
 
 POLL_S = 0.2
 SEEN_S = 5.0
@@ -32,11 +33,13 @@ __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
     """Problems of plans that would act on a storage system whose name was not typed."""
-    unnamed = {plan.target.storage_system for plan in plans if plan.actions} - {destructive}
+    meant = {
+        plan.target.storage_system: hurts for plan in plans if (hurts := kind_of(plan.kind).hurts(plan.points[0]))
+    }
     remedy = 'if that is meant, add --destructive {}'
     return [
-        problem(TRIAL_FILE, ['actions'], f'the session takes servers of {name} away; {remedy.format(name)}')
-        for name in sorted(unnamed)
+        problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; {remedy.format(name)}')
+        for name in sorted(meant.keys() - {destructive})
     ]
 
 

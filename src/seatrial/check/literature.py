@@ -77,6 +77,11 @@ GUARANTEES = tuple(
     for each in posix_guarantees.GUARANTEES
 )
 
+LIMITS = tuple(
+    Guarantee(fact=each.name, id=f'QF-01.{each.name}', words=each.words, source=POSIX_2017)
+    for each in posix_guarantees.LIMITS
+)
+
 INTEGRITY = tuple(
     Guarantee(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
     for each in posix_guarantees.WAYS_TO_WRITE

@@ -143,8 +143,14 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if declared.every_point and not session.profile.judges:
         return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
-    if declared.workload.actions:
-        return _undisturbed(session, case)
+    kind = kind_of(declared.workload.kind)
+    if kind.fills(declared.workload):
+        meant = 'all' if kind.hurts(declared.workload) else 'quota'
+        if entry.to_be_filled != meant:
+            where = f'file_systems.{case.file_system}.to_be_filled: {meant}'
+            return f'it fills what it is given; if that is meant, write {where}'
+    if kind.hurts(declared.workload):
+        return _undisturbed(session, declared.workload, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -167,15 +173,16 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
 
 
-def _undisturbed(session: Session, case: Case) -> str:
-    """Why no action of the site may be started here; empty where one may."""
+def _undisturbed(session: Session, workload: Point, case: Case) -> str:
+    """Why others may not be hurt here; empty where they may."""
     if not session.profile.disturbs:
-        return f'it starts actions, which no {session.profile.name} session does; choose --profile {ACCEPTANCE.name}'
-    if not session.site.actions(case.file_system):
+        return f'it hurts others, which no {session.profile.name} session does; choose --profile {ACCEPTANCE.name}'
+    if workload.actions and not session.site.actions(case.file_system):
         return f'trial.yaml has no actions for {case.file_system} (docs/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
-        return f'it takes servers of {storage_system} away; if that is meant, add --destructive {storage_system}'
+        hurts = kind_of(workload.kind).hurts(workload)
+        return f'it {hurts} {storage_system}; if that is meant, add --destructive {storage_system}'
     return ''
 
 

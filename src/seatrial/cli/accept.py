@@ -28,6 +28,7 @@ from seatrial.site.contract import CONTRACT_FILE, Contract, load_contract
 from seatrial.site.error import SiteError
 from seatrial.site.load import answering
 from seatrial.site.model import Site
+from seatrial.workload.registry import kind_of
 
 
 @click.command()
@@ -149,8 +150,11 @@ def _measure(
     for procedure, needed in missing(Path(site.state), criteria, chosen, again).items():
         own = [each.written.id for each in criteria if each.procedure == procedure]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
-        if declared[procedure.case.check].workload.actions and destructive != target.storage_system:
-            said = f'it takes servers away; if that is meant, seatrial accept --destructive {target.storage_system}'
+        workload = declared[procedure.case.check].workload
+        hurts = kind_of(workload.kind).hurts(workload)
+        if hurts and destructive != target.storage_system:
+            name = target.storage_system
+            said = f'it {hurts} {name}; if that is meant, seatrial accept --destructive {name}'
             screen.print(f'{ids}: not now; {said}', soft_wrap=True)
             continue
         refused = settings_fault(site, procedure.case.partition.partition(':')[0])

@@ -67,3 +67,14 @@ WAYS_TO_WRITE: Tuple[Guarantee, ...] = (
     Guarantee('locked_writers', 'writers that keep each other out leave the data of one', 1, 'POSIX.1 fcntl()'),
 )
 """The facts that posix_integrity tries. Data that differ are no fact that does not hold, but a failure (rule F2)."""
+
+LIMITS: Tuple[Guarantee, ...] = (
+    Guarantee(
+        'refused', 'what a limit does not allow is refused, with its errno', 1, 'POSIX.1 write(), EDQUOT, ENOSPC'
+    ),
+    Guarantee('within', 'no more is acknowledged than the limit leaves', 1, 'quotactl(2), dqb_bhardlimit'),
+    Guarantee('reached', 'nothing is refused that the limit allows', 1, 'quotactl(2), dqb_bhardlimit'),
+    Guarantee('nothing_behind', 'behind what was acknowledged lies nothing that nobody wrote', 1, 'POSIX.1 write()'),
+    Guarantee('again', 'what was removed can be used again', 1, 'POSIX.1 unlink()'),
+)
+"""The facts of a limit that was reached. What was acknowledged and is not whole is a failure (rule F2)."""

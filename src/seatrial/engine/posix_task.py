@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_training, posix_ageing, posix_semantics and posix_scenario.
+posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
 """
 
 import errno
@@ -14,6 +14,7 @@ from seatrial.engine import (
     posix_calls,
     posix_integrity,
     posix_interactive,
+    posix_limits,
     posix_listing,
     posix_scenario,
     posix_semantics,
@@ -27,6 +28,7 @@ from seatrial.model.metric import Fact
 from seatrial.workload.semantics import INTEGRITY
 
 FAILED = 1  # its exit status
+FACTUAL = ('semantics', 'limits')  # whose tasks say facts of each other
 FINDING = ('stat', 'read', 'remove', 'list')  # what an earlier launch has made
 
 
@@ -63,7 +65,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
     """Of all tasks, where anything depends on them."""
-    if (spec.point.nodes < 2 or spec.point.kind == 'training') and spec.point.kind != 'semantics':
+    if (spec.point.nodes < 2 or spec.point.kind == 'training') and spec.point.kind not in FACTUAL:
         return ()
     hosts = barrier.exchange('meet', host)
     return tuple(hosts[rank] for rank in range(spec.point.tasks))
@@ -73,6 +75,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
     point = spec.point
     if point.kind == 'semantics':
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
+    if point.kind == 'limits':
+        return posix_limits.carry_out(work, spec.phase, point)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
     elif point.kind == 'training':

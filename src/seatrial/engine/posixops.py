@@ -3,7 +3,8 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_training, posix_ageing, posix_semantics, posix_integrity and posix_scenario.
+posix_listing, posix_interactive, posix_training, posix_ageing, posix_semantics, posix_integrity, posix_limits and
+posix_scenario.
 The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
 than some microseconds, it is the interpreter that is measured.
 """
@@ -25,7 +26,7 @@ from seatrial.engine.base import (
     percentiles_of,
 )
 from seatrial.engine.carried import module_argv
-from seatrial.engine.posix_guarantees import GUARANTEES, WAYS_TO_WRITE
+from seatrial.engine.posix_guarantees import GUARANTEES, LIMITS, WAYS_TO_WRITE
 from seatrial.engine.posix_pair import ROOT
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
@@ -59,6 +60,7 @@ class PosixOps(Engine):
         'training',
         'ageing',
         'semantics',
+        'limits',
         'scenario',
     )
     programs = ('python3',)
@@ -144,11 +146,14 @@ class PosixOps(Engine):
         facts = reports[0].facts
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
-        if point.kind == 'semantics':
-            tried = WAYS_TO_WRITE if phase == INTEGRITY else GUARANTEES
+        if point.kind in ('semantics', 'limits'):
+            tried = LIMITS if point.kind == 'limits' else WAYS_TO_WRITE if phase == INTEGRITY else GUARANTEES
             if [fact.name for fact in facts] != [each.name for each in tried]:
                 raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
-            metrics = [Metric(HOLDING, float(sum(fact.holds is True for fact in facts)), '')]
+            counts = {HOLDING: sum(fact.holds is True for fact in facts), **reports[0].counts.get('limit', {})}
+            metrics = [
+                Metric(each.name, float(counts[each.name]), '', each.better) for each in metrics_of(point, phase)
+            ]
         if point.kind == 'ageing' and phase == FILL:
             filled = metrics[0].seconds
             held = kind_of(point.kind).bytes_of(point)
@@ -184,7 +189,7 @@ def _longest_path(point: Point) -> int:
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:
     """The metrics of a launch that are timed, with the operations that all tasks together do for each."""
-    if point.kind in ('semantics', 'scenario'):
+    if point.kind in ('semantics', 'limits', 'scenario'):
         return {}
     if point.kind == 'training':
         return posix_training.operations(phase, point)

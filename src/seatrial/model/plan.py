@@ -60,6 +60,8 @@ class Target(NamedTuple):
     compresses, deduplicates: whether the back end does; None is unknown
     server_cache_bytes, fast_tier_bytes: None is undeclared (P16)
     osts, mdts, bricks: how many targets the site has; None is undeclared
+    to_be_filled:      'quota': a quota of the site's for trials holds for the path; 'all': all of the file system is
+                       theirs; empty: neither
     listed:            of these kinds, those that the site lists by their numbers: it leaves the others out
     no_layout, tried:  what the driver of the type says: why no layout can be set, and where it has measured for real;
                        empty where layouts can be set, and where nobody has tried it
@@ -89,6 +91,7 @@ class Target(NamedTuple):
     monitors: Tuple[Monitor, ...] = ()
     listed: Tuple[str, ...] = ()
     bricks: Optional[int] = None
+    to_be_filled: str = ''
 
 
 class Launcher(NamedTuple):

@@ -1,10 +1,11 @@
 """Rules that are checked before the first byte is written. Breaking one refuses the run, unless it only labels."""
 
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.model.plan import Limits, TrialPlan
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import BEFORE, rule
+from seatrial.workload.limits import FLOOR, OVER, of_quota
 from seatrial.workload.registry import kind_of, resized
 
 OWN_INODES = 4  # the run directory, its marker and its two directories of data
@@ -34,6 +35,8 @@ class Environment(NamedTuple):
     open_to:      which other user could replace the run directory, or None
     gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
     memory_bytes: of this node; 0 is unknown
+    beneath:      of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free,
+                  and all
     """
 
     plan: TrialPlan
@@ -57,6 +60,7 @@ class Environment(NamedTuple):
     open_to: Optional[str] = None
     gives_up: str = ''
     memory_bytes: int = 0
+    beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
 @rule(
@@ -177,6 +181,37 @@ def room_enough(environment: Environment) -> Optional[str]:
                     f'more than {name}: {approximate_size(offered)} ({offered} B){why}'
                 )
             return f'the case needs {needed} inodes on {environment.plan.target.path}, more than {name}: {offered}'
+    return None
+
+
+@rule(
+    'P9b',
+    'A limit that is to be reached lies within those of the site, and leaves others room',
+    BEFORE,
+    'refuse',
+    'set a quota that the limits of trial.yaml hold, keep the state elsewhere, or leave to_be_filled out',
+    f'beyond it a case tries as much as {approximate_size(OVER["bytes"])} or {OVER["inodes"]} inodes more',
+)
+def limit_within_the_sites(environment: Environment) -> Optional[str]:
+    plan = environment.plan
+    what = kind_of(plan.kind).fills(plan.points[0])
+    if not what:
+        return None
+    seen = environment._asdict()
+    lefts = [each for each in (seen[f'free_{what}'], seen[f'quota_{what}']) if each is not None]
+    most, limit = min(lefts, default=0) + OVER[what], plan.target.limits._asdict()[what]
+    if not lefts:
+        return f'no limit of {what} is seen on {plan.target.path}'
+    if environment.same_device:
+        return f'the records {plan.records} lie under the same limit'
+    if most > limit:
+        return (
+            f'{min(lefts)} {what} are left on {plan.target.path}: with {OVER[what]} more than limits.{what}, {limit}'
+        )
+    free, whole = environment.beneath.get(what, (0, 0))
+    if of_quota(plan.phases[0]) and whole and free - most < FLOOR * whole:
+        said = f'no quota keeps {FLOOR:.0%} of the file system free'
+        return f'{said}: {min(lefts)} of {free} free {what} are left on {plan.target.path}'
     return None
 
 

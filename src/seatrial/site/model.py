@@ -132,6 +132,12 @@ def _monthly(value: Any) -> float:
     return number
 
 
+def _to_be_filled(value: Any) -> str:
+    if value not in ('quota', 'all'):
+        raise ValueError(f'{show(value)} is nothing that can be filled; write quota or all')
+    return str(value)
+
+
 def _truth(value: Any) -> bool:
     if type(value) is not bool:
         raise ValueError(f'{show(value)} is neither true nor false; write one of them')
@@ -364,6 +370,7 @@ class FileSystem(Entry):
     deduplicates: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
     server_cache_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
+    to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
     osts: Targets | None = None
     mdts: Targets | None = None
     bricks: Targets | None = None
@@ -614,6 +621,7 @@ class Site:
             deduplicates=entry.deduplicates,
             server_cache_bytes=entry.server_cache_bytes,
             fast_tier_bytes=entry.fast_tier_bytes,
+            to_be_filled=entry.to_be_filled,
             osts=_how_many(entry.numbers('OST')),
             mdts=_how_many(entry.numbers('MDT')),
             bricks=_how_many(entry.numbers('brick')),

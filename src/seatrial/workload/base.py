@@ -236,6 +236,14 @@ class Kind:
         """The data access in whose way contents are proved, for a kind that moves data."""
         return point
 
+    def fills(self, point: Point) -> str:
+        """What it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing."""
+        return ''
+
+    def hurts(self, point: Point) -> str:
+        """What it does to others, before the name of a storage system: that must be typed. Empty: nothing."""
+        return ''
+
     def makes(self, phase: str) -> bool:
         """Whether files lie there after it that it has made."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.io500 import Io500
+from seatrial.workload.limits import Limits
 from seatrial.workload.listing import Listing
 from seatrial.workload.operations import Operations
 from seatrial.workload.random import Random
@@ -36,6 +37,7 @@ KINDS: Dict[str, Kind] = {
         Operations(),
         Interactive(),
         Semantics(),
+        Limits(),
         Scenario(),
         Ageing(),
         Io500(),

@@ -125,6 +125,9 @@ class Scenario(Kind):
     def reads(self, phase: str) -> bool:
         return False
 
+    def hurts(self, point: Point) -> str:
+        return 'takes servers away of' if point.actions else ''
+
     def makes(self, phase: str) -> bool:
         return False  # whose sizes are those of entries: its own compares content and size
 

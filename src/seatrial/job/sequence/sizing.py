@@ -35,6 +35,9 @@ def by_warm_up(trial: Trial) -> Sized:
     The time budget bounds it: where that is short the first launch is small, and none begins that would not fit.
     """
     plan, sizing = trial.plan, trial.plan.sizing
+    filled = kind_of(plan.kind).fills(plan.points[0])
+    if filled:
+        return Sized(1, trial.seen.capacity._asdict()[filled], 'what the limit leaves')
     if kind_of(plan.kind).once:
         return Sized(1, sizing.first, 'fixed by the check: one launch decides')
     points = calibration_points(plan)

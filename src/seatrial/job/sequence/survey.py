@@ -5,7 +5,7 @@ import functools
 import math
 import os
 import shutil
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
@@ -79,6 +79,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         open_to=rundir.open_to(target.path),
         gives_up=driver.gives_up(mount) if mount else '',
         memory_bytes=memory,
+        beneath=_beneath(mount.point) if mount else {},
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
@@ -92,6 +93,15 @@ def used_percent(seen: os.statvfs_result) -> Optional[int]:
     """How full a file system is, as df(1) has it: what root alone may use counts neither as used nor as free."""
     used = seen.f_blocks - seen.f_bfree
     return math.ceil(100 * used / (used + seen.f_bavail)) if used + seen.f_bavail > 0 else None
+
+
+def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
+    """Of bytes and inodes of the whole file system, as its mount point shows them, those that are free, and all."""
+    seen = os.statvfs(place)
+    return {
+        'bytes': (seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize),
+        'inodes': (seen.f_favail, seen.f_files),
+    }
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:

@@ -1,0 +1,108 @@
+"""Limits that are reached in the middle of a write: a quota, or all that a file system has.
+
+What a limit leaves is asked when the case begins, and stands in the point. One launch decides.
+"""
+
+from typing import Dict, Optional, Sequence, Tuple
+
+from seatrial.model.metric import LOWER, MetricType
+from seatrial.model.point import Point
+from seatrial.model.units import MIB, duration
+from seatrial.workload.base import Footprint
+from seatrial.workload.semantics import Semantics
+from seatrial.workload.words import grouped
+
+QUOTA_BYTES, QUOTA_INODES, ALL_BYTES, ALL_INODES = 'quota_bytes', 'quota_inodes', 'all_bytes', 'all_inodes'
+WORDS = {
+    QUOTA_BYTES: 'a quota of bytes',
+    QUOTA_INODES: 'a quota of inodes',
+    ALL_BYTES: 'the space of the file system',
+    ALL_INODES: 'the inodes of the file system',
+}
+
+TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
+
+FLOOR = 0.05
+"""Of bytes and of inodes of a file system that stay free for others, whatever a quota leaves."""
+
+OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
+"""That all tasks together try to take beyond the limit, before they give up: a limit that does not hold is found."""
+
+
+def until(limit: str, within_s: float = 600.0) -> Point:
+    """The workload: all tasks write until the limit refuses more; within_s: after which they give up."""
+    return Point('limits', (limit,), scales=False, duration_s=within_s)
+
+
+def of_quota(phase: str) -> bool:
+    """Whether the limit is a quota; else it is that of the file system."""
+    return phase in (QUOTA_BYTES, QUOTA_INODES)
+
+
+def counted_in(phase: str) -> str:
+    """What the limit counts: 'bytes' or 'inodes'."""
+    return phase.split('_')[1]
+
+
+def room_of(point: Point) -> int:
+    """What the limit leaves all tasks together, in bytes or inodes."""
+    return point.working_set if counted_in(point.phases[0]) == 'bytes' else point.inodes
+
+
+class Limits(Semantics):
+    """One launch that finds out where a limit is, and what of it holds."""
+
+    name = 'limits'
+    words = 'limits'
+    title = 'Limits'
+    parameters = ('working_set', 'inodes', 'duration_s')
+    once = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        return None if point.phases[0] in WORDS else f'phases: it is one of {", ".join(WORDS)}'
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """What holds; what was taken, what of that lies beyond the limit, and what was left when it refused."""
+        return (
+            *super().metrics(point, phase),
+            MetricType(TAKEN, ''),
+            *(MetricType(each, '', LOWER) for each in (BEYOND, UNUSED)),
+        )
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        what = 'writes' if counted_in(point.phases[0]) == 'bytes' else 'makes files'
+        within = duration(point.duration_s)
+        return f'Every task {what} until {WORDS[point.phases[0]]} allows no more, for {within} at most'
+
+    def title_of(self, point: Point) -> str:
+        return WORDS[point.phases[0]]
+
+    def totals(self, point: Point) -> str:
+        return f'what {WORDS[point.phases[0]]} leaves'
+
+    def share_words(self, share: int) -> str:
+        return grouped(share) if share else 'what the limit leaves'
+
+    def resized(self, point: Point, share: int) -> Point:
+        """The share is what the limit leaves all tasks together, not one of them."""
+        if counted_in(point.phases[0]) == 'bytes':
+            return point._replace(working_set=share)
+        return point._replace(inodes=share)
+
+    def fills(self, point: Point) -> str:
+        return counted_in(point.phases[0])
+
+    def hurts(self, point: Point) -> str:
+        return '' if of_quota(point.phases[0]) else 'fills all of'
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """None: P9b compares what the limit leaves when the case begins."""
+        return Footprint(0, 0)
+
+    def amount(self, point: Point) -> int:
+        return 0
+
+    def metric_words(self, metric: str) -> str:
+        words = {TAKEN: 'taken until the limit', BEYOND: 'taken beyond the limit', UNUSED: 'left when it refused'}
+        return words.get(metric, metric)
