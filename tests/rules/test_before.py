@@ -6,6 +6,7 @@ from seatrial.model.plan import Limits
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.registry import BEFORE, findings
+from seatrial.workload.limits import QUOTA_BYTES, until
 
 
 @pytest.fixture
@@ -140,3 +141,22 @@ def test_a_target_that_limits_the_space_is_named(environment):
 def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, found, labels):
     seen = environment._replace(plan=environment.plan._replace(node_memory=declared), memory_bytes=found)
     assert [each.rule for each in findings(BEFORE, seen) if each.effect == 'label'] == labels
+
+
+@pytest.mark.parametrize(
+    ('change', 'refused'),
+    [
+        ({}, False),
+        ({'quota_bytes': 2 * GIB}, True),  # more than limits.bytes
+        ({'quota_bytes': None}, True),  # no quota: all that is free is left
+        ({'same_device': True}, True),
+        ({'beneath': {'bytes': (200 * MIB, 10 * GIB)}}, True),
+    ],
+)
+def test_a_quota_is_filled_only_within_the_limits_and_with_room_for_others(environment, change, refused):
+    filling = environment._replace(
+        plan=environment.plan._replace(points=(until(QUOTA_BYTES),)),
+        quota_bytes=500 * MIB,
+        beneath={'bytes': (9 * GIB, 10 * GIB)},
+    )
+    assert ('P9b' in [rule for rule, _ in broken(filling._replace(**change))]) is refused
