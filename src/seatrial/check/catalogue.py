@@ -92,7 +92,7 @@ CATALOGUE = (
         'FN-14',
         _FERMILAB,
         'a changed fault configuration',
-        'an action of a scenario, which compares all content; settings and targets are for people to compare',
+        'an action of a scenario: all content is compared, and a setting that changed is named; no target is',
         'content alone: GlusterFS, NFS and ext4, in scenarios; never with tunefs.lustre, which can destroy data',
     ),
     Row('FN-15', _FERMILAB, 'guarantees of POSIX'),
