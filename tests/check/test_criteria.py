@@ -7,7 +7,7 @@ import pytest
 
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import CheckError, load
-from seatrial.check.literature import BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017
+from seatrial.check.literature import BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.judge.expectations import OfPair
@@ -22,7 +22,7 @@ EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 CHECKS = load(ROOT / 'checks')
 EXPECTATIONS = [(check, each) for check in CHECKS.values() for each in check.expectations]
 DOCUMENTED = re.findall(
-    r'^\| ((?:L09|GP|FN|IN|QF|MLPS)-[\w.*]+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE
+    r'^\| ((?:L09|GP|GV|FN|IN|QF|MLPS)-[\w.*]+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE
 )
 
 CHECK = """
@@ -191,7 +191,7 @@ def test_every_test_of_the_source_is_declared_and_documented():
 
 @pytest.mark.parametrize(('check', 'expectation'), EXPECTATIONS, ids=lambda value: getattr(value, 'id', None))
 def test_an_expectation_says_what_was_found_and_where(check, expectation):
-    assert expectation.source in (BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017)
+    assert expectation.source in (BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017)
     assert expectation.words[0].islower() and not expectation.words.endswith('.')
 
 

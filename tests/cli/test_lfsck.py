@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from seatrial.cli.main import main
+from seatrial.model.telemetry import ServerLook, line_of
 from transcript import lustre_step
 
 OUT = lustre_step('123').stdout
@@ -22,13 +23,13 @@ def run_of(seconds: int, inodes: int, types: tuple[str, ...] = ('namespace', 'la
     return ''.join(block for block in blocks if any(f'lfsck_{kind}=' in block.partition('\n')[0] for kind in types))
 
 
-def judged(tmp_path, *texts: str) -> tuple[int, str]:
+def judged(tmp_path, *texts: str, more: tuple[str, ...] = ()) -> tuple[int, str]:
     files = []
     for number, text in enumerate(texts):
         file = tmp_path / f'run{number}.txt'
         file.write_text(text)
         files.append(str(file))
-    done = CliRunner().invoke(main, ['lfsck', *files], standalone_mode=False)
+    done = CliRunner().invoke(main, ['lfsck', *files, *more], standalone_mode=False)
     return done.return_value if done.exception is None else 64, done.output
 
 
@@ -68,3 +69,39 @@ def test_the_relations_of_the_source_are_named(tmp_path):
 @pytest.mark.parametrize('text', ['', 'no output\n', run_of(100, 1000)[:3000]])
 def test_what_is_no_run_is_refused(tmp_path, text):
     assert judged(tmp_path, text)[0] == 64
+
+
+def monitored(tmp_path, *servers: str) -> str:
+    """A file in which the first of these sends and receives as the source's MDS, and the others as its OSS."""
+    file = tmp_path / 'telemetry.jsonl'
+    packets = [(200.0, 100.0), *[(100.0 / (len(servers) - 1 or 1), 50.0)] * (len(servers) - 1)]
+    file.write_text(
+        ''.join(
+            line_of(ServerLook(float(second), server, 1.0, 1, 0.3, 'sda', 0.0, 0.0, 1e6, 1e6, *own))
+            for second in range(990, 1110)
+            for server, own in zip(servers, packets, strict=True)
+        )
+    )
+    return str(file)
+
+
+def test_monitors_say_what_the_servers_did_in_the_time_of_the_run(tmp_path):
+    file = monitored(tmp_path, 'mds1', 'oss1', 'oss2')
+    code, said = judged(tmp_path, run_of(100, 10**6), more=('--monitors', file, '--mds', 'mds1'))
+    lines = [line for line in said.splitlines() if line.startswith(('FS-03', 'FS-04'))]
+    assert code == 0 and len(lines) == 3
+    assert all('here it holds' in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    'more', [('--mds', 'mds1'), ('--monitors', '{file}'), ('--monitors', '{file}', '--mds', 'no')]
+)
+def test_monitors_without_the_one_that_is_the_mds_are_refused(tmp_path, more):
+    file = monitored(tmp_path, 'mds1', 'oss1')
+    assert judged(tmp_path, run_of(100, 10**6), more=tuple(each.format(file=file) for each in more))[0] == 64
+
+
+def test_monitors_of_one_server_or_none_are_refused(tmp_path):
+    for servers in (('mds1',), ()):
+        file = monitored(tmp_path, *servers) if servers else str(tmp_path / 'missing')
+        assert judged(tmp_path, run_of(100, 10**6), more=('--monitors', file, '--mds', 'mds1'))[0] == 64

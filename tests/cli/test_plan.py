@@ -218,6 +218,19 @@ def test_a_scenario_that_outlasts_its_partition_is_not_told_to_have_less_time(on
     assert said.status == 64 and 'allocations in its criterion' in said.err and 'budget:' not in said.err
 
 
+def test_each_value_of_a_tunable_is_planned_as_often_as_a_verdict_needs_and_only_by_name(on_site, site):
+    own = CHECK.format(before_s=5, action_s=5, after_s=5).replace("Sweep('action')", "Sweep('tunable')")
+    site.check.write_text(own)
+    values = BURDEN.replace("start: ['true']", "start: [set, '{value}'], values: [4, 8, 16]")
+    site.trial.write_text(site.trial.read_text().replace('engines: [', 'engines: [posixops, ') + values)
+    said = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
+    assert said.status == 0, said.err
+    assert re.search(r'^Away/\S+ +3 +6 ', said.out, re.MULTILINE)
+    assert [f'set {value}' in said.out for value in (4, 8, 16)] == [True] * 3
+    without = on_site('plan', '--profile=acceptance', 'Away')
+    assert 'set 4' not in without.out and '--destructive scratch' in without.out + without.err
+
+
 def test_a_partition_without_a_limit_limits_nothing(on_site, sinfo):
     sinfo('compute|4|2|7000|infinite')
     assert on_site('plan', '--profile=nightly').status == 0

@@ -13,6 +13,7 @@ from seatrial.judge.relations import (
     insensitive,
     lies_between,
     plateaus,
+    unimodal,
 )
 
 # Six samples with the mean 1 and a standard deviation of sqrt(0.4) times the spread.
@@ -267,3 +268,31 @@ def test_turning_a_ratio_round_inverts_its_interval(over, under, one, other):
 def test_more_confidence_makes_a_wider_interval():
     usual, careful = (at_least(samples(110), samples(100), 1.0, confidence=each) for each in (0.90, 0.99))
     assert careful.low < usual.low < usual.high < careful.high
+
+
+def test_a_curve_with_one_peak_is_unimodal_and_the_peak_is_named():
+    for means in ((50, 80, 100, 90, 40), (50, 60, 70), (70, 60, 50), (100, 100, 100)):
+        assert unimodal(sweep(*means), 1.222).verdict == 'holds', means
+    found = unimodal({'8': samples(50), '64': samples(100), '512': samples(70)}, 1.222, 'values')
+    assert found.sentence.startswith('best of the values 64; deepest valley 1,')
+
+
+@pytest.mark.parametrize(
+    ('means', 'spread', 'better', 'verdict'),
+    [
+        ((100, 60, 90, 50), 0.01, 'higher', 'fails'),
+        ((100, 60, 90, 50), 0.9, 'higher', 'undecided'),
+        ((100, 85, 100), 0.2, 'higher', 'undecided'),
+        ((100, 160, 100), 0.01, 'lower', 'fails'),
+        ((100, 60, 100), 0.01, 'lower', 'holds'),
+        ((100, 60), 0.01, 'higher', 'undecided'),
+    ],
+)
+def test_a_valley_between_two_peaks_is_none_within_the_noise(means, spread, better, verdict):
+    assert unimodal(sweep(*means, spread=spread), 1.222, better=better).verdict == verdict
+
+
+def test_curves_that_are_just_flat_are_seldom_said_to_have_two_peaks():
+    rng = np.random.default_rng(5)
+    drawn = [{str(place): list(rng.normal(100, 15, 6)) for place in range(6)} for _ in range(500)]
+    assert sum(unimodal(points, 1.0001).verdict == 'fails' for points in drawn) <= 0.05 * 500

@@ -424,3 +424,38 @@ def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> Non
         mirrors=2,
         mdt_index=0,
     )
+
+
+TUNABLE = """state: state
+actions:
+  away: {{start: [stop], undo: [start], check: ['true'], file_systems: [scratch]}}
+  threads: {{start: [set, '{start}'], undo: [set, '8'], check: ['true'], values: {values}, file_systems: [scratch]}}
+"""
+
+
+def test_a_tunable_is_an_action_for_each_of_its_values(site_with: Build) -> None:
+    site = site_with('state: state', TUNABLE.format(start='n={value}', values='[4, 8, 16]'))
+    assert [each.name for each in site.actions('scratch')] == ['away']
+    found = [(each.name, each.start, each.undo) for each in site.actions('scratch', tunable=True)]
+    assert found == [(f'threads-{value}', ('set', f'n={value}'), ('set', '8')) for value in (4, 8, 16)]
+
+
+@pytest.mark.parametrize(
+    ('start', 'values'),
+    [
+        ('{value}', '[4, 8]'),
+        ('{value}', '[4, 16, 8]'),
+        ('{value}', '[4, 8, 8]'),
+        ('{value}', '[0, 1, 2]'),
+        ('4', '[4, 8, 16]'),
+    ],
+)
+def test_a_tunable_that_makes_no_curve_is_refused(site_with: Build, start: str, values: str) -> None:
+    with pytest.raises(SiteError, match='threads'):
+        site_with('state: state', TUNABLE.format(start=start, values=values))
+
+
+def test_an_action_without_values_that_asks_for_one_is_refused(site_with: Build) -> None:
+    entry = "{start: [set, '{value}'], undo: [u], check: ['true'], file_systems: [scratch]}"
+    with pytest.raises(SiteError, match='threads'):
+        site_with('state: state', f'state: state\nactions:\n  threads: {entry}')

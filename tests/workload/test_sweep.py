@@ -276,7 +276,9 @@ def test_whatever_is_swept_there_are_points_that_can_be_judged_or_a_sentence(swe
 
 @pytest.mark.parametrize('axis', AXES.values(), ids=lambda axis: axis.name)
 def test_every_axis_has_an_order_or_names(axis):
-    assert axis.named == (axis.name in ('tree', 'variant', 'layout', 'ost', 'mdt', 'brick', 'node', 'action'))
+    assert axis.named == (
+        axis.name in ('tree', 'variant', 'layout', 'ost', 'mdt', 'brick', 'node', 'action', 'tunable')
+    )
     assert bool(axis.equals) <= bool(axis.each) <= axis.named
     assert axis.equals in ('', 'OST', 'MDT', 'brick', 'node')
 

@@ -20,6 +20,7 @@ READ_AGAINST_WRITE = (
 )
 """1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
 
+BELYAKOV = 'Belyakov et al. (Lustre on ZFS of the supercomputer Govorun, JINR)'
 CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
 POSIX_2017 = 'POSIX.1-2017 (IEEE Std 1003.1)'
 FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'

@@ -11,7 +11,7 @@ from seatrial.check.session import Session, contract_digest
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
 from seatrial.judge.references import QUANTILES
-from seatrial.judge.statistics import samples_for
+from seatrial.judge.statistics import MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
@@ -125,7 +125,7 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
     osts = entry.numbers('OST')
     layouts = [each for each in layouts_in(_sweep(session, declared, case)) if driver.adopted(each) is not None]
     if declared.workload.actions:
-        return Where(actions=tuple(each.name for each in session.site.actions(case.file_system)))
+        return Where(actions=tuple(each.name for each in _actions(session, declared, case)))
     if not layouts_in(declared.sweep):
         return ANYWHERE
     return Where(fitting=tuple(each for each in layouts if osts is None or each.targets_needed <= len(osts)))
@@ -150,7 +150,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
             where = f'file_systems.{case.file_system}.to_be_filled: {meant}'
             return f'it fills what it is given; if that is meant, write {where}'
     if kind.hurts(declared.workload):
-        return _undisturbed(session, declared.workload, case)
+        return _undisturbed(session, declared, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -173,12 +173,17 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
 
 
-def _undisturbed(session: Session, workload: Point, case: Case) -> str:
+def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, ...]:
+    return session.site.actions(case.file_system, tunable=declared.axis.name == 'tunable')
+
+
+def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
     """Why others may not be hurt here; empty where they may."""
+    workload = declared.workload
     if not session.profile.disturbs:
         return f'it hurts others, which no {session.profile.name} session does; choose --profile {ACCEPTANCE.name}'
-    if workload.actions and not session.site.actions(case.file_system):
-        return f'trial.yaml has no actions for {case.file_system} (docs/scenarios.md)'
+    if workload.actions and not _actions(session, declared, case):
+        return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
         hurts = kind_of(workload.kind).hurts(workload)
@@ -208,7 +213,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     site, found = session.site, resolved(session, declared, case)
     target = site.target(case.file_system, case.layout)
     named = {each.name for point in found.points for each in point.actions}
-    actions = tuple(each for each in site.actions(case.file_system) if each.name in named)
+    actions = tuple(each for each in _actions(session, declared, case) if each.name in named)
     # What an action takes away is not there for longer than any failover takes.
     target = target._replace(recovery_limit_s=target.recovery_limit_s + _away_s(found, actions))
     once = kind_of(found.points[0].kind).once
@@ -266,9 +271,14 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
     """
     budget_s, points = found.overrides.budget_s, found.points
     if kind_of(points[0].kind).once:
-        # Each point once, however long it lasts: nothing is repeated until it is precise.
-        needed_s = sum(point.duration_s for point in points)
-        return StoppingRule(found.declared.max_relative_error, 1, 1, extra=0, budget_s=needed_s, fixed=True)
+        # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
+        times = MIN_SAMPLES if found.declared.axis.name == 'tunable' else 1
+        needed_s = (
+            times * sum(point.duration_s for point in points) + (times - 1) * len(points) * ISOLATION_OVERHEAD_S
+        )
+        return StoppingRule(
+            found.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
+        )
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
     shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
     needed = max(map(samples_for, shares), default=0)

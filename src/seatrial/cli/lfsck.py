@@ -1,7 +1,7 @@
 """`seatrial lfsck`: runs of Lustre's own check, from what its servers printed."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +11,10 @@ from seatrial.cli.terminal import console, marked, table_of
 from seatrial.filesystem.lustre.lfsck import TYPES, Run, parse_lfsck
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
-from seatrial.judge.lfsck import MIN_S, linear, share
+from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsaturated, watched
 from seatrial.judge.relations import Relation
 from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.model.telemetry import ServerLook, read_telemetry
 
 SOURCE = 'Dai et al. 2019'
 ALIKE = 0.05
@@ -37,12 +38,19 @@ class _File(NamedTuple):
 
 @click.command()
 @click.argument('files', metavar='FILE...', type=click.Path(path_type=Path), nargs=-1, required=True)
-def lfsck(files: Sequence[Path]) -> int:
+@click.option(
+    '--monitors',
+    type=click.Path(path_type=Path),
+    help='The telemetry.jsonl of a case with `monitors` that ran meanwhile: disks and packets of the servers.',
+)
+@click.option('--mds', help='Which of its servers is the MDS; all others are OSS.')
+def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     """Judge runs of LFSCK from saved output, one FILE a run, in the order in which they ran; nothing is started.
 
     A FILE holds what `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout` prints on all MDS and OSS afterwards.
     PASS: complete, and nothing inconsistent was found.
     """
+    looks = _looks(monitors, mds)
     read = [_File(file.name, _read(file)) for file in files]
     screen = console()
     table = table_of('run', 'types', 'dry run', '#MDTs', '#OSTs', '#inodes', '#seconds', '#inodes/s', 'verdict')
@@ -65,7 +73,7 @@ def lfsck(files: Sequence[Path]) -> int:
     for each in read:
         for sentence in _reasons(each):
             screen.print(f'{each.name}: {sentence}', soft_wrap=True)
-    for result in _relations(read):
+    for result in (*_relations(read), *_monitored(read, looks, mds or '')):
         screen.print(f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})', soft_wrap=True)
     verdicts = {each.verdict for each in read}
     return EXIT_CODES[next(each for each in (Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS) if each in verdicts)]
@@ -78,6 +86,42 @@ def _read(file: Path) -> Run:
         raise click.UsageError(f'{file}: {error}') from None
     except OSError as error:
         raise click.UsageError(f'{file}: {os.strerror(error.errno or 0)}') from None
+
+
+def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]]:
+    """By server, of a file that has the MDS and another one among them; none without a file. Raises UsageError."""
+    if (monitors is None) != (mds is None):
+        raise click.UsageError('--monitors and --mds go together')
+    found: dict[str, list[ServerLook]] = {}
+    if monitors is None:
+        return found
+    try:
+        with monitors.open(encoding='utf-8', errors='replace') as stream:
+            telemetry = read_telemetry(stream)
+    except OSError as error:
+        raise click.UsageError(f'{monitors}: {os.strerror(error.errno or 0)}') from None
+    found.update({each.server: [] for each in telemetry.server_gaps})
+    for look in telemetry.server_looks:
+        found.setdefault(look.server, []).append(look)
+    if mds not in found or len(found) < 2:
+        has = ', '.join(found) or 'none; it takes monitors in trial.yaml'
+        raise click.UsageError(f'{monitors}: --mds is one of two servers or more that it has seen: {has}')
+    return found
+
+
+def _monitored(
+    files: Sequence[_File], looks: Mapping[str, Sequence[ServerLook]], mds: str
+) -> Iterator[ExpectationResult]:
+    """What the source saw of its servers, of runs that are long enough."""
+    for each in files if looks else ():
+        if not each.timed or each.run.span is None:
+            continue
+        servers = {name: watched(own, *each.run.span) for name, own in looks.items()}
+        yield _result('FS-03', 'no disk is fully utilised (95 %, chosen)', each.name, unsaturated(servers))
+        words = 'the MDS sends about as many times the packets that one OSS receives as there are OSS'
+        yield _result('FS-04', words, each.name, fan_out(mds, servers))
+        words = 'the MDS receives up to twice as many packets as it sends'
+        yield _result('FS-04', words, each.name, fan_in(mds, servers))
 
 
 def _reasons(file: _File) -> Iterator[str]:

@@ -27,6 +27,7 @@ from seatrial.judge.relations import (
     reaches,
     stays_below,
     sustains,
+    unimodal,
 )
 from seatrial.judge.statistics import CONFIDENCE, Fairness
 from seatrial.model.metric import HIGHER, LOWER, Fact
@@ -201,6 +202,16 @@ class Degrades(OfCurve):
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         return degrades(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unimodal(OfCurve):
+    """It gets better up to one point and worse from there on: no valley between two is deeper than `margin`."""
+
+    margin: float = MARGIN_10
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        return unimodal(curves.samples[metric], self.margin, curves.axis.plural, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)

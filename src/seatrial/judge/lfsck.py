@@ -1,16 +1,18 @@
 """What runs of a file-system check say of each other: its time over inodes and over servers, and parts of it.
 
 The servers tell whole seconds. A time of t s is therefore one between t - 1 and t + 1, and a ratio of two has the
-interval of the four corners. That is the clock alone: how much equal runs differ takes several of each.
+interval of the four corners. That is the clock alone: how much equal runs differ takes several of each. What monitors
+saw of the servers meanwhile is judged here too.
 """
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Relation
 from seatrial.judge.statistics import CONFIDENCE
+from seatrial.model.telemetry import ServerLook
 from seatrial.rules.stopping import t_quantile
 
 CLOCK_S = 1
@@ -21,6 +23,26 @@ MIN_S = 10
 
 MIN_RUNS = 4
 """A line through three points leaves one degree of freedom; Fisher's interval needs four."""
+
+
+LOOKED = 0.95
+"""Of a run the share that has to be seen of a server: what it did meanwhile is not known."""
+
+SATURATED = 0.95
+"""Of the time, in which a disk is taken to have had none left."""
+
+
+class Watched(NamedTuple):
+    """A server during a run. seen: which share of it; busy: of what was seen, with work for its busiest disk.
+
+    packets_in, packets_out: of all network cards; network: bytes a second, the higher one of both directions
+    """
+
+    seen: float
+    busy: float
+    packets_in: float
+    packets_out: float
+    network: float
 
 
 class Line(NamedTuple):
@@ -75,6 +97,80 @@ def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.
     sentence = f'{part_s:g} s over {whole_s:g} s: {part_s / whole_s:.2f} ({low:.2f}-{high:.2f} by clocks of 1 s)'
     holds, fails = low >= least and high <= most, high < least or low > most
     return _judged(holds, fails, part_s / whole_s, (low, high), sentence, 1.0)
+
+
+def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watched:
+    """What monitors saw of one server between two times of Unix; of a line that reaches beyond them its part.
+
+    A line of several seconds has its busiest one, so there `busy` is too high rather than too low.
+    """
+    parts = [(each, min(ended_s, each.time) - max(began_s, each.time - each.length_s)) for each in looks]
+    parts = [(each, part_s) for each, part_s in parts if part_s > 0]
+    seen_s = math.fsum(part_s for _, part_s in parts)
+
+    def total(name: str) -> float:
+        return math.fsum(getattr(each, name) * part_s for each, part_s in parts)
+
+    return Watched(
+        seen=seen_s / (ended_s - began_s),
+        busy=total('busy') / seen_s if seen_s else 0.0,
+        packets_in=total('packets_in'),
+        packets_out=total('packets_out'),
+        network=max((max(each.received, each.sent) for each, _ in parts), default=0.0),
+    )
+
+
+def unsaturated(servers: Mapping[str, Watched]) -> Relation:
+    """Whether the busiest disk of each server had time left. How fast its network is, monitors do not know."""
+    lacking = _unseen(servers)
+    if lacking:
+        return _undecided(lacking)
+    name = max(servers, key=lambda each: servers[each].busy)
+    fastest = max(servers, key=lambda each: servers[each].network)
+    busy = servers[name].busy
+    sentence = (
+        f'the busiest disk is that of {name}, {100 * busy:.0f} % of the time; '
+        f'the most in a network is {servers[fastest].network / 1e6:.3g} MB/s of {fastest}'
+    )
+    return _judged(busy < SATURATED, busy >= SATURATED, busy, (busy, busy), sentence, 1.0)
+
+
+def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: float = 1.2) -> Relation:
+    """Whether the MDS sends as many times the packets that one OSS receives as there are OSS: every other server.
+
+    least, most: times their number (chosen; the source has "around eight times" for eight). The interval is from the
+    OSS that receives most to the one that receives least.
+    """
+    lacking = _unseen(servers)
+    received = [each.packets_in for name, each in servers.items() if name != mds]
+    if lacking or not received or not all(received):
+        return _undecided(lacking or 'no packets of an OSS were seen')
+    sent, count = servers[mds].packets_out, len(received)
+    low, high = sent / max(received), sent / min(received)
+    estimate = count * sent / math.fsum(received)
+    sentence = f'{mds} sends {estimate:.3g} times what one of {count} OSS receives ({low:.3g}-{high:.3g})'
+    holds, fails = low >= least * count and high <= most * count, high < least * count or low > most * count
+    return _judged(holds, fails, estimate, (low, high), sentence, 1.0)
+
+
+def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relation:
+    """Whether the MDS receives more packets than it sends, and up to twice as many (2.2, chosen)."""
+    own = servers[mds]
+    lacking = _unseen({mds: own})
+    if lacking or not own.packets_out:
+        return _undecided(lacking or f'{mds} sent no packet')
+    ratio = own.packets_in / own.packets_out
+    holds = 1 < ratio <= most
+    return _judged(holds, not holds, ratio, (ratio, ratio), f'{mds} receives {ratio:.3g} times what it sends', 1.0)
+
+
+def _unseen(servers: Mapping[str, Watched]) -> str:
+    """That too little of a server was seen, or nothing."""
+    name = min(servers, key=lambda each: servers[each].seen)
+    seen = servers[name].seen
+    return (
+        '' if seen >= LOOKED else f'of {name} {100 * seen:.0f} % of the run was seen; it takes {100 * LOOKED:.0f} %'
+    )
 
 
 def _undecided(why: str) -> Relation:

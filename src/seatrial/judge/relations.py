@@ -16,7 +16,7 @@ may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations, takewhile
 from typing import NamedTuple
@@ -190,6 +190,40 @@ def sustains(points: Points, least: float, confidence: float = CONFIDENCE) -> Re
     )
     sentence = f'{which}: {shown} has {_figure(at.mean)}, {span}{more}: {verdict}'
     return Relation(verdict, at.mean, at.low, at.high, confidence, sentence)
+
+
+def unimodal(
+    points: Points, margin: float, among: str = 'points', better: str = HIGHER, confidence: float = CONFIDENCE
+) -> Relation:
+    """It gets better up to one point and worse from there on: no valley between two points is deeper than `margin`.
+
+    A valley is a point that is worse than one before and one after it, and as deep as its lower side. Each end of one
+    is the lower of both sides'; the largest valley is judged as the largest ratio is, between all threes of points.
+    """
+    lacking = missing(points) or ('' if len(points) > 2 else 'a peak takes three points')
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+    alpha, sign = (1 - confidence) / 2, 1 if better == HIGHER else -1
+    means = {label: log_mean(values, label) for label, values in points.items()}
+    peak = max(means, key=lambda label: sign * means[label].log)
+    valleys = list(combinations(means, 3))
+
+    def depth(valley: tuple[str, str, str], side: Callable[[LogMean, LogMean], float]) -> float:
+        pairs = ((means[end], means[valley[1]]) for end in (valley[0], valley[2]))
+        return min(side(*(pair if better == HIGHER else pair[::-1])) for pair in pairs)
+
+    deepest = max(valleys, key=lambda valley: depth(valley, lambda a, b: a.log - b.log))
+    estimate = max(1.0, math.exp(depth(deepest, lambda a, b: a.log - b.log)))
+    low = max(1.0, *(depth(valley, lambda a, b: _low(a, b, alpha / len(valleys))) for valley in valleys))
+    high = max(1.0, *(depth(valley, lambda a, b: 1 / _low(b, a, alpha)) for valley in valleys))
+    verdict = HOLDS if high <= margin else FAILS if low > margin else UNDECIDED
+    which = f' at {deepest[1]}' if estimate > 1 else ''
+    span = _span(_Ratio(estimate, low, high), confidence, 'simultaneous ')
+    sentence = (
+        f'best of the {among} {peak}; deepest valley {_figure(estimate)}{which}, {span}, '
+        f'margin {_figure(margin)}: {verdict}'
+    )
+    return Relation(verdict, estimate, low, high, confidence, sentence)
 
 
 class LogMean(NamedTuple):

@@ -8,7 +8,7 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
@@ -404,17 +404,30 @@ class Partition(Entry):
     queue_limit: Seconds = 24 * 3600.0
 
 
+VALUE = '{value}'
+
+
 class ActionEntry(Entry):
     """An action: commands that take servers away, or burden them, and undo that. Times in seconds.
 
     check: exits with 0 while the storage is healthy; file_systems: those that the action may hit
+    values: of a tunable, ascending; VALUE in a word of the commands stands for each of them
     """
 
     start: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/stop-oss, oss3]'])
     undo: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/start-oss, oss3]'])
     check: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/oss-is-up, oss3]'])
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
     timeout: Seconds = 120.0
+
+    @model_validator(mode='after')
+    def _sweeps(self) -> 'ActionEntry':
+        if self.values and (len(self.values) < 3 or list(self.values) != sorted(set(self.values))):
+            raise ValueError('the values of a tunable are three whole numbers or more, each above the one before')
+        if bool(self.values) != any(VALUE in word for word in self.start):
+            raise ValueError(f'values and {VALUE} in start go together; write both or neither')
+        return self
 
 
 BY_NAME = ('io500',)
@@ -632,12 +645,20 @@ class Site:
             monitors=tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
         )
 
-    def actions(self, file_system: str) -> tuple[Action, ...]:
-        """Those that may hit a file system, in the order of the file."""
+    def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
+        """Those that may hit a file system, in the order of the file; of a tunable one for each of its values."""
+
+        def one(name: str, each: ActionEntry, value: str) -> Action:
+            start, undo, check = (
+                tuple(word.replace(VALUE, value) for word in argv) for argv in (each.start, each.undo, each.check)
+            )
+            return Action(f'{name}-{value}' if value else name, start, undo, check, each.timeout)
+
         return tuple(
-            Action(name, each.start, each.undo, each.check, each.timeout)
+            one(name, each, str(value))
             for name, each in self.trial_file.actions.items()
-            if file_system in each.file_systems
+            if file_system in each.file_systems and bool(each.values) == tunable
+            for value in each.values or ('',)
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:

@@ -25,6 +25,7 @@ AXES: Dict[str, Axis] = {
         Axis('variant', 'variants', each='in each variant'),
         Axis('layout', 'layouts', each='in each layout'),
         Axis('action', 'actions', each='with each action of the site'),
+        Axis('tunable', 'values of the tunable', each='with each value of a tunable of the site'),
         Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
         Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
         Axis('brick', 'bricks', each='on each brick by itself', equals='brick'),
@@ -35,7 +36,7 @@ AXES: Dict[str, Axis] = {
 
 _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
-_OF_SITE = ('action', *(name for name, axis in AXES.items() if axis.equals))
+_OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
 # What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
 _OF_TREES = Point._fields[Point._fields.index('files') :]
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
@@ -55,7 +56,8 @@ class Sweep(_Sweep):
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
             whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the
-            parameters in which it differs; of 'ost', 'mdt', 'brick', 'node' and 'action' none: the site has them
+            parameters in which it differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site
+            has them
     """
 
     __slots__ = ()
@@ -70,7 +72,7 @@ class Site(NamedTuple):
     """What a sweep must know of where it runs: the layouts that pin files to each target of its axis, by themselves.
 
     pinned: of an axis over targets, in their order; fitting: of a sweep over layouts those that there are targets for
-    actions: of a sweep over actions, by their names
+    actions: of a sweep over actions or a tunable, by their names
     """
 
     pinned: Tuple[Layout, ...] = ()
@@ -241,7 +243,7 @@ def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
     if axis in _NUMBERS:
         label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
         return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
-    if axis in ('tree', 'variant', 'action'):
+    if axis in ('tree', 'variant', 'action', 'tunable'):
         return value[0], value[1]
     return value.name, {'layout': value}
 
@@ -251,7 +253,7 @@ def _counted(noun: str) -> Any:
 
 
 def _point(axis: str, template: Point, value: Value, place: int) -> Point:
-    if axis == 'action':
+    if axis in ('action', 'tunable'):
         name = str(value)
         value = name, {'actions': tuple(each._replace(name=name) for each in template.actions)}
     label, changes = _labelled(axis, value)

@@ -68,11 +68,16 @@ class Run(NamedTuple):
         return len({scan.target for scan in self.scans if not scan.mdt})
 
     @property
+    def span(self) -> Optional[Tuple[int, int]]:
+        """When the longest scan began and ended, each a whole second of its server; None of a run without end."""
+        spans = [(scan.began_s, scan.ended_s) for scan in self.scans]
+        known = [(began, ended) for began, ended in spans if began is not None and ended is not None]
+        return None if self.unended or len(known) < len(spans) else max(known, key=lambda span: span[1] - span[0])
+
+    @property
     def seconds(self) -> Optional[int]:
-        """The longest scan from start to end, each a whole second of its server; None of a run without end."""
-        if self.unended or any(scan.began_s is None or scan.ended_s is None for scan in self.scans):
-            return None
-        return max((scan.ended_s or 0) - (scan.began_s or 0) for scan in self.scans)
+        """Of the longest scan, from start to end."""
+        return self.span and self.span[1] - self.span[0]
 
     @property
     def phases_s(self) -> Tuple[int, int]:
