@@ -25,9 +25,9 @@ KILLED = """
 import os, signal, sys
 from seatrial.cli.clean import SILENT
 from seatrial.job.directory import lock, orphans, rundir
-state, target, session, case = sys.argv[1:]
+state, target, session, case = sys.argv[1:5]
 lock.acquire(state, 'scratch', session)
-run = rundir.create(target, session, case, ('data',), ('data[.][0-9]+',))
+run = rundir.create(target, session, case, ('data',), ('data[.][0-9]+',), kept=sys.argv[5:] == ['kept'])
 with open(os.path.join(run.make('data'), 'data.00000000'), 'wb') as stream:
     stream.write(bytes(1 << 20))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -99,6 +99,17 @@ def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target, site)
     assert said.status == 0
     assert f'removed {killed}' in said.out
     assert os.listdir(target) == ['precious']
+
+
+def test_what_is_kept_stays_while_another_session_measures_beside_it(clean, site, target):
+    subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, CASE, 'kept'])
+    forget_locks(site)
+    other = lock.acquire(str(site.folder / 'state'), 'scratch', '20261122T020638-9f3a1c')
+    meanwhile = clean('--yes')
+    assert 'session 20261122T020638-9f3a1c may measure beside it' in meanwhile.out
+    assert len(os.listdir(target)) == 2
+    other.release()
+    assert clean('--yes').status == 0 and os.listdir(target) == ['precious']
 
 
 def test_a_second_time_nothing_is_left(clean, killed, site):

@@ -72,6 +72,12 @@ def test_logs_of_many_programs_become_one_ageing(derive):
     assert said.status == 0 and 'workload = ageing(' in said.out and 'class Aged(' in said.out
 
 
+@pytest.mark.usefixtures('pydarshan')
+def test_an_ageing_without_a_name_is_not_called_a_replay(derive):
+    said = derive('--ageing', str(STRIDED))
+    assert 'class AgedAsLogs(' in said.out and 'Replayed' not in said.out
+
+
 @pytest.mark.parametrize('more', [(str(STRIDED),), ('--ageing', '--operation=read')])
 def test_what_is_of_a_replay_and_what_of_an_ageing_is_not_mixed(derive, more):
     assert derive(str(STRIDED), *more).status == 64

@@ -119,6 +119,13 @@ def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(POINT._replace(**changes)).startswith(fault)
 
 
+def test_trees_that_are_kept_are_filled_alone():
+    kept = ageing(400, keep=True)._replace(label='aged', tasks=4, tasks_per_node=4)
+    assert fault_of(kept) is None and KIND.keeps(kept) and not KIND.keeps(POINT)
+    assert [each.name for each in metrics_at(kept)] == ['fill_files', 'fill']
+    assert 'keeps them' in KIND.sentence([kept])
+
+
 def test_it_says_what_it_does():
     assert KIND.sentence([POINT]) == (
         'Each of 4 tasks fills directories 1 to 10 levels deep with 1 to 100 files each, of up to 6.68 MiB, '

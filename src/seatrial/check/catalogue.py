@@ -109,7 +109,8 @@ CATALOGUE = (
         'FS-07',
         _LFSCK,
         'trees as Darshan logs have them',
-        tried='ext4 on one machine, on 1 to 3 nodes of the Slurm lab; never on Lustre, nor with a million inodes',
+        tried='ext4 on one machine, fresh against aged too, on 1 to 3 nodes of the Slurm lab; '
+        'never on Lustre, nor with a million inodes',
     ),
     Row(
         'FS-08',

@@ -12,19 +12,21 @@ from seatrial.site.load import answering
 from seatrial.site.model import Site
 from seatrial.workload.access import OPERATIONS
 
+REPLAYED, AGED = 'ReplayedApplication', 'AgedAsLogs'
+
 _NAME = re.compile(r'[A-Z][A-Za-z0-9]{0,39}\Z', re.ASCII)
 
 
 @click.command()
 @click.argument('logs', metavar='LOG...', nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option('--name', default='ReplayedApplication', show_default=True, help='Name of the check.')
+@click.option('--name', help=f'Name of the check; {REPLAYED} or {AGED} without it.')
 @click.option('--operation', type=click.Choice(OPERATIONS), help='Replay this operation alone.')
 @click.option('--ageing', is_flag=True, help='Fill trees with files of the sizes in the logs instead.')
 @click.option('--output', type=click.Path(path_type=Path), help='Write the check into this new file.')
 @site_option
 def derive(
     logs: tuple[Path, ...],
-    name: str,
+    name: str | None,
     operation: str | None,
     ageing: bool,
     output: Path | None,
@@ -35,6 +37,8 @@ def derive(
     LOG is a Darshan log. Of it pattern, sizes and the number of tasks are kept; names of users, files and programs
     are not. Several logs, of a whole machine perhaps, are for --ageing.
     """
+    if name is None:
+        name = AGED if ageing else REPLAYED
     if not _NAME.match(name):
         raise click.UsageError(
             f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"

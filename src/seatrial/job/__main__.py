@@ -16,7 +16,7 @@ from seatrial.model.plan import TrialPlan, read_plan
 from seatrial.model.record import End, Removal
 from seatrial.model.whole import keep_from_others
 from seatrial.rules.registry import finding
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kept, kind_of
 
 USAGE, UNFINISHED = 64, 13
 EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNFINISHED, runner.FAILED: UNFINISHED}
@@ -97,6 +97,9 @@ def _remove(plan: TrialPlan) -> int:
     if records.start is None or not records.start.run_directory:
         return 0
     made = records.start.run_directory
+    if kept(plan) and records.end.reason == runner.FINISHED:
+        _say(f'{made} is kept for other sessions; `seatrial clean` shows and removes it')
+        return 0
     damaged = [each for sample in records.samples for each in sample.findings if each.rule == 'F2']
     if damaged:
         removal = Removal(0, 0, (f'all of it, for {damaged[0].sentence}',), time.time())

@@ -54,15 +54,17 @@ def ageing(
     seed: int = 1,
     fsync: bool = True,
     tasks: int = 0,
+    keep: bool = False,
 ) -> Point:
     """The workload: so many inodes of all tasks together, which a profile or a site makes fewer.
 
     sizes: of files in bytes, each as likely as any other; none: pareto()
     depth, files_per_directory: the most, each number from 1 on as likely as any other
+    keep: the trees are not removed, so that other sessions measure beside them
     """
     return Point(
         'ageing',
-        (FILL, REMOVE),
+        (FILL,) if keep else (FILL, REMOVE),
         tasks=tasks,
         inodes=inodes,
         sizes=tuple(sizes) or pareto(),
@@ -84,8 +86,8 @@ class Ageing(Tree):
     short_ok = True
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.phases != (FILL, REMOVE):
-            return f'phases: {list(point.phases)}; they are {FILL} and {REMOVE}'
+        if point.phases not in ((FILL, REMOVE), (FILL,)):
+            return f'phases: {list(point.phases)}; they are {FILL} and {REMOVE}, or {FILL} alone'
         for field, most in (('inodes', 2**40), ('depth', MAX_DEPTH), ('files_per_directory', 2**40)):
             if not 1 <= getattr(point, field) <= most:
                 return f'{field}: {getattr(point, field)} cannot be; write 1 to {most}'
@@ -105,7 +107,8 @@ class Ageing(Tree):
         most = approximate_size(max(point.sizes))
         return (
             f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
-            f'to {grouped(max(each.inodes for each in points))} inodes in all, and removes them'
+            f'to {grouped(max(each.inodes for each in points))} inodes in all, and '
+            f'{"keeps" if self.keeps(point) else "removes"} them'
         )
 
     def totals(self, point: Point) -> str:
@@ -161,6 +164,9 @@ class Ageing(Tree):
 
     def reads(self, phase: str) -> bool:
         return False
+
+    def keeps(self, point: Point) -> bool:
+        return REMOVE not in point.phases
 
     def makes(self, phase: str) -> bool:
         return phase == FILL

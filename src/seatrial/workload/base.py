@@ -129,6 +129,10 @@ class Kind:
         """What is on disk, for people: '8 files of 64 MiB (512 MiB)'."""
         raise NotImplementedError
 
+    def keeps(self, point: Point) -> bool:
+        """Whether what its last repetition made stays when the case ends, until `seatrial clean` removes it."""
+        return False
+
     def share_words(self, share: int) -> str:
         """What each task does, for people: '64 MiB', '1000 files'."""
         raise NotImplementedError

@@ -100,3 +100,8 @@ def metrics_at(point: Point) -> Tuple[MetricType, ...]:
 def planned_metrics(plan: TrialPlan) -> List[str]:
     """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
     return [metric(each.name, point.label) for point in plan.points for each in metrics_at(point)]
+
+
+def kept(plan: TrialPlan) -> bool:
+    """Whether what the case makes stays when it ends (Kind.keeps)."""
+    return any(kind_of(point.kind).keeps(point) for point in plan.points)

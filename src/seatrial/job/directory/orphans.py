@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.engine.carried import module_argv
-from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, silent_s
+from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, LockError, list_locks, silent_s
 from seatrial.job.directory.owner import Owner, running, this_owner, user_name
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
 from seatrial.model.ask import ask
@@ -238,9 +238,22 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
         age_s=max(0.0, time.time() - owner.time),
         size_bytes=None,
         files=None,
-        alive=_alive(owner, state, is_over, queued),
+        alive=_alive(owner, state, is_over, queued) or (_beside(state) if marker.kept else None),
         over=is_over,
     )
+
+
+def _beside(state: str) -> Optional[str]:
+    """Why a session may measure beside what is kept, or None: what it measures beside must not go meanwhile."""
+    try:
+        at_work = [each.holder.session for each in list_locks(state) if each.holder and not each.stale]
+    except LockError as error:
+        return f'it is kept, and whether a session measures beside it is not known ({error})'
+    for leader in sorted(Path(state, 'sessions').glob('*/leader.json')):
+        # Of old sessions on other nodes nothing is read.
+        if silent_s(str(leader), leader.stat().st_mtime) <= STALE_S and leader_alive(state, leader.parent.name):
+            at_work.append(leader.parent.name)
+    return f'it is kept, and session {at_work[0]} may measure beside it' if at_work else None
 
 
 def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[str]]) -> Optional[str]:

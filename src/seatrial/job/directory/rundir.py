@@ -69,6 +69,7 @@ class Marker(NamedTuple):
     device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     entries: the top-level names that the session makes; all others in it are foreign
     names: regular expressions of the names that its engine makes in these; all others are foreign too
+    kept: whether it stays behind its session, for others to measure beside
     """
 
     format: int
@@ -79,6 +80,7 @@ class Marker(NamedTuple):
     marker_inode: int
     entries: Tuple[str, ...]
     names: Tuple[str, ...] = ()
+    kept: bool = False
 
 
 class RunDirectory(NamedTuple):
@@ -194,10 +196,12 @@ def path_of(parent: str, session: str, case: str) -> str:
     return os.path.join(parent, _name_of(session, case))
 
 
-def create(parent: str, session: str, case: str, entries: Tuple[str, ...], names: Tuple[str, ...]) -> RunDirectory:
+def create(
+    parent: str, session: str, case: str, entries: Tuple[str, ...], names: Tuple[str, ...], kept: bool = False
+) -> RunDirectory:
     """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
 
-    entries, names: of what the session will make in it, as in Marker. What was made is undone if marking fails.
+    entries, names, kept: of what the session will make in it, as in Marker. What was made is undone if marking fails.
     """
     path = path_of(parent, session, case)
     with explained(parent):
@@ -220,7 +224,7 @@ def create(parent: str, session: str, case: str, entries: Tuple[str, ...], names
                 given_to = user_name(status.st_uid)
                 raise _Left(f'the file system gave it to {given_to} (root squash?); run as an ordinary user')
             owner = this_owner(session)
-            marker = Marker(FORMAT, case, owner, status.st_dev, status.st_ino, 0, tuple(entries), tuple(names))
+            marker = Marker(FORMAT, case, owner, status.st_dev, status.st_ino, 0, tuple(entries), tuple(names), kept)
             marker = _write_marker(descriptor, marker)
         undo.pop_all()
     return RunDirectory(path, parent_descriptor, descriptor, marker)

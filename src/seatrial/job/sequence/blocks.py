@@ -15,7 +15,7 @@ from seatrial.rules.case import in_random_order
 from seatrial.rules.issued import DARSHAN
 from seatrial.rules.stopping import state
 from seatrial.workload.base import Launch
-from seatrial.workload.registry import metrics_at, resized
+from seatrial.workload.registry import kept, metrics_at, resized
 
 
 def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
@@ -28,7 +28,8 @@ def measure(trial: Trial, first: Sized, stopped: Dict[str, str]) -> None:
     while current is not None:
         trial.recorder.write(current)
         current = _measure_sized(trial, current, resized(trial.plan.points, current.per_task), stopped)
-        trial.setup.run.empty(DATA)
+        if current is not None or not kept(trial.plan):
+            trial.setup.run.empty(DATA)
 
 
 def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: Dict[str, str]) -> Optional[Sized]:
@@ -55,6 +56,8 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
             if trial.left_s() < 0 and not (plan.stopping.fixed and block == 0):
                 stopped[point.label] = 'budget'
                 continue
+            if kept(plan):  # what the repetition before made stays until there is another
+                trial.setup.run.empty(DATA)
             reason, shortest = _repeat(trial, point, current, block, values[point.label])
             if shortest < plan.sizing.min_s:
                 larger = enlarged(trial, current, shortest)
@@ -62,7 +65,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
                     return larger
             if reason:
                 stopped[point.label] = reason
-            if not prepared:
+            if not prepared and not kept(plan):
                 trial.setup.run.empty(DATA)
         trial.recorder.sync()
     return None

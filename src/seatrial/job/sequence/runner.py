@@ -27,6 +27,7 @@ from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End, Finding
+from seatrial.workload.registry import kept
 
 CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems slow
 
@@ -137,7 +138,7 @@ def _begun(
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
     made = (*chosen.engine.makes, TRIED)
-    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES, made)
+    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES, made, kept(plan))
     setup = start.setup_of(plan, chosen, run_directory)
     return Trial(
         plan=plan,
