@@ -61,7 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for program in sorted(needed):
             if shutil.which(program) is None:
                 item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
-    items.sort(key=lambda item: item.path.name not in LONGEST)  # at the end one process would work on them alone
+    # At the end one process would work on them alone.
+    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
     if config.getoption('--fast'):
         leave_out(config, items)
 

@@ -87,11 +87,11 @@ FIGURES_SHOWN = 2
 
 
 def _share(case: CaseResult) -> str:
-    """What each task did, where that was decided: bytes, or files."""
-    if not case.per_task:
+    """What each task did, where that was decided: bytes, or files; of what has no rate, neither."""
+    units = [each.unit for each in case.metrics[:1]]
+    if not case.per_task or units == ['']:
         return '-'
-    moves_data = any(each.unit == 'B/s' for each in case.metrics[:1])
-    return approximate_size(case.per_task) if moves_data else counted(case.per_task, 'file')
+    return approximate_size(case.per_task) if units == ['B/s'] else counted(case.per_task, 'file')
 
 
 def _figures(case: CaseResult, system: str) -> str:
