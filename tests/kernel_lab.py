@@ -149,5 +149,5 @@ class Running:
 
     def ended(self, seconds: float = 600) -> Session:
         said, _ = self.process.communicate(timeout=seconds)
-        (folder,) = (self.site / 'state' / 'sessions').iterdir()
+        folder = max((self.site / 'state' / 'sessions').iterdir())  # the newest, for their names begin with the time
         return Session(self.process.returncode, said, folder)

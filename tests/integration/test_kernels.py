@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from kernel_lab import NODES, untried
+from kernel_lab import NODES, SEATRIAL, Running, untried
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.traffic import STALL, traffic
@@ -170,6 +170,36 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
 def test_integrity_holds_on_nfs_3_where_locks_go_by_a_protocol_of_their_own(kernels):
     smoke = kernels.begin('Integrity', on='nfs3').ended()
     assert smoke.status == 0 and untried(smoke) == set(), smoke.said
+
+
+REMOUNT = 'source=$(findmnt -no SOURCE /mnt/nfs); umount /mnt/nfs; mount -t nfs -o vers=4.2,{} $source /mnt/nfs'
+CHANGES = {
+    'mount options': (REMOUNT.format('noac'), '.* against .*acregmin=0,.*noac.*'),
+    'read_ahead_kb': ('echo 4096 >/sys/class/bdi/$(mountpoint -d /mnt/nfs)/read_ahead_kb', r'\d+ against 4096'),
+}
+"""What is changed on the clients between two sessions, and how it is told."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize('change', CHANGES)
+def test_what_was_changed_on_the_clients_is_the_first_that_a_comparison_says(kernels, change):
+    command, told = CHANGES[change]
+    running = kernels.begin('SmallFiles', files_per_task='50')
+    before = running.ended()
+    assert before.status == 0, before.said
+    try:
+        for node in NODES[1:]:
+            kernels.run(node, 'sh', '-ec', command)
+        after = Running(kernels, running.site).ended()
+    finally:
+        for node in NODES[1:]:
+            kernels.run(node, 'sh', '-ec', REMOUNT.format('retry=1'))
+    assert after.status == 0, after.said
+    sides = [f'--site={running.site}', before.folder.name, after.folder.name]
+    done = subprocess.run([SEATRIAL, 'compare', *sides, '--json'], capture_output=True, text=True)
+    first, *others = json.loads(done.stdout)['differing']
+    assert re.fullmatch(f'nfs: .*{change}: {told}', first), first
+    assert all(each.startswith('nfs: nfs opts: ') for each in others), others  # the same, by the client's own count
 
 
 def program(kernels, name, text):
