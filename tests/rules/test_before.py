@@ -151,6 +151,7 @@ def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declar
         ({'quota_bytes': None}, True),  # no quota: all that is free is left
         ({'same_device': True}, True),
         ({'beneath': {'bytes': (200 * MIB, 10 * GIB)}}, True),
+        ({'beneath': {}}, True),
     ],
 )
 def test_a_quota_is_filled_only_within_the_limits_and_with_room_for_others(environment, change, refused):

@@ -208,8 +208,12 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
         return (
             f'{min(lefts)} {what} are left on {plan.target.path}: with {OVER[what]} more than limits.{what}, {limit}'
         )
-    free, whole = environment.beneath.get(what, (0, 0))
-    if of_quota(plan.phases[0]) and whole and free - most < FLOOR * whole:
+    if not of_quota(plan.phases[0]):
+        return None
+    if what not in environment.beneath:
+        return f'how many {what} the whole file system of {plan.target.path} has is not seen'
+    free, whole = environment.beneath[what]
+    if whole and free - most < FLOOR * whole:  # none of file systems that make inodes as they need them
         said = f'no quota keeps {FLOOR:.0%} of the file system free'
         return f'{said}: {min(lefts)} of {free} free {what} are left on {plan.target.path}'
     return None

@@ -96,8 +96,11 @@ def used_percent(seen: os.statvfs_result) -> Optional[int]:
 
 
 def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
-    """Of bytes and inodes of the whole file system, as its mount point shows them, those that are free, and all."""
-    seen = os.statvfs(place)
+    """Of the whole file system, as its mount point shows it, the free bytes and inodes, and all; empty if unseen."""
+    try:
+        seen = os.statvfs(place)
+    except OSError:
+        return {}
     return {
         'bytes': (seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize),
         'inodes': (seen.f_favail, seen.f_files),
