@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from builders import plan_of
+from seatrial.check import action_journal
 from seatrial.check.action_journal import ActionError, Journal, entries, undone
 from seatrial.check.actions import Conductor, action_lines, not_allowed
 from seatrial.job.directory import orphans
@@ -130,6 +131,49 @@ def test_what_is_conducted_is_the_storage_system_that_was_typed(tmp_path):
         assert '--destructive scratch' in not_allowed([own], typed)[0]
     (line,) = action_lines(own)
     assert f'start: rm {tmp_path}/up' in line and f'undo: touch {tmp_path}/up' in line
+
+
+def counting(tmp_path, command):
+    """A count that each start adds three messages to, in a log that begins with two."""
+    log, up = tmp_path / 'log', tmp_path / 'up'
+    log.write_text('slow I/O\n' * 2)
+    start = ('sh', '-c', f'rm {up}; for i in 1 2 3; do echo slow I/O >>{log}; done')
+    return action(tmp_path, start=start, counting=('sh', '-c', command.format(log=log)))
+
+
+def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path):
+    own = counting(tmp_path, 'echo of the log:; grep -c slow {log}')
+    found, said = conducted(tmp_path, own)
+    assert [(step.step, step.counted, step.why) for step in found.steps][1:] == [('undo', None, ''), ('count', 3, '')]
+    assert not said and not list(entries(tmp_path))
+    (line,) = action_lines(plan(tmp_path / 'other', own))
+    assert 'count: sh -c' in line
+
+
+@pytest.mark.parametrize(
+    ('command', 'why'),
+    [
+        ('echo no such log >&2; exit 2', 'exited with 2: no such log'),
+        ('echo 3; exit 1', 'exited with 1'),
+        ('cat /dev/null {log}.none || true', "ended with ''"),
+        ('echo 5; echo 5 messages', "ended with '5 messages'"),
+        ('echo -5', "ended with '-5'"),
+        ('echo $((10 - $(grep -c slow {log})))', 'fell from 8 to 5'),
+        ('test -e {log}.second && exit 7; touch {log}.second; echo 2', 'exited with 7'),
+    ],
+)
+def test_a_count_that_says_no_number_is_unknown_and_the_action_is_undone_all_the_same(tmp_path, command, why):
+    found, said = conducted(tmp_path, counting(tmp_path, command))
+    assert [(step.step, step.why) for step in found.steps[:2]] == [('start', ''), ('undo', '')]
+    assert found.steps[2].counted is None and why in found.steps[2].why
+    assert any(why in line for line in said)
+    assert (tmp_path / 'up').exists() and not list(entries(tmp_path))
+
+
+def test_a_count_that_hangs_is_given_less_time_than_its_action(tmp_path, monkeypatch):
+    monkeypatch.setattr(action_journal, 'ANSWER_S', 0.2)
+    number, why = action_journal.count_of(action(tmp_path, counting=('sleep', '60'), timeout_s=3600.0))
+    assert number is None and 'within 0.2 s' in why
 
 
 def test_an_undo_waits_for_its_session_and_ends_a_start_that_outlives_it(tmp_path):

@@ -1,6 +1,7 @@
 """`seatrial compare`: sessions before and after."""
 
 import json
+import re
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -159,7 +160,7 @@ def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_sa
     said = compare('pool0', 'pool1', 'pool2', '--require=capacity>=2TB', '--maximise=write', '--capacity=pool2=1.5TB')
     assert said.status == 0
     lines = [' '.join(line.split()) for line in said.out.splitlines()]
-    assert lines[0] == 'configuration capacity duration read write'
+    assert lines[0] == 'configuration capacity duration read write full'
     assert [line.split()[0] for line in lines[1:4]] == ['pool0', 'pool1', 'pool2']
     assert 'pool2 misses capacity>=2TB' in lines
     assert 'read: unknown of all' in lines
@@ -167,6 +168,18 @@ def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_sa
         'chosen for write: pool1',
         'BUT nobody knows whether it meets capacity>=2TB: that figure of pool1 is unknown',
     ]
+
+
+def test_bandwidth_is_shown_against_fullness_which_wins_nothing(compare, past):
+    for day, full in enumerate((50, 75, 77, None)):
+        past(day, label=f'full{str(full)[0]}', used_percent=full)
+    said = compare('full5', 'full7', 'fullN')
+    rows = [' '.join(line.split()) for line in said.out.splitlines()[1:4]]
+    assert [re.search(r'MiB/s (.*)', row)[1] for row in rows] == ['50 %', '75 to 77 %', 'not recorded']
+    assert 'full:' not in said.out
+    found = json.loads(compare('full5', 'full7', 'fullN', '--json').out)
+    assert found['used_percent'] == {'full5': [50], 'full7': [75, 77], 'fullN': []}
+    assert compare('full5', 'full7', 'fullN', '--maximise=full').status == 64
 
 
 def test_the_choice_is_json_in_base_units(compare, pools):

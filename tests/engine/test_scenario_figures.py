@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.failed_call import failed_call
-from seatrial.engine.scenario_figures import GAP_S, Row, bound_s, figures, line_of_row, row_of
+from seatrial.engine.scenario_figures import GAP_S, Row, bound_s, figures, line_of_row, row_of, windows_of
 from seatrial.model.action import Planned, Step, line_of_step, transcript_of
 from seatrial.workload.scenario import MAX_S, scenario
 
@@ -99,6 +99,18 @@ def test_an_outage_long_after_an_undo_belongs_to_it_where_nothing_has_come_back(
     ]
     late = [*rows(dead=(10.5, 40.0))[:41], *slow]
     assert measured(late, late)['outage'].value == 38.5
+
+
+def test_what_was_counted_belongs_to_its_action_and_what_was_not_is_no_zero():
+    point = POINT._replace(duration_s=90.0, actions=(*POINT.actions, Planned('away', 50.0, 10.0)))
+    second = (STEPS[0]._replace(begun_s=50.1, ended_s=50.4), STEPS[1]._replace(begun_s=60.5, ended_s=61.0))
+    count = Step('away', 'count', 21.0, 21.1, '', 4)
+    unknown = count._replace(why='exited with 2', counted=None)
+    for said, seen in ((count, (4, '')), (unknown, (None, 'exited with 2'))):
+        first, other = windows_of(point, transcript([*STEPS, said, *second, count._replace(counted=0)]))
+        assert (first.counted, first.uncounted) == seen and (other.counted, other.uncounted) == (0, '')
+    first, other = windows_of(point, transcript([*STEPS, *second]))
+    assert first.counted is None is other.counted and not first.uncounted
 
 
 @pytest.mark.parametrize(

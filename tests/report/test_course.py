@@ -1,6 +1,7 @@
 """The course of a scenario: its throughput over time and its actions, in the page."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -51,6 +52,23 @@ def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
 def test_what_never_came_back_is_said_and_has_no_return(make):
     view = drawn(make, SHORT, share_after=0.5)
     assert view.drawings['narrow'].returns == [] and 'not back at 90 %' in view.actions[0]
+
+
+def test_the_count_of_every_launch_is_said_with_its_action(make):
+    case = make.scenarios((SHORT, measured_of(SHORT)))
+    (one, *more) = next(iter(case.samples.values()))
+    assert not more
+
+    def launch(number, **counted):
+        course = one.measurement.course
+        course = course._replace(windows=(course.windows[0]._replace(**counted),))
+        return one._replace(repetition=number, measurement=one.measurement._replace(course=course))
+
+    launches = [launch(1, counted=0), launch(2, uncounted='exited with 2'), launch(0, counted=7)]
+    (view,) = courses(replace(case, samples={'during': launches, 'before': launches}), BINARY)
+    assert view.actions[0].endswith('by: 7, 0, unknown (it exited with 2).')
+    (view,) = courses(case, BINARY)
+    assert 'count' not in view.actions[0]
 
 
 def test_times_in_which_calls_failed_are_marked_in_the_action(make):

@@ -434,10 +434,12 @@ actions:
 
 
 def test_a_tunable_is_an_action_for_each_of_its_values(site_with: Build) -> None:
-    site = site_with('state: state', TUNABLE.format(start='n={value}', values='[4, 8, 16]'))
+    site = site_with('state: state', TUNABLE.format(start='n={value}', values="[4, 8, 16], count: [c, '{value}']"))
     assert [each.name for each in site.actions('scratch')] == ['away']
     found = [(each.name, each.start, each.undo) for each in site.actions('scratch', tunable=True)]
     assert found == [(f'threads-{value}', ('set', f'n={value}'), ('set', '8')) for value in (4, 8, 16)]
+    assert [each.counting for each in site.actions('scratch', tunable=True)] == [('c', str(n)) for n in (4, 8, 16)]
+    assert site.actions('scratch')[0].counting == ()
 
 
 @pytest.mark.parametrize(

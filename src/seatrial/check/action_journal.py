@@ -8,6 +8,7 @@ that nobody else can write, with one name.
 import fcntl
 import json
 import os
+import re
 import secrets
 import signal
 import stat
@@ -20,7 +21,7 @@ from typing import NamedTuple
 from seatrial.job.directory.orphans import leader_alive
 from seatrial.job.directory.owner import Owner, on_this_machine, process_start, this_owner, user_name
 from seatrial.model.action import Action
-from seatrial.model.ask import Answer, ask
+from seatrial.model.ask import ANSWER_S, Answer, ask
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.quoting import shell_line
 
@@ -182,6 +183,17 @@ def wait_healthy(action: Action) -> str:
     while (said := unhealthy(action)) and time.monotonic() < end:
         time.sleep(1.0)
     return said
+
+
+def count_of(action: Action) -> tuple[int | None, str]:
+    """What the count of an action says, within ANSWER_S: no start and no undo is late for it; None, and why not."""
+    brief = action._replace(timeout_s=min(action.timeout_s, ANSWER_S))
+    answer = ask(list(action.counting), brief.timeout_s)
+    why = failure(answer, brief)
+    last = answer.stdout.strip().rpartition('\n')[2] if answer and not why else ''
+    if re.fullmatch('[0-9]{1,18}', last):
+        return int(last), ''
+    return None, why or f"ended with '{last[:80]}', which is no whole number"
 
 
 def _read(path: Path, descriptor: int) -> Found:

@@ -12,8 +12,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
-from seatrial.check.action_journal import ActionError, Journal, entries, failure, unhealthy, wait_healthy
-from seatrial.model.action import BEGUN, START, TRANSCRIPT, UNDO, Action, Begun, Planned, Step, line_of_step
+from seatrial.check.action_journal import (
+    ActionError,
+    Journal,
+    count_of,
+    entries,
+    failure,
+    unhealthy,
+    wait_healthy,
+)
+from seatrial.model.action import BEGUN, COUNT, START, TRANSCRIPT, UNDO, Action, Begun, Planned, Step, line_of_step
 from seatrial.model.ask import Answer, ask
 from seatrial.model.codec import from_json
 from seatrial.model.plan import TrialPlan
@@ -51,7 +59,8 @@ def action_lines(plan: TrialPlan) -> list[str]:
         for each in point.actions:
             when = f'{duration(each.at_s)} after the load began, for {duration(each.for_s)}'
             action = known[each.name]
-            commands = (f'{what}: {shell_line(getattr(action, what))}' for what in ('check', START, UNDO))
+            argvs = {'check': action.check, COUNT: action.counting, START: action.start, UNDO: action.undo}
+            commands = (f'{what}: {shell_line(argv)}' for what, argv in argvs.items() if argv)
             lines.append(f'action {each.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
     return lines
 
@@ -80,6 +89,8 @@ class Conductor:
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
             began_s = time.monotonic()
             said = unhealthy(action)
+            if action.counting and not said:
+                count_of(action)
             self._check_s[action.name] = time.monotonic() - began_s
             if said:
                 raise ActionError(f'the storage is not healthy: {said}; no action was started')
@@ -119,7 +130,7 @@ class Conductor:
         known = {each.name: each for each in plan.actions}
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
-            # A check that takes long is to make no start late.
+            # A check or a count that takes long is to make no start late.
             ahead_s = 2 * self._check_s[planned.name]
             if not self._reached(zero_s + planned.at_s - ahead_s) or not self._one(
                 known[planned.name], planned, zero_s, journal, transcript
@@ -138,10 +149,23 @@ class Conductor:
                 self._say(f'action {action.name}: its {what} {why}')
             return why
 
+        def count() -> None:
+            begun_s = time.monotonic() - zero_s
+            (first, why), (last, why_last) = before, count_of(action)
+            rose = None if first is None or last is None else last - first
+            why = why or why_last
+            if rose is not None and rose < 0:
+                rose, why = None, f'fell from {first} to {last}'
+            done = Step(action.name, COUNT, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
+            _write(transcript, line_of_step(done))
+            if why:
+                self._say(f'action {action.name}: its {COUNT} {why}, so it is unknown')
+
         why_not = unhealthy(action)
         if why_not:
             self._say(f'action {action.name} was not started: {why_not}')
             return False
+        before = count_of(action) if action.counting else (None, '')
         if not self._reached(zero_s + planned.at_s):
             return False
         journal.begin(action)
@@ -158,6 +182,8 @@ class Conductor:
                 )
             else:
                 journal.end()
+        if action.counting:
+            count()
         return not (failed or sick)
 
     def _reached(self, time_s: float) -> bool:

@@ -67,7 +67,7 @@ CATALOGUE = (
         'GV-05',
         _GOVORUN,
         'numbers of service threads',
-        tried='with an action that changes nothing, on one machine; "slow I/O" is not counted; never on Lustre',
+        tried='with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
     ),
     Row('GV-06', _GOVORUN, 'the choice of a configuration', '`seatrial compare` with --require and --maximise'),
     Row('FN-01', _FERMILAB, 'IOzone throughput over clients'),

@@ -155,7 +155,7 @@ def _choose(
     if as_json:
         click.echo(json.dumps(choice_json(found, picked, column), indent=1))
         return
-    shown = table_of('configuration', *(f'#{each.name}' for each in COLUMNS))
+    shown = table_of('configuration', *(f'#{each.name}' for each in COLUMNS), '#full')
     for row in choice_table(found, site.units):
         shown.add_row(*row)
     screen.print(shown)

@@ -18,7 +18,7 @@ import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import EngineError
-from seatrial.model.action import MAX_STEPS, START, UNDO, Course, Step, Window, transcript_of
+from seatrial.model.action import COUNT, MAX_STEPS, START, UNDO, Course, Step, Window, transcript_of
 from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
 from seatrial.workload import scenario as own
@@ -168,7 +168,8 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         for what, late_s in ((START, start.begun_s - planned.at_s), (UNDO, undo.begun_s - meant_s)):
             if not -LATE_S <= late_s <= LATE_S:
                 raise EngineError('A1', f'the {what} of {planned.name} began {late_s:.1f} s after its time')
-        windows.append(Window(planned.name, start.begun_s, undo.ended_s))
+        count = steps.get((planned.name, COUNT, place), undo)  # which has nothing counted
+        windows.append(Window(planned.name, start.begun_s, undo.ended_s, None, count.counted, count.why))
     if not transcript.complete:
         raise EngineError('A1', 'the transcript of the actions is not complete')
     for window, following in zip(windows, [each.at_s for each in point.actions[1:]] + [point.duration_s]):

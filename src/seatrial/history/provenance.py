@@ -76,7 +76,8 @@ def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
         [f'nodes: {" against ".join(_only(*pair) for pair in (nodes, nodes[::-1]))}'] if nodes[0] != nodes[1] else []
     )
     for name in sorted(set(before['file_system'].unique()) & set(after['file_system'].unique())):
-        full = [_fullness(rows.filter(pl.col('file_system') == name)) for rows in (before, after)]
+        sides = (rows.filter(pl.col('file_system') == name) for rows in (before, after))
+        full = [percent_words(percent_full(rows)) for rows in sides]
         said += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
     return said
 
@@ -89,10 +90,15 @@ def _only(own: Sequence[str], other: Sequence[str]) -> str:
     return ' '.join(each for each in own if each not in other) or 'none besides'
 
 
-def _fullness(rows: pl.DataFrame) -> str:
-    seen = rows['used_percent'].drop_nulls()
-    ends = dict.fromkeys((seen.min(), seen.max())) if len(seen) else ()
-    return f'{" to ".join(map(str, ends))} %' if ends else UNKNOWN
+def percent_full(rows: pl.DataFrame) -> tuple[int, ...]:
+    """How full the file system was when the cases of these rows began, as `df` counts: least and most; () unknown."""
+    seen = rows['used_percent'].drop_nulls().to_list()
+    return tuple(dict.fromkeys((min(seen), max(seen)))) if seen else ()
+
+
+def percent_words(full: Sequence[int]) -> str:
+    """'62 %' or '62 to 64 %'."""
+    return f'{" to ".join(map(str, full))} %' if full else UNKNOWN
 
 
 def _by_case(rows: pl.DataFrame) -> dict[tuple[object, ...], _Facts]:

@@ -9,7 +9,7 @@ from typing import NamedTuple, Optional, Tuple
 
 from seatrial.model.codec import FormError, from_json, to_json
 
-START, UNDO = 'start', 'undo'
+START, UNDO, COUNT = 'start', 'undo', 'count'
 MAX_STEPS = 360
 """Of a course: more than a drawing has room for would be of no use in the record."""
 
@@ -22,6 +22,7 @@ class Action(NamedTuple):
 
     start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
     timeout_s: after which a start or a check is killed, with its whole process group; an undo is given as long
+    counting: an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
     """
 
     name: str
@@ -29,6 +30,7 @@ class Action(NamedTuple):
     undo: Tuple[str, ...]
     check: Tuple[str, ...]
     timeout_s: float
+    counting: Tuple[str, ...] = ()
 
 
 class Planned(NamedTuple):
@@ -47,9 +49,10 @@ class Begun(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A start or an undo that has ended. begun_s, ended_s: since the load began, by the clock that conducts.
+    """A start, an undo or a count that has ended. begun_s, ended_s: since the load began, by the clock that conducts.
 
     why: what went wrong, as a clause; empty where it exited with 0
+    counted: of a count, by how much it rose since before the start; None where nobody knows
     """
 
     action: str
@@ -57,6 +60,7 @@ class Step(NamedTuple):
     begun_s: float
     ended_s: float
     why: str
+    counted: Optional[int] = None
 
 
 class Transcript(NamedTuple):
@@ -74,12 +78,15 @@ class Window(NamedTuple):
     """An action as it took place: from the beginning of its start to the end of its undo.
 
     back_s: when throughput was back, all in seconds since the load began; None where nobody saw that
+    counted: by how much its count rose; uncounted: why nobody knows that; neither where it has none
     """
 
     name: str
     start_s: float
     end_s: float
     back_s: Optional[float] = None
+    counted: Optional[int] = None
+    uncounted: str = ''
 
 
 class Course(NamedTuple):

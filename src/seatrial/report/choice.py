@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from seatrial.history.provenance import CASE
+from seatrial.history.provenance import CASE, percent_full, percent_words
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.choice import Choice, Column, Figures, Spread, front, spread
 from seatrial.model.metric import HIGHER, LOWER
@@ -28,10 +28,14 @@ _CONFIGURED = ('file_system', 'layout')
 
 
 class Configurations(NamedTuple):
-    """All of them with their figures. metrics: by column how many metrics its figure is the mean of"""
+    """All of them with their figures. metrics: by column how many metrics its figure is the mean of
+
+    full: by configuration, percent_full of its rows: nothing wins by it
+    """
 
     figures: Mapping[str, Figures]
     metrics: Mapping[str, int]
+    full: Mapping[str, tuple[int, ...]]
 
     @property
     def spreads(self) -> list[tuple[Column, Spread | None]]:
@@ -65,7 +69,7 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
         for name in sides:
             logarithms = [math.log(means[name][key]) for key in common] if name in means else []
             found[name][column] = math.exp(fmean(logarithms)) if logarithms else None
-    return Configurations(found, metrics)
+    return Configurations(found, metrics, {name: percent_full(rows) for name, rows in sides.items()})
 
 
 def _duration_s(rows: pl.DataFrame) -> float | None:
@@ -149,6 +153,7 @@ def to_json(found: Configurations, chosen: Choice | None, column: Column | None)
     return {
         'configurations': found.figures,
         'metrics': found.metrics,
+        'used_percent': found.full,
         'columns': {
             each.name: own and {**own._asdict(), 'difference': own.difference, 'share_of_maximum': own.share}
             for each, own in found.spreads
@@ -159,9 +164,9 @@ def to_json(found: Configurations, chosen: Choice | None, column: Column | None)
 
 
 def table(found: Configurations, system: str) -> Sequence[tuple[str, ...]]:
-    """A row a configuration: its name and its figures in words."""
+    """A row a configuration: its name, its figures in words, and how full it was."""
     units = {each: unit_of(each, found.figures, system) for each in COLUMNS}
     return [
-        (name, *(words(each, own.get(each.name), units[each]) for each in COLUMNS))
+        (name, *(words(each, own.get(each.name), units[each]) for each in COLUMNS), percent_words(found.full[name]))
         for name, own in found.figures.items()
     ]

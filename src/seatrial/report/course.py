@@ -45,14 +45,16 @@ class CourseView:
 
 def courses(evidence: CaseEvidence, system: str) -> list[CourseView]:
     """Those of the launches that were measured, in the order of the plan."""
-    found = {}
+    found: dict[str, dict[int, Course]] = {}
     for sample in (sample for own in evidence.samples.values() for sample in own):
         if sample.measurement and sample.measurement.course and sample.valid:
-            found[sample.point.label] = sample.measurement.course
-    return [_view(point.label, found[point.label], system) for point in evidence.plan.points if point.label in found]
+            found.setdefault(sample.point.label, {})[sample.repetition] = sample.measurement.course
+    labels = [point.label for point in evidence.plan.points if point.label in found]
+    return [_view(label, [found[label][number] for number in sorted(found[label])], system) for label in labels]
 
 
-def _view(point: str, course: Course, system: str) -> CourseView:
+def _view(point: str, launches: Sequence[Course], system: str) -> CourseView:
+    course = launches[-1]
     unit = common_unit((max(course.mean),), 'B/s', system)
     away = counted(len(course.windows), 'action')
     lost = f', calls failed in {counted(len(course.failed), "step")}' if course.failed else ''
@@ -60,18 +62,25 @@ def _view(point: str, course: Course, system: str) -> CourseView:
         point=point,
         step_s=course.step_s,
         words=f'at most {unit.words(max(course.mean))}, at least {unit.words(min(course.lowest))}, {away}{lost}',
-        actions=[_action_words(each) for each in course.windows],
+        actions=[_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)],
         failed=bool(course.failed),
         drawings={name: _drawing(course, unit, paper) for name, paper in PAPERS.items()},
     )
 
 
-def _action_words(window: Window) -> str:
+def _action_words(launches: Sequence[Window]) -> str:
+    """An action in the last launch; its count in each of them."""
+    window = launches[-1]
     length = seconds(window.end_s - window.start_s)
     said = f'{window.name}: {length}, from {seconds(window.start_s)} on'
     if window.back_s is None:
-        return f'{said}; not back at 90 % before the next one or the end.'
-    return f'{said}; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
+        said += '; not back at 90 % before the next one or the end.'
+    else:
+        said += f'; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
+    if not any(each.uncounted or each.counted is not None for each in launches):
+        return said
+    rose = (f'unknown (it {each.uncounted})' if each.uncounted else str(each.counted) for each in launches)
+    return f'{said} Its count rose, launch by launch, by: {", ".join(rose)}.'
 
 
 def _drawing(course: Course, unit: Unit, paper: Paper) -> CourseDrawing:

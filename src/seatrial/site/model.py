@@ -411,6 +411,7 @@ class ActionEntry(Entry):
     """An action: commands that take servers away, or burden them, and undo that. Times in seconds.
 
     check: exits with 0 while the storage is healthy; file_systems: those that the action may hit
+    count: ends with a whole number, of messages in a log, say; how much it rises in the action is recorded
     values: of a tunable, ascending; VALUE in a word of the commands stands for each of them
     """
 
@@ -418,6 +419,7 @@ class ActionEntry(Entry):
     undo: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/start-oss, oss3]'])
     check: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/oss-is-up, oss3]'])
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
+    count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
     timeout: Seconds = 120.0
 
@@ -649,10 +651,11 @@ class Site:
         """Those that may hit a file system, in the order of the file; of a tunable one for each of its values."""
 
         def one(name: str, each: ActionEntry, value: str) -> Action:
-            start, undo, check = (
-                tuple(word.replace(VALUE, value) for word in argv) for argv in (each.start, each.undo, each.check)
+            start, undo, check, count = (
+                tuple(word.replace(VALUE, value) for word in argv)
+                for argv in (each.start, each.undo, each.check, each.count)
             )
-            return Action(f'{name}-{value}' if value else name, start, undo, check, each.timeout)
+            return Action(f'{name}-{value}' if value else name, start, undo, check, each.timeout, count)
 
         return tuple(
             one(name, each, str(value))
