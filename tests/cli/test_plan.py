@@ -1,9 +1,11 @@
 """`seatrial plan`: what the cases will take; what does not fit is refused by `list`, `run` and `schedule` too."""
 
 import json
+import os
 import re
 import sys
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,6 +72,38 @@ def test_the_files_that_a_check_of_metadata_may_grow_to_are_in_the_plan(planned,
     found = planned('Files', '--profile=nightly')['Files']['room_inodes']
     # 1000 files of each of two tasks, with as many directories beside them, and at most what the limits allow.
     assert (found['least'], 9990 < found['most'] <= 10_000) == (4005, True)
+
+
+TREES = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.ageing import ageing
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Trees(Check):
+    \"\"\"Trees that stay.\"\"\"
+
+    workload = ageing(400, keep=True)
+    sweep = Sweep('tree', (('aged', {}),))
+"""
+
+
+def test_trees_to_a_fullness_are_made_once_and_take_what_is_left_until_then(planned, site, on_site, monkeypatch):
+    there = SimpleNamespace(
+        f_frsize=4096, f_blocks=40_000, f_bfree=36_000, f_bavail=36_000, f_files=10**6, f_favail=10**5, f_flag=0
+    )
+    monkeypatch.setattr(os, 'statvfs', lambda path: there)
+    site.add_metadata()
+    (site.checks / 'metadata' / 'trees.py').write_text(TREES)
+    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, fullness: 20%')
+    found = planned('Trees', '--profile=nightly')['Trees']
+    assert (found['room_bytes'], found['repetitions']) == (span(4000 * 4096, None, 4000 * 4096), span(1, None, 1))
+    site.change('bytes: 1GiB', 'bytes: 8MiB')
+    done = on_site('plan', 'Trees')
+    assert done.status == 64 and 'write bytes: 17MiB there, or a smaller fullness in its trial' in done.err
 
 
 def test_the_time_of_all_cases_is_added_up_and_held_against_the_nodes(planned):

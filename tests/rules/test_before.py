@@ -38,6 +38,13 @@ def test_a_good_environment_breaks_no_rule(environment):
     assert broken(environment) == []
 
 
+@pytest.mark.parametrize(('used', 'refused'), [(69, False), (70, True), (None, True)])
+def test_a_fullness_that_is_there_already_is_refused(environment, used, refused):
+    points = tuple(each._replace(fullness=0.7) for each in environment.plan.points)
+    meant = environment._replace(plan=environment.plan._replace(points=points), used_percent=used)
+    assert broken(meant) == [('P9c', 'refuse')] * refused
+
+
 @pytest.mark.parametrize(
     ('change', 'rule'),
     [

@@ -191,6 +191,8 @@ ONE_PROBLEM = [
         'trials[0].files_per_task: 0 is not a number of files; write a whole number from 1',
     ),
     ('    nodes:', '    files_per_task: 1GiB\n    nodes:', "files_per_task: '1GiB' is not a number of files"),
+    ('    nodes:', '    fullness: 70\n    nodes:', '70 is no fullness of a file system; write 1% to 90%'),
+    ('    nodes:', '    fullness: 91%\n    nodes:', "'91%' is no fullness of a file system"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
     (
         '    nodes:',

@@ -6,8 +6,10 @@ from seatrial.model.units import KIB, MIB
 from seatrial.workload.ageing import (
     DEPTH,
     FILL,
+    FIRST,
     IN_DIRECTORY,
     LARGEST,
+    LEAST,
     REMOVE,
     SIZE,
     Batch,
@@ -17,10 +19,12 @@ from seatrial.workload.ageing import (
     histograms,
     of_task,
     pareto,
+    share_within,
     total,
 )
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
+from seatrial.workload.tree import BLOCK
 
 KIND = kind_of('ageing')
 POINT = ageing(20_000)._replace(label='aged', tasks=4, tasks_per_node=4)
@@ -109,6 +113,7 @@ def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
         ({'inodes': 0}, 'inodes: 0 cannot be'),
         ({'depth': 101}, 'depth: 101 cannot be'),
         ({'files_per_directory': 0}, 'files_per_directory: 0 cannot be'),
+        ({'fullness': 0.95}, 'fullness: 0.95 cannot be'),
         ({'sizes': ()}, 'sizes: '),
         ({'sizes': (1, -1)}, 'sizes: '),
         ({'phases': (REMOVE,)}, 'phases: '),
@@ -124,6 +129,29 @@ def test_trees_that_are_kept_are_filled_alone():
     assert fault_of(kept) is None and KIND.keeps(kept) and not KIND.keeps(POINT)
     assert [each.name for each in metrics_at(kept)] == ['fill_files', 'fill']
     assert 'keeps them' in KIND.sentence([kept])
+
+
+@pytest.mark.parametrize('room', [10**6, 10**8])
+@pytest.mark.parametrize('tasks', [1, 3])
+def test_trees_take_the_room_that_is_meant_and_no_more(room, tasks):
+    def taken(share):
+        point = KIND.resized(POINT._replace(tasks=tasks, fullness=0.7), share)
+        return KIND.footprint([point]).bytes + BLOCK * total(point)[0].directories
+
+    share = share_within(POINT._replace(tasks=tasks), room)
+    assert taken(share) <= room + tasks * LARGEST and room < taken(share + 1) + tasks * LARGEST
+
+
+def test_trees_of_one_size_take_exactly_the_room_that_is_meant():
+    point = ageing(0, sizes=(BLOCK,))._replace(tasks=2)
+    assert [share_within(point, blocks * BLOCK) for blocks in (0, 8, 9, 2000)] == [LEAST, 4, 4, 1000]
+
+
+def test_a_fullness_has_a_warm_up_of_the_profile_and_no_share_of_the_site():
+    full = POINT._replace(fullness=0.7)
+    assert KIND.sizing([full], Effort(files=100), 70) == KIND.sizing([POINT], Effort(files=100), None)
+    assert KIND.sizing([full], Effort(), None).first == FIRST
+    assert 'to 70% of the file system, and' in KIND.sentence([full])
 
 
 def test_it_says_what_it_does():

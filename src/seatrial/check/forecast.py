@@ -16,7 +16,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.history.store import ended, folder_of, read
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
-from seatrial.job.sequence.survey import capacity_for, memory_bytes, min_per_task
+from seatrial.job.sequence.survey import capacity_for, filling, memory_bytes, min_per_task, to_fullness
 from seatrial.model.ask import unresponsive
 from seatrial.model.plan import Case, StoppingRule, Target, TrialPlan
 from seatrial.model.point import Point
@@ -140,9 +140,15 @@ def forecasts(site: Site, plans: Sequence[TrialPlan]) -> list[Forecast]:
     found = []
     for plan in plans:
         target = seen[plan.target.path]
-        free = capacity_for(plan._replace(target=target), by_type(target.type))[0] if target else UNKNOWN
+        free, room = UNKNOWN, 0
+        if target:
+            here = plan._replace(target=target)
+            free, room = capacity_for(here, by_type(target.type))[0], to_fullness(here)
+            plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
-        found.append(forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN)))
+        own = forecast(plan, like, free, quotas.get(plan.target.path, UNKNOWN))
+        least, most = (max(room, each or 0) for each in (own.room.least, own.room.most))
+        found.append(replace(own, room=Span(least, own.room.expected, most)))
     return found
 
 
@@ -371,7 +377,7 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     plan, needed = found.plan, beyond + offer.offered
     kind, share = kind_of(plan.kind), min_per_task(plan, plan.node_memory or memory_bytes())
     tasks = counted(max(point.tasks for point in plan.points), 'task')
-    of_tasks = f'{tasks} with {kind.share_words(share)} each' if share else tasks
+    of_tasks = f'{tasks} with {kind.share_words(share)} each' if share and not plan.points[0].fullness else tasks
     size, bound = (f'{each} {offer.what}' for each in (needed, offer.offered))
     more, free = f'inodes: {needed}', counted(beyond, 'inode')
     if offer.what == 'bytes':
@@ -383,6 +389,8 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
     if smaller:
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
         remedies.append(f'{key}: {value} in its {"workload" if plan.contract else "trial"}')
+    elif plan.points[0].fullness:
+        remedies.append('a smaller fullness in its trial')
     elif plan.contract and plan.sizing.working_set:
         remedies.append('caches: allowed in its conditions')
     else:
@@ -396,7 +404,7 @@ def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
 def fitting_share(plan: TrialPlan, offer: Offer) -> int:
     """The largest share of a task with which the case fits; 0: there is none, or the site cannot choose it."""
     sizing = plan.sizing
-    if not plan.points[0].scales or (sizing.working_set and sizing.pinned is None):
+    if not plan.points[0].scales or plan.points[0].fullness or (sizing.working_set and sizing.pinned is None):
         return 0
     for granule in (math.lcm(step(plan), MIB) if kind_of(plan.kind).moves_data else 1, step(plan)):
         one, two = peak(plan, granule)[offer.what], peak(plan, 2 * granule)[offer.what]

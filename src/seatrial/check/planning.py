@@ -280,6 +280,9 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
             found.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
         )
     rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
+    if points[0].fullness and kind_of(points[0].kind).keeps(points[0]):
+        # Each further repetition would remove what fills a file system, and write it anew.
+        return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
     shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
     needed = max(map(samples_for, shares), default=0)
     if needed > rule.minimum + rule.extra and not rule.fixed:

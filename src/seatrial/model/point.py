@@ -87,6 +87,7 @@ class Point(NamedTuple):
     pauses_s: of a listing: times without any call, each before one more listing
     inodes, sizes, seed: of an ageing: inodes of all tasks together, sizes of files, each as likely as any other, and
               what its trees are drawn from; its depth and files_per_directory are the most that are drawn
+    fullness: of an ageing: the share of the file system's bytes up to which its trees fill it; 0: to its inodes
     """
 
     kind: str
@@ -128,6 +129,7 @@ class Point(NamedTuple):
     inodes: int = 0
     sizes: Tuple[int, ...] = ()
     seed: int = 0
+    fullness: float = 0.0
 
     @property
     def transfers(self) -> int:

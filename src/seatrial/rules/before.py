@@ -35,6 +35,7 @@ class Environment(NamedTuple):
     open_to:      which other user could replace the run directory, or None
     gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
     memory_bytes: of this node; 0 is unknown
+    used_percent: of the file system's bytes, or None
     beneath:      of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free,
                   and all
     """
@@ -60,6 +61,7 @@ class Environment(NamedTuple):
     open_to: Optional[str] = None
     gives_up: str = ''
     memory_bytes: int = 0
+    used_percent: Optional[int] = None
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
@@ -217,6 +219,23 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
         said = f'no quota keeps {FLOOR:.0%} of the file system free'
         return f'{said}: {min(lefts)} of {free} free {what} are left on {plan.target.path}'
     return None
+
+
+@rule(
+    'P9c',
+    'A fullness that is to be reached is not reached yet',
+    BEFORE,
+    'refuse',
+    'raise fullness in trial.yaml, or free space',
+    'nothing would be filled, and so nothing measured',
+)
+def not_full_yet(environment: Environment) -> Optional[str]:
+    plan, used = environment.plan, environment.used_percent
+    path, meant = plan.target.path, plan.points[0].fullness
+    if not meant or (used is not None and used < round(100 * meant)):
+        return None
+    how = 'as full as nobody sees' if used is None else f'{used} % full'
+    return f'{path} is {how}, and {meant:.0%} is meant'
 
 
 @rule(

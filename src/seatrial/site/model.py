@@ -25,6 +25,7 @@ from seatrial.site.calendar import DAYS, Calendar
 from seatrial.site.error import SiteError, problem
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import INTERFACES
+from seatrial.workload.ageing import FULLEST
 from seatrial.workload.registry import kind_of
 
 VERSION = 1
@@ -123,6 +124,13 @@ def _count(what: str, most: int = MOST_COUNT) -> Callable[[Any], int]:
         return value
 
     return count
+
+
+def _fullness(value: Any) -> float:
+    percent = int(value.rstrip(' %')) if re.fullmatch(r'[1-9]\d? ?%', str(value)) else 0
+    if not 1 <= percent <= 100 * FULLEST:
+        raise ValueError(f'{show(value)} is no fullness of a file system; write 1% to {FULLEST:.0%}')
+    return percent / 100
 
 
 def _monthly(value: Any) -> float:
@@ -447,6 +455,7 @@ class Trial(Entry):
     profiles: Annotated[tuple[ProfileName, ...], Distinct] = tuple(PROFILES)
     bytes_per_task: Annotated[int | None, BeforeValidator(_size(1))] = None
     files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
+    fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
     transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
     direct: Annotated[bool | None, BeforeValidator(_truth)] = None
     interface: Annotated[str | None, BeforeValidator(one_of('an interface', INTERFACES))] = None
@@ -532,6 +541,7 @@ class Overrides(NamedTuple):
 
     bytes_per_task: int | None = None
     files_per_task: int | None = None
+    fullness: float | None = None
     transfer_size: int | None = None
     direct: bool | None = None
     interface: str | None = None
@@ -776,6 +786,7 @@ class Site:
 _FIXED = (
     'bytes_per_task',
     'files_per_task',
+    'fullness',
     'transfer_size',
     'direct',
     'interface',

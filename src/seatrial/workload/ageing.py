@@ -5,6 +5,8 @@ until the inodes are there. It takes the sizes of files from Darshan logs and cu
 Every task has a tree of its own. A tree follows from the seed and the number of its task alone.
 """
 
+import heapq
+import itertools
 import random
 from bisect import bisect_left
 from functools import lru_cache
@@ -23,6 +25,16 @@ FILES = 'fill_files'
 
 LARGEST = 8 * MIB
 """To which the source cuts larger files: "1MB * 8"."""
+
+FULLEST = 0.9
+"""To which a file system can be filled: engine/posix_ageing.py leaves some of it free."""
+
+ENDLESS = 2**40
+LEAST = 3
+"""Inodes of a tree with one file."""
+
+FIRST = 500
+"""Inodes of a task in the warm-up of a fullness, where the profile has no number."""
 
 LIKELY = 100
 """Sizes by which a distribution is told, each as likely as any other."""
@@ -55,12 +67,14 @@ def ageing(
     fsync: bool = True,
     tasks: int = 0,
     keep: bool = False,
+    fullness: float = 0.0,
 ) -> Point:
     """The workload: so many inodes of all tasks together, which a profile or a site makes fewer.
 
     sizes: of files in bytes, each as likely as any other; none: pareto()
     depth, files_per_directory: the most, each number from 1 on as likely as any other
     keep: the trees are not removed, so that other sessions measure beside them
+    fullness: in place of inodes, the share of the file system's bytes that is in use when they are there
     """
     return Point(
         'ageing',
@@ -72,6 +86,7 @@ def ageing(
         files_per_directory=files_per_directory,
         seed=seed,
         fsync=fsync,
+        fullness=fullness,
     )
 
 
@@ -82,7 +97,8 @@ class Ageing(Tree):
     words = 'ageing'
     title = 'Ageing'
     columns = (('files', (FILES,)), ('bytes', (FILL,)), ('removal', (REMOVE,)))
-    parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync')
+    parameters = ('inodes', 'sizes', 'depth', 'files_per_directory', 'seed', 'fsync', 'fullness')
+    of_trial = ('fullness',)
     short_ok = True
 
     def fault(self, point: Point) -> Optional[str]:
@@ -91,6 +107,8 @@ class Ageing(Tree):
         for field, most in (('inodes', 2**40), ('depth', MAX_DEPTH), ('files_per_directory', 2**40)):
             if not 1 <= getattr(point, field) <= most:
                 return f'{field}: {getattr(point, field)} cannot be; write 1 to {most}'
+        if not 0 <= point.fullness <= FULLEST:
+            return f'fullness: {point.fullness} cannot be; write 0 to {FULLEST}'
         if not point.sizes or min(point.sizes) < 0:
             return 'sizes: they are numbers of bytes, one at least'
         return None
@@ -105,9 +123,11 @@ class Ageing(Tree):
         point = points[0]
         deep, held = counted(point.depth, 'level'), counted(point.files_per_directory, 'file')
         most = approximate_size(max(point.sizes))
+        inodes = f'{grouped(max(each.inodes for each in points))} inodes in all'
+        end = f'{point.fullness:.0%} of the file system' if point.fullness else inodes
         return (
             f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
-            f'to {grouped(max(each.inodes for each in points))} inodes in all, and '
+            f'to {end}, and '
             f'{"keeps" if self.keeps(point) else "removes"} them'
         )
 
@@ -123,7 +143,9 @@ class Ageing(Tree):
         return point
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """Inodes of each task, no more than the check has; 0: as many as it has."""
+        """Inodes of each task, no more than the check has; 0: as many as it has. For a fullness of the warm-up's."""
+        if any(each.fullness for each in points):
+            pinned, effort = None, effort._replace(files=effort.files or FIRST)
         if pinned is not None or not effort.files:
             return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
         share = min([effort.files, *(self.share_of(point) for point in points)])
@@ -223,6 +245,25 @@ def _tree(*tree: object) -> _Tree:
         held += sum(batch.sizes)
         blocks += sum(round_up(size, BLOCK) for size in batch.sizes)
     return _Tree(Entries(directories, files, 0), held, blocks)
+
+
+def share_within(point: Point, room: int) -> int:
+    """The most inodes of a task with which all trees are within so many bytes, to a file of each task; LEAST or more.
+
+    Files take whole blocks, and a directory one.
+    """
+    endless = point._replace(inodes=point.tasks * ENDLESS)
+    for number, size in heapq.merge(*(_blocks(of_task(endless, rank)) for rank in range(point.tasks))):
+        room -= size
+        if room < 0:
+            return max(LEAST, number - 1)
+    raise AssertionError('a tree without end takes more than any room')
+
+
+def _blocks(tree: Parameters) -> Iterator[Tuple[int, int]]:
+    """Of every inode of a tree its number, from 1 on, and the bytes that it takes."""
+    sizes = (size for batch in batches(tree) for size in (*[BLOCK] * batch.depth, *batch.sizes))
+    return enumerate(itertools.chain((BLOCK,), (round_up(size, BLOCK) for size in sizes)), start=1)
 
 
 Counts = Dict[str, Dict[str, int]]

@@ -2,15 +2,17 @@
 
 import os
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.posix import Posix
-from seatrial.job.sequence.survey import survey, used_percent
-from seatrial.model.plan import EngineChoice
+from seatrial.job.sequence.survey import filling, survey, to_fullness, used_percent
+from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.units import MIB
 from seatrial.rules.registry import BEFORE, findings
+from seatrial.workload.ageing import LEAST, ageing
 from seatrial.workload.sweep import AXES, Sweep
 from seatrial.workload.tree import metadata_tree
 
@@ -41,6 +43,27 @@ def test_fio_which_ignores_a_close_that_fails_writes_no_files_where_one_can(chos
 def test_what_a_quota_leaves_is_also_the_most_that_sizes_may_grow_to(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Posix, 'quota', lambda *_: Capacity(5 * MIB, 7))
     assert survey(lab.plan(stub_fio()), None).capacity == Capacity(5 * MIB, 7)
+
+
+def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
+    there = SimpleNamespace(
+        f_frsize=4096, f_blocks=10_000, f_bfree=9_000, f_bavail=7_000, f_files=10**6, f_favail=9**6, f_flag=0
+    )
+    monkeypatch.setattr(os, 'statvfs', lambda path: there)
+    plan = lab.plan_of_metadata(
+        ageing(300, sizes=(4096,), keep=True, fullness=0.5), Sweep('tree', (('aged', {}),)), 5
+    )
+    seen = survey(plan, None)
+    # Of 8000 blocks 4000 are meant and 1000 in use; each entry of the two trees takes one.
+    assert seen.share == 1500 and to_fullness(plan) == 3000 * 4096
+    assert seen.environment.used_percent == 13
+    assert 2700 * 4096 < seen.environment.needed_bytes <= 3000 * 4096 + MIB
+    few = plan._replace(target=plan.target._replace(limits=Limits(MIB, 10_000)))
+    seen = survey(few, None)
+    assert seen.share == 128 and seen.environment.needed_bytes == 3000 * 4096
+    assert 'P9' in [each.rule for each in findings(BEFORE, seen.environment)]
+    assert filling(few, 0).sizing.pinned == LEAST
+    assert survey(lab.plan(sys.executable, values=(32,)), None).share == 0
 
 
 def test_a_mount_that_gives_up_when_its_server_is_away_is_labelled(lab, stub_fio, monkeypatch):

@@ -1,6 +1,7 @@
 """The share of each task: found out by a warm-up on files that are never measured, within limits and free space."""
 
 import math
+import sys
 import time
 from typing import List, Optional, Tuple
 
@@ -42,7 +43,7 @@ def by_warm_up(trial: Trial) -> Sized:
         return Sized(1, sizing.first, 'fixed by the check: one launch decides')
     points = calibration_points(plan)
     lowest, highest = bounds(plan, trial.seen.memory_bytes, trial.seen.capacity)
-    size, cut = first_share(plan, points[0]), ''
+    size, cut = min(first_share(plan, points[0]), trial.seen.share or sys.maxsize), ''
     granule = step(plan) if _by_time_alone(plan) else sizing.granule
     words = kind_of(plan.kind).share_words
     trial.setup.run.make(WARM)
@@ -60,7 +61,9 @@ def by_warm_up(trial: Trial) -> Sized:
             break
         size = min(following, max(fitting, size))
     trial.setup.run.empty(WARM)
-    if sizing.fixed:
+    if trial.seen.share:
+        decided, reason = trial.seen.share, f'to {plan.points[0].fullness:.0%} of the file system'
+    elif sizing.fixed:
         decided, reason = sizing.first, 'fixed by the site or the profile'
     else:
         decided = min(max(wanted, lowest), highest)

@@ -36,7 +36,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     """Write the start record; the engine that measures. Raises Refused with the first rule that forbids the run."""
     found = findings(BEFORE, seen.environment)
     chosen = seen.chosen
-    capacity = {'bytes': seen.capacity.bytes, 'inodes': seen.capacity.inodes, 'used_percent': seen.used_percent}
+    capacity = {**seen.capacity._asdict(), 'used_percent': seen.environment.used_percent}
     driver = by_type(plan.target.type)
     recorder.write(
         Start(

@@ -20,6 +20,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.units import round_up
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
+from seatrial.workload.ageing import share_within
 from seatrial.workload.registry import kind_of, resized
 
 VERSION_DEADLINE_S = 30.0
@@ -34,7 +35,10 @@ class Chosen(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The evidence for the rules, and what the run needs of it. used_percent: of the file system's bytes, or None."""
+    """The evidence for the rules, and what the run needs of it.
+
+    share: of a task, to the fullness that is meant; 0: none is meant
+    """
 
     environment: Environment
     chosen: Optional[Chosen]
@@ -42,7 +46,7 @@ class Survey(NamedTuple):
     memory_bytes: int
     capacity: Capacity
     mount: str
-    used_percent: Optional[int] = None
+    share: int = 0
 
 
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
@@ -53,10 +57,13 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
     mount = mount_of(os.path.realpath(target.path))
+    room = to_fullness(plan)
+    sized = filling(plan, room)
     (capacity, narrowest), quota = capacity_for(plan, driver), driver.quota(target.path)
     chosen, skipped = _choose(plan)
     memory = memory_bytes()
-    needed = peak(plan, min_per_task(plan, memory))
+    needed = peak(sized, min_per_task(sized, memory))
+    needed['bytes'] = max(needed['bytes'], room)
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
     environment = Environment(
         plan=plan,
@@ -80,19 +87,37 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         gives_up=driver.gives_up(mount) if mount else '',
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
+        used_percent=used_percent(os.statvfs(target.path)),
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = Capacity(_min(capacity.bytes, quota.bytes), _min(capacity.inodes, quota.inodes))
     said = mount.said() if mount else ''
-    return Survey(environment, chosen, skipped, memory, left, said, used_percent(os.statvfs(target.path)))
+    share = sized.sizing.pinned if plan.points[0].fullness else None
+    return Survey(environment, chosen, skipped, memory, left, said, share or 0)
 
 
 def used_percent(seen: os.statvfs_result) -> Optional[int]:
     """How full a file system is, as df(1) has it: what root alone may use counts neither as used nor as free."""
     used = seen.f_blocks - seen.f_bfree
     return math.ceil(100 * used / (used + seen.f_bavail)) if used + seen.f_bavail > 0 else None
+
+
+def to_fullness(plan: TrialPlan) -> int:
+    """Bytes from what is in use to the fullness that the case is meant to reach; 0: it has none, or there it is."""
+    seen, meant = os.statvfs(plan.target.path), plan.points[0].fullness
+    used = seen.f_blocks - seen.f_bfree
+    return max(0, int(seen.f_frsize * (meant * (used + seen.f_bavail) - used))) if meant else 0
+
+
+def filling(plan: TrialPlan, room: int) -> TrialPlan:
+    """The plan with the share of a task with which its trees take this room, or what its limits allow."""
+    if not plan.points[0].fullness:
+        return plan
+    room = min(room, plan.target.limits.bytes)
+    share = min(share_within(point, room) for point in plan.points)
+    return plan._replace(sizing=plan.sizing._replace(pinned=share))
 
 
 def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
@@ -138,6 +163,8 @@ def _too_few(offered: Optional[int], needed: int) -> bool:
 def min_per_task(plan: TrialPlan, memory: int) -> int:
     """The share of a task that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
     sizing = plan.sizing
+    if plan.points[0].fullness:
+        return sizing.pinned or sizing.first
     if not sizing.working_set or sizing.pinned is not None:
         return sizing.first
     share_for = kind_of(plan.kind).share_for
