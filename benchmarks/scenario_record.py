@@ -63,7 +63,7 @@ def main() -> int:
     found, course = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
     took_s = time.perf_counter() - began
     said = len(json.dumps(to_json(course)))
-    case = SimpleNamespace(valid=True, point=point, measurement=SimpleNamespace(course=course))
+    case = SimpleNamespace(valid=True, repetition=1, point=point, measurement=SimpleNamespace(course=course))
     evidence = SimpleNamespace(plan=SimpleNamespace(points=[point]), samples={'outage': [case]})
     began = time.perf_counter()
     courses(cast(CaseEvidence, evidence), BINARY)

@@ -212,6 +212,7 @@ class TestHdfs:
 
     def test_sessions_of_small_files_and_of_reads_pass_and_what_it_does_not_guarantee_is_said(self, kernels, hdfs):
         hdfs(2)
+        kernels.run('n2', 'sh', '-c', UNTIL_REPORTED)
         checks = 'SmallFiles, PosixSemantics'
         smoke = kernels.begin(checks, on='hdfs', engines='posixops', files_per_task='50').ended(1200)
         assert smoke.status == 0, smoke.said
