@@ -240,7 +240,8 @@ def _line(orphan: Orphan) -> str:
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:
-    removal = removed(orphan.path, orphan.session)
+    with screen.status(printable(f'removing {orphan.path}')):
+        removal = removed(orphan.path, orphan.session)
     for left in removal.left:
         screen.print(f'left in {orphan.path}: {left}', soft_wrap=True)
     if not removal.left:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.directory import rundir
+from seatrial.job.directory import removal, rundir
 from seatrial.job.directory.owner import this_owner
 from seatrial.job.directory.rundir import (
     MARKER,
@@ -632,6 +632,42 @@ def test_it_is_removed_whole(run, parent):
     removal = remove(run.path, SESSION)
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, 4, ())
     assert os.listdir(parent) == []
+
+
+def test_its_trees_are_removed_in_parts_and_then_what_is_left(run, parent):
+    run.make('data')
+    Path(run.path, 'data', 'beside').touch()
+    for way in range(40):
+        os.makedirs(run.path_of(f'data/a/b{way}/d'))
+        Path(run.path, 'data', 'a', f'b{way}', 'd', 'file').touch()
+    first, second = (remove(run.path, SESSION, part=(number, 2)) for number in range(2))
+    assert first.removed_files + second.removed_files == 40 and 5 < first.removed_files < 35
+    assert os.listdir(run.path_of('data/a')) == [] and Path(run.path, 'data', 'beside').exists()
+    run.verify()
+    last = remove(run.path, SESSION)
+    assert (last.removed_files, last.removed_directories, last.left) == (1, 3, ()) and os.listdir(parent) == []
+
+
+def test_all_parts_at_once_remove_it_whole(run, parent, monkeypatch, capsys):
+    run.make('data')
+    for tree in range(3):
+        for way in range(20):
+            os.makedirs(run.path_of(f'data/a{tree}/b{way}/d'))
+            Path(run.path, 'data', f'a{tree}', f'b{way}', 'd', 'file').touch()
+    assert removal.main([run.path, SESSION]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said['removed_files'], said['removed_directories'], said['left']) == (60, 125, [])
+    assert os.listdir(parent) == []
+
+
+def test_what_the_session_did_not_make_stays_where_parts_are_removed(parent, capsys):
+    run = create(str(parent), SESSION, CASE, ENTRIES, ('[ab]',))
+    os.makedirs(run.path_of('data/a/foreign'))
+    os.makedirs(run.path_of('data/a/b'))
+    removal.main([run.path, SESSION])
+    run.close()
+    (left,) = json.loads(capsys.readouterr().out)['left']
+    assert 'foreign' in left and os.listdir(run.path_of('data/a')) == ['foreign']
 
 
 def test_a_fresh_process_can_remove_it_by_path_and_session(run, parent):

@@ -15,6 +15,7 @@ import os
 import re
 import stat
 import time
+import zlib
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, this_owner, user_name
@@ -29,6 +30,7 @@ MAX_LEFT = 20
 NOT_MADE = 'the session did not make it'
 
 _HELD = 64  # descriptors that a walk keeps open below the run directory, however deep the tree
+_PARTED = 4  # levels of a walk, of which the last is the root of a tree: parent, run directory, 'data', root
 _MAX_MARKER = 65536  # bytes
 _MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 _MAX_TEXT = 200  # characters of a path in a sentence
@@ -320,7 +322,9 @@ def found_at(path: str) -> Found:
     return Found(marker, files, size_bytes)
 
 
-def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
+def remove(
+    path: str, session: str, made_by: Optional[Tuple[str, int]] = None, part: Optional[Tuple[int, int]] = None
+) -> Removal:
     """Remove the run directory of a session, from any process of its owner; what is not there is removed already.
 
     Never raises: what is left, be it all of it, is in `left` with the reason, and then the marker stays too, so
@@ -328,6 +332,8 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
     other mounts, and whatever is no file, directory or symbolic link.
 
     made_by: host and pid of the process that alone may have made it; None for any of the session
+    part: number, from 0 on, and of how many: of what lies in the roots of its trees, only what falls to this part by
+          its name; several can be removed at once, and what is left then without a part
     """
     account = _Account()
     try:
@@ -339,7 +345,7 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
                 return account.removal()
             marker, marker_status = _claim(walk)
             _check_ours(walk, marker, session)
-            account = _Account(marker.names)
+            account = _Account(marker.names, part)
             if made_by not in (None, (marker.maker.host, marker.maker.pid)):
                 owner = marker.maker
                 raise _Left(f'process {owner.pid} on {owner.host} made it, for another try of this case')
@@ -348,7 +354,7 @@ def remove(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -
             for entry in sorted(set(entries) - set(marker.entries) - {MARKER}):
                 account.leave(entry, NOT_MADE)
             _empty(walk, account)
-            if not account.left and len(walk.levels) == 2:
+            if part is None and not account.left and len(walk.levels) == 2:
                 _remove_marked(walk, name, marker, marker_status, account)
     except (_Left, _Lost, OSError, ValueError) as error:
         account.leave(path, _reason(error))
@@ -378,10 +384,11 @@ class _Lost(Exception):
 class _Account:
     """What a removal did and what it left. names: as in Marker; what bears another was not made by the session.
 
-    errno: of the first call that failed, or None
+    part: as in remove. errno: of the first call that failed, or None
     """
 
-    def __init__(self, names: Tuple[str, ...] = ()) -> None:
+    def __init__(self, names: Tuple[str, ...] = (), part: Optional[Tuple[int, int]] = None) -> None:
+        self.part = part
         self.is_made = re.compile('|'.join(f'(?:{name})' for name in (*names, *_OF_KERNEL))).fullmatch
         self.files = 0
         self.directories = 0
@@ -642,11 +649,22 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
         raise _Left(NOT_MADE)
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)
+        if account.part is not None and len(walk.levels) <= _PARTED:
+            _take_part(walk.levels[-1], *account.part, all_names=len(walk.levels) < _PARTED)
+        return
+    if account.part is not None and len(walk.levels) < _PARTED:
         return
     descriptor = walk.descriptor()
     walk.check()
     os.unlink(name, dir_fd=descriptor)
     account.files += 1
+
+
+def _take_part(level: _Level, number: int, of: int, all_names: bool) -> None:
+    """The directory itself stays for the removal without a part."""
+    level.kept = True
+    if not all_names:
+        level.names = [name for name in level.names if zlib.crc32(os.fsencode(name)) % of == number]
 
 
 def _remove_directory(walk: _Walk, level: _Level, account: _Account) -> None:
