@@ -44,7 +44,7 @@ PLAN = plan_of()
 POINT = PLAN.points[0]
 NOTHING = Telemetry(Watch(0.0, 'node1', 'a counter', '', 1.0), [], [], [], [], [], None, 0)
 RATES = st.lists(st.floats(0.0, 1e5), min_size=1, max_size=40)
-STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), st.floats(0.0, 1e4)), min_size=1, max_size=40)
+STEPS = st.lists(st.tuples(st.floats(0.2, 3.0), st.floats(0.0, 1e4, allow_subnormal=False)), min_size=1, max_size=40)
 
 
 def looked(rates, way=READ, interval_s=1.0, begin=1000.0):
