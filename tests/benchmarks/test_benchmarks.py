@@ -65,7 +65,7 @@ def test_every_benchmark_is_tried():
     assert {file.name for file in BENCHMARKS.glob('*.py')} == SHARED | {f'{name}.py' for name in TABLES}
 
 
-MARKS = {'slurm': needs_slurm, **dict.fromkeys(('accusations', 'forecast', 'nights'), pytest.mark.long)}
+MARKS = {'slurm': needs_slurm, **dict.fromkeys(('accusations', 'forecast', 'nights', 'proof'), pytest.mark.long)}
 
 
 @pytest.mark.parametrize('name', [pytest.param(each, marks=MARKS.get(each, ())) for each in sorted(TABLES)])

@@ -140,6 +140,7 @@ def test_a_job_comes_to_its_time_limit(site, slurm):
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, fio):
     order(fio, ('measured', {'seconds': 7.0}))  # six of them: longer than slurmctld is away and Slurm is asked again
     running = site().begin()
@@ -151,6 +152,7 @@ def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, fi
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_munge_is_down_before_the_session(site, slurm):
     slurm.signal('KILL', 'munged')
     running = site().begin()

@@ -143,6 +143,7 @@ class TestNfs:
         assert 4.0 <= float(seconds) <= 8.0
 
 
+@pytest.mark.long
 def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_right(kernels):
     """In one test, because one session is long. Guarantees: close-to-open (nfs(5)): what was written is read after a
     close and an open, and not always before. No more is asked for integrity, whose data differ nowhere (F2)."""
@@ -270,6 +271,7 @@ def written(kernels):
 
 
 class TestFailures:
+    @pytest.mark.long
     def test_a_server_that_stands_still_is_waited_for_and_its_stall_is_seen(self, kernels):
         running = kernels.begin('MultipleFilesTransferSizes', bytes_per_task='256MiB', nodes=1)
         wait_for('it measures', running.launches)

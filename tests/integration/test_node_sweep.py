@@ -24,7 +24,7 @@ from seatrial.model.record import NotTested
 from seatrial.model.units import GIB, MIB
 from sweeps import node_plan
 
-pytestmark = pytest.mark.needs('slurmctld', 'munged', 'fio')
+pytestmark = [pytest.mark.long, pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
 LAB = Path(__file__).resolve().parents[2] / 'ci' / 'lab-slurm'
 UNAVAILABLE, CANNOT = 69, 71
