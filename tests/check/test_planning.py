@@ -20,7 +20,7 @@ from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.sweep import Sweep, powers_of_two, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
 
 TRIAL = """
@@ -191,6 +191,24 @@ def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
     wide = TASKS.sweep._replace(values=(64,))
     with pytest.raises(Unplannable, match='none of 64tasks fits 1 node with 2 tasks each; raise nodes, tasks_per'):
         points_in(session, replace(TASKS, sweep=wide), TASKS_CASE)
+
+
+def test_files_of_fixed_sizes_that_the_limits_do_not_hold_are_left_out_and_named(session):
+    fixed = replace(TASKS, workload=data_access('multiple', operations=('write',), scales=False))
+    many = replace(fixed, sweep=tasks_by_sizes((1, 2), ('256MiB', '600MiB', '2GiB')))
+    found = resolved(session, many, TASKS_CASE)
+    assert [point.label for point in found.points] == ['1task-256MiB', '1task-600MiB', '2tasks-256MiB']
+    assert found.left_out == ('1task-2GiB', '2tasks-600MiB', '2tasks-2GiB')
+
+
+def test_where_no_file_of_a_fixed_size_fits_all_are_planned_and_refused_with_the_sum(session):
+    large = replace(
+        TASKS,
+        workload=data_access('multiple', operations=('write',), scales=False),
+        sweep=tasks_by_sizes((1,), ('2GiB',)),
+    )
+    found = resolved(session, large, TASKS_CASE)
+    assert ([point.label for point in found.points], found.left_out) == (['1task-2GiB'], ())
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):

@@ -77,6 +77,7 @@ GOOD = {
     **{f'one-main-{name}': form for name, form in FORMS.items()},
     'two-nodes-mfwa-read': ('read', point(nodes=2)),
     'over-existing': ('write', point()),
+    'one-mpiio-mfwa-write': ('write', point(mpiio(MFWA))),
 }
 
 # Why the others are refused when this was planned: two tasks, each writing 64 x 64 KiB into its own file.
@@ -292,6 +293,30 @@ def test_the_seeds_are_numbers_that_ior_takes_as_they_are(seed, phase):
     assert 0 < int(order.partition('=')[2]) < 2**30
     if phase == 'write':
         assert 0 < int(option(argv, '-G')) < 2**31
+
+
+def opened(name='one-mfwa-write', **fields):
+    how = 'write', point(data_access('multiple', opening=True))
+    return measure(name, how, summary=changed(name, **fields) if fields else None)
+
+
+def test_the_share_of_opening_is_that_of_the_time_from_the_first_open_to_the_last():
+    share = opened().metric('write_open_share')
+    open_s = json.loads(text('one-mfwa-write', 'summary.json'))['tests'][0]['Results'][0]['openTime']
+    assert share.value == pytest.approx(open_s / opened().seconds)
+    assert (share.unit, share.better, float(share.figure)) == ('', 'lower', open_s)
+    assert opened(openTime='0.0000').metric('write_open_share').value == 0
+
+
+@pytest.mark.parametrize('open_s', ['0.1000', '-0.0010'])
+def test_opening_takes_no_longer_than_all_of_it(open_s):
+    how = 'write', point(data_access('multiple', opening=True))
+    refused = refusal('one-mfwa-write', how, summary=changed('one-mfwa-write', openTime=open_s))
+    assert refused.rule == 'T1' and f'{open_s} s of opening' in refused.sentence
+
+
+def test_no_share_of_opening_is_told_where_none_is_asked_for():
+    assert measure('one-mfwa-write').metric('write_open_share') is None
 
 
 def test_a_random_read_has_another_order_than_its_write():

@@ -18,6 +18,7 @@ from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
+from seatrial.rules.before import KEPT_BYTES
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import Reference
@@ -57,7 +58,7 @@ class ResolvedCase:
     """A case with all that site, profile and check give it, resolved once.
 
     points:   as they are launched first, thinned out by the profile, with everything in full
-    left_out: labels of the values of the sweep that have no room in the allocation, or too few targets
+    left_out: labels of the values of the sweep that have no room in the allocation or the limits, or too few targets
     """
 
     case: Case
@@ -78,6 +79,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
         _where(session, declared, case),
     )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
+    placed = _within_limits(placed, session.site.target(case.file_system, case.layout).limits.bytes)
     fitting = [
         point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
     ]
@@ -104,6 +106,13 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     if fault:
         raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
     return ResolvedCase(case, declared, overrides, points, sizing, lost)
+
+
+def _within_limits(points: list[Point], limit: int) -> list[Point]:
+    """Those whose files of a fixed size fit the limit of the site; all where none does, to be refused with the sum."""
+    fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
+    large = [each for each in fixed if kind_of(each.kind).footprint([each]).bytes + KEPT_BYTES > limit]
+    return [point for point in points if point not in large] or points
 
 
 def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:

@@ -27,10 +27,10 @@ from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
-from seatrial.model.metric import UNNAMED, Measurement, TaskTime, bandwidth
+from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
-from seatrial.workload.access import file_name, shared_whole
+from seatrial.workload.access import OPENING, file_name, shared_whole
 from seatrial.workload.reuse import DIRECTIONS
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
@@ -287,8 +287,9 @@ class Ior(Engine):
         _check_clocks(ranks, point, seconds)
         check_life('IOR', seconds, outcome.processes[0])
         host = summary.machine if point.nodes == 1 else ''
+        opening = (_opening(phase, result, seconds),) if point.opening else ()
         return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)),),
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)), *opening),
             world_size=summary.tests[0].tasks,
             hosts=(summary.machine,) + tuple(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1)),
             clock_s=float(PRINTED_S),
@@ -596,6 +597,17 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
         raise EngineError('T1', f'IOR claims {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
+
+
+def _opening(phase: str, result: Result, seconds: float) -> Metric:
+    """From the first task that opens its file to the last that has it open, over the region.
+
+    Raises EngineError T1 for more than the region: of each of the three IOR reports the longest it can have been.
+    """
+    if not 0 <= result.open_s <= result.total_s + PRINTED_S:
+        raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')
+    share = min(float(result.open_s) / seconds, 1.0)
+    return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result.open_s))
 
 
 def _check_figures(result: Result, total: Total, point: Point) -> None:

@@ -251,6 +251,17 @@ class ChangePoint(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StaysBelow(OfCurve):
+    """The metric, of which less is better, is at most `limit` at every point."""
+
+    limit: float
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        measured = {label: samples for label, samples in curves.samples[metric].items() if samples}
+        return stays_below(measured, self.limit, metric) if measured else undecided('nothing was measured')
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sustains(OfCurve):
     """The first point has at least `least`; it says how far along the axis of the sweep each one has."""
 

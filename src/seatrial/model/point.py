@@ -64,6 +64,7 @@ class Point(NamedTuple):
     order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
     interface, collective: 'posix' or 'mpiio', and MPI-IO's collective calls
     direct:   O_DIRECT
+    opening:  whether the share of opening in the time is a metric, beside the bandwidth of a node
     transfer_size:  of one read or write call
     bytes_per_task: what a task moves in one phase; of a time-based workload its share of the working set
     working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
@@ -106,6 +107,7 @@ class Point(NamedTuple):
     interface: str = ''
     collective: bool = False
     direct: bool = False
+    opening: bool = False
     transfer_size: int = 0
     bytes_per_task: int = 0
     working_set: int = 0

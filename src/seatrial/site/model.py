@@ -440,8 +440,9 @@ class ActionEntry(Entry):
         return self
 
 
-BY_NAME = ('io500', 'kept')
-"""Families that '*' does not ask for: one of hundreds of GiB with patterns of other checks, one whose trees stay."""
+BY_NAME = ('io500', 'iodd', 'kept')
+"""Families that '*' does not ask for: of hundreds of GiB with patterns of other checks; that IOR alone can carry out,
+which no bare machine has; whose trees stay."""
 
 
 class Trial(Entry):
