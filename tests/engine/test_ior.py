@@ -496,6 +496,20 @@ def test_hosts_that_ior_only_counts_are_not_named():
     assert [task.host for task in measured.tasks] == ['', '']
 
 
+@pytest.mark.parametrize('hosts', [('n1', 'n2'), ('n2', 'n1')])
+def test_each_rank_is_on_the_host_that_it_has_said(hosts):
+    at, seen = point(nodes=2), outcome('two-nodes-mfwa-read')._replace(hosts=hosts)
+    measured = Ior().measure('read', at, Ior().command('ior', 'read', at, '/records/1', 7), seen)
+    assert measured.hosts == hosts and tuple(task.host for task in measured.tasks) == hosts
+
+
+@pytest.mark.parametrize('hosts', [('n1',), ('n1', 'n1'), ('n1', 'n2', 'n3')])
+def test_hosts_that_are_not_as_many_as_ior_has_counted_are_not_believed(hosts):
+    at, seen = point(nodes=2), outcome('two-nodes-mfwa-read')._replace(hosts=hosts)
+    measured = Ior().measure('read', at, Ior().command('ior', 'read', at, '/records/1', 7), seen)
+    assert measured.hosts == ('vm', 'unnamed-2') and [task.host for task in measured.tasks] == ['', '']
+
+
 @pytest.mark.parametrize('name', REFUSED)
 def test_a_failure_is_refused_with_its_rule_and_reason(name):
     rule, words = REFUSED[name]

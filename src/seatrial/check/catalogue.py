@@ -68,7 +68,7 @@ CATALOGUE = (
     Row('FN-01', _FERMILAB, 'IOzone throughput over clients'),
     Row('FN-02', _FERMILAB, 'drivers of a virtual server', _COMPARED),
     Row('FN-03', _FERMILAB, 'virtual CPUs of a server', _COMPARED),
-    Row('FN-04', _FERMILAB, 'clients on the servers and elsewhere', 'any check on two partitions of trial.yaml'),
+    Row('FN-04', _FERMILAB, 'clients on the servers and elsewhere'),
     Row('FN-05', _FERMILAB, 'IOzone with and without stripes'),
     Row('FN-06', _FERMILAB, 'a skim that only reads'),
     Row('FN-07', _FERMILAB, 'a skim that reads and writes'),

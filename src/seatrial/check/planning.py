@@ -109,7 +109,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
 
 
 def _within_limits(points: list[Point], limit: int) -> list[Point]:
-    """Those whose files of a fixed size fit the limit of the site; all where none does, to be refused with the sum."""
+    """Those whose files of a fixed size fit the site's limit; all where none does, to be refused with the sum."""
     fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
     large = [each for each in fixed if kind_of(each.kind).footprint([each]).bytes + KEPT_BYTES > limit]
     return [point for point in points if point not in large] or points
@@ -251,6 +251,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         node_memory=site.partition(case.partition).memory or 0,
         contract=contract_digest(session.contract),
         actions=actions,
+        groups=site.groups(case.partition),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

@@ -60,12 +60,16 @@ class ProcessTime(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
+    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written).
+
+    hosts: of every rank of an MPI program, in order, as each has said where it ran; none where not all have
+    """
 
     processes: Tuple[ProcessTime, ...]
     stdouts: Tuple[str, ...]
     stderrs: Tuple[str, ...]
     outputs: Tuple[Optional[str], ...]
+    hosts: Tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:

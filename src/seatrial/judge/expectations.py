@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from seatrial.judge.change_points import changes_between
+from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
     UNDECIDED,
     Points,
     Relation,
+    alike,
     at_least,
     degrades,
     does_not_degrade,
@@ -25,6 +27,7 @@ from seatrial.judge.relations import (
     lies_between,
     plateaus,
     reaches,
+    stays_above,
     stays_below,
     sustains,
     unimodal,
@@ -82,6 +85,7 @@ class Curves:
     samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
     better:  of each metric, HIGHER or LOWER
     fairness: of each metric and point by its name and label, what MetricResult.fairness has
+    groups:  of each metric and point likewise, what MetricResult.groups has
     cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
     """
 
@@ -93,6 +97,7 @@ class Curves:
     better: Mapping[str, str]
     cached: frozenset[tuple[str, str]] = frozenset()
     fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
+    groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
         """Without the samples that a cache has answered."""
@@ -130,6 +135,13 @@ class OfCurve(Expectation):
     @abstractmethod
     def relation(self, metric: str, curves: Curves) -> Relation:
         """What the points of this metric say of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(OfCurve):
+    """An expectation with a limit, for which a site that makes it a criterion may choose another."""
+
+    limit: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,10 +263,8 @@ class ChangePoint(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StaysBelow(OfCurve):
+class StaysBelow(Limited):
     """The metric, of which less is better, is at most `limit` at every point."""
-
-    limit: float
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         measured = {label: samples for label, samples in curves.samples[metric].items() if samples}
@@ -277,19 +287,19 @@ class Sustains(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fair(OfCurve):
-    """Wherever several `between` work at once, 'tasks' or 'nodes', a figure of Fairness is at most `limit`.
+class Fair(Limited):
+    """Wherever several `between` work at once, one of BETWEEN, a figure of Fairness is at most `limit`.
 
-    figure: 'time_ratio', 'mean_ratio' or 'time_cv'
+    figure: 'time_ratio', 'mean_ratio', 'time_cv', or 'jain', which is at least `limit`
     """
 
     figure: str
-    limit: float
     between: str = 'tasks'
 
     def fault(self, shape: Shape) -> str | None:
-        if self.figure not in _FAIRNESS or self.between not in ('tasks', 'nodes'):
-            return f"'{self.figure}' between {self.between} is none of {', '.join(_FAIRNESS)} between tasks or nodes"
+        if self.figure not in _FAIRNESS or self.between not in BETWEEN:
+            figures, whom = ', '.join(_FAIRNESS), ' or '.join(BETWEEN)
+            return f"'{self.figure}' between {self.between} is none of {figures} between {whom}"
         return super().fault(shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
@@ -305,14 +315,32 @@ class Fair(OfCurve):
         }
         if not several:
             return undecided(f'no launch of several {self.between} of which the engine tells the times')
-        return stays_below(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
+        judged = stays_above if self.figure == 'jain' else stays_below
+        return judged(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
 
 
+BETWEEN = ('tasks', 'nodes', 'groups')
 _FAIRNESS = {
     'time_ratio': 'longest over shortest time',
     'mean_ratio': 'mean over shortest time',
     'time_cv': 'coefficient of variation of the times',
+    'jain': "Jain's index of the throughputs",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsAlike(Limited):
+    """Of groups of nodes that work at once, a task of one has at most `limit` times what a task of another has."""
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        several = {
+            label: {each.name: each.values for each in curves.groups.get((metric, label), ())}
+            for label, samples in curves.samples[metric].items()
+            if samples and curves.groups.get((metric, label))
+        }
+        if not several:
+            return undecided('no launch on several groups of nodes (groups of a partition in trial.yaml)')
+        return alike(several, self.limit, 'bandwidth of a task,')
 
 
 @dataclass(frozen=True, kw_only=True)

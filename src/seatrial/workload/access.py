@@ -88,7 +88,10 @@ class Access(Kind):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
-        more = (MetricType(phase + OF_A_NODE, 'B/s'), MetricType(phase + OPENING, '', LOWER, steers=False))
+        more = (
+            MetricType(phase + OF_A_NODE, 'B/s', steers=False),
+            MetricType(phase + OPENING, '', LOWER, steers=False),
+        )
         return (MetricType(phase, 'B/s'), *(more if point.opening else ()))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
