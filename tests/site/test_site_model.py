@@ -513,3 +513,16 @@ def test_an_action_without_values_that_asks_for_one_is_refused(site_with: Build)
     entry = "{start: [set, '{value}'], undo: [u], check: ['true'], file_systems: [scratch]}"
     with pytest.raises(SiteError, match='threads'):
         site_with('state: state', f'state: state\nactions:\n  threads: {entry}')
+
+
+def test_raw_devices_are_paths_below_dev(site_with: Build) -> None:
+    site = site_with('    layouts:\n', '    devices: [/dev/sdb, /dev/mapper/data]\n    layouts:\n')
+    assert site.file_system('scratch').devices == ('/dev/sdb', '/dev/mapper/data')
+
+
+@pytest.mark.parametrize(
+    'path', ['sdb', '/srv/disk.img', '/dev/../srv/disk.img', '/dev/disk/by-path/pci-0000:00', '/dev/']
+)
+def test_what_is_no_path_of_a_device_is_refused(site_with: Build, path: str) -> None:
+    with pytest.raises(SiteError, match='is not a device; write a path without colon, as in /dev/sdb'):
+        site_with('    layouts:\n', f"    devices: ['{path}']\n    layouts:\n")

@@ -93,7 +93,12 @@ CATALOGUE = (
     Row('FN-15', _FERMILAB, 'guarantees of POSIX'),
     Row('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
     Row('FN-17', _FERMILAB, 'metrics of an acceptance', 'references.yaml of a site, of any check'),
-    Row('FN-18', _FERMILAB, 'raw devices', 'the devices are in the servers'),
+    Row(
+        'FN-18',
+        _FERMILAB,
+        'raw devices',
+        tried='loop devices of one machine; those in a server are read there',
+    ),
     Row('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY, _LFSCK_TRIED),
     Row('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY, _LFSCK_TRIED),
     Row('FS-03', _LFSCK, 'LFSCK with monitors', _MONITORS_WHY, _MONITORS_TRIED),

@@ -121,7 +121,16 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
     largest = session.site.allocation(case, overrides)
-    return expand(sweep, declared.workload._replace(**fixed), largest, _where(session, declared, case))
+    workload = _with_devices(session, declared.workload, case, largest.tasks)._replace(**fixed)
+    return expand(sweep, workload, largest, _where(session, declared, case))
+
+
+def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
+    """A workload of raw devices with those of the site, and as many of the tasks as can be dealt to them alike."""
+    devices = session.site.file_system(case.file_system).devices
+    if workload.kind != 'device' or not devices:
+        return workload
+    return workload._replace(devices=devices, tasks=tasks - tasks % len(devices))
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
@@ -160,6 +169,8 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
             return f'it fills what it is given; if that is meant, write {where}'
     if kind.hurts(declared.workload):
         return _undisturbed(session, declared, case)
+    if declared.workload.kind == 'device':
+        return _no_devices(session, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -180,6 +191,21 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         where = f'{equals.lower()}s: under file_systems.{case.file_system}'
         return f'how many {equals}s there are is not declared; write {where}'
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
+
+
+def _no_devices(session: Session, case: Case) -> str:
+    """Why raw devices cannot be read in a case; empty where they can."""
+    devices = session.site.file_system(case.file_system).devices
+    if not devices:
+        where = f'file_systems.{case.file_system}.devices'
+        return f'its raw devices are not named, or no node has them; to read them, and never more, write {where}'
+    if case.nodes > 1:
+        return 'raw devices are read on one node; write nodes: [1] in its trial'
+    tasks = session.site.partition(case.partition).tasks_per_node
+    if tasks < len(devices):
+        wanted = f'raise tasks_per_node under partitions.{case.partition}'
+        return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'
+    return ''
 
 
 def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, ...]:

@@ -20,6 +20,7 @@ from seatrial.judge.relations import (
     Relation,
     alike,
     at_least,
+    at_most,
     degrades,
     does_not_degrade,
     falls_with,
@@ -439,6 +440,21 @@ class AtLeast(OfPair):
 
     def slack(self, ratio: float) -> float:
         return math.log(ratio / self.times)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtMost(OfPair):
+    """The one is at most `times` as good as the other."""
+
+    times: float = 1.0
+
+    def compared(
+        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
+    ) -> Relation:
+        return at_most(over, under, self.times, names, confidence)
+
+    def slack(self, ratio: float) -> float:
+        return math.log(self.times / ratio)
 
 
 @dataclass(frozen=True, kw_only=True)

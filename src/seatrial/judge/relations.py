@@ -16,6 +16,7 @@ may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations, takewhile
@@ -129,6 +130,17 @@ def at_least(
 ) -> Relation:
     """The mean of `over` is at least `times` that of `under`; `names` are those of the two: ('read', 'write')."""
     return _compared(over, under, times, math.inf, f'at least {_figure(times)}', names, confidence)
+
+
+def at_most(
+    over: Sequence[float],
+    under: Sequence[float],
+    times: float,
+    names: tuple[str, str] = ('the first', 'the second'),
+    confidence: float = CONFIDENCE,
+) -> Relation:
+    """The mean of `over` is at most `times` that of `under`."""
+    return _compared(over, under, sys.float_info.min, times, f'at most {_figure(times)}', names, confidence)
 
 
 def lies_between(

@@ -71,6 +71,7 @@ class Point(NamedTuple):
     queue_depth:    transfers in flight for each task
     duration_s:     of a time-based workload; 0: it ends with its bytes
     actions:        of a scenario, in their order
+    devices:        raw devices, by their paths on the node
     read_share:     reads in a mixed phase, as a fraction
     interval_s:     of training between two checkpoints
     think_s:        that a task does nothing after each transfer; of a training the time of a batch on its accelerator
@@ -113,6 +114,7 @@ class Point(NamedTuple):
     working_set: int = 0
     queue_depth: int = 1
     duration_s: float = 0.0
+    devices: Tuple[str, ...] = ()
     read_share: float = 0.0
     interval_s: float = 0.0
     think_s: float = 0.0

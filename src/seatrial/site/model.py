@@ -51,6 +51,8 @@ _SECONDS = {'': 1, 's': 1, 'min': 60, 'h': 3600}
 _DURATION = re.compile(r'([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)\Z', re.ASCII)
 # Together the parts of a case's slug stay below the 255 bytes of a file name.
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,39}\Z', re.ASCII)
+# fio takes a colon in a name for the end of it.
+_DEVICE = re.compile(r'/dev/[A-Za-z0-9][A-Za-z0-9_./+-]{0,200}\Z', re.ASCII)
 _HOST = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,253}\Z', re.ASCII)
 _OPTION = re.compile(r'--?[A-Za-z][!-~]{0,255}\Z', re.ASCII)
 _LICENCE = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@:,-]{0,255}\Z', re.ASCII)
@@ -253,6 +255,12 @@ def _licence(value: Any) -> str:
     return value
 
 
+def _device(value: Any) -> str:
+    if not isinstance(value, str) or not _DEVICE.match(value) or '..' in value:
+        raise ValueError(f'{show(value)} is not a device; write a path without colon, as in /dev/sdb')
+    return value
+
+
 def _hosts(value: Any) -> tuple[str, ...]:
     try:
         found = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
@@ -350,6 +358,7 @@ Interface = Annotated[str, BeforeValidator(one_of('an interface', INTERFACES))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
+Device = Annotated[str, BeforeValidator(_device)]
 TargetNumber = Annotated[int, BeforeValidator(_target_number)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
@@ -424,6 +433,7 @@ class FileSystem(Entry):
     osts: Targets | None = None
     mdts: Targets | None = None
     bricks: Targets | None = None
+    devices: Annotated[tuple[Device, ...], Distinct] = ()
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
