@@ -23,7 +23,7 @@ def test_slurms_notation_is_read(hostlist, expected):
     assert expanded(hostlist) == tuple(expected.split())
 
 
-@pytest.mark.parametrize('wrong', ['n[1-3', 'n]1', 'n[a-b]', 'n[1-2-3]', 'n[]', 'n[1,]'])
+@pytest.mark.parametrize('wrong', ['n[1-3', 'n]1', 'n[a-b]', 'n[1-2-3]', 'n[]', 'n[1,]', 'n[1-999999999]'])
 def test_what_is_no_list_of_nodes_is_refused(wrong):
     with pytest.raises(ValueError, match='nodes'):
         expanded(wrong)

@@ -170,7 +170,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if kind.hurts(declared.workload):
         return _undisturbed(session, declared, case)
     if declared.workload.kind == 'device':
-        return _no_devices(session, case)
+        return _no_devices(session, declared, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -193,7 +193,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
 
 
-def _no_devices(session: Session, case: Case) -> str:
+def _no_devices(session: Session, declared: Declared, case: Case) -> str:
     """Why raw devices cannot be read in a case; empty where they can."""
     devices = session.site.file_system(case.file_system).devices
     if not devices:
@@ -201,7 +201,8 @@ def _no_devices(session: Session, case: Case) -> str:
         return f'its raw devices are not named, or no node has them; to read them, and never more, write {where}'
     if case.nodes > 1:
         return 'raw devices are read on one node; write nodes: [1] in its trial'
-    tasks = session.site.partition(case.partition).tasks_per_node
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    tasks = session.site.allocation(case, overrides).tasks
     if tasks < len(devices):
         wanted = f'raise tasks_per_node under partitions.{case.partition}'
         return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'

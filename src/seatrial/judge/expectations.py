@@ -144,6 +144,10 @@ class Limited(OfCurve):
 
     limit: float
 
+    def limit_fault(self) -> str | None:
+        """Why the limit is none, as a clause, or None."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Insensitive(OfCurve):
@@ -303,6 +307,11 @@ class Fair(Limited):
             return f"'{self.figure}' between {self.between} is none of {figures} between {whom}"
         return super().fault(shape)
 
+    def limit_fault(self) -> str | None:
+        if self.figure == 'jain':
+            return None if self.limit < 1 else "Jain's index is at most 1; write less"
+        return 'a ratio of times is 1 at least; write more' if self.figure != 'time_cv' and self.limit <= 1 else None
+
     def relation(self, metric: str, curves: Curves) -> Relation:
         launches = {
             label: curves.fairness.get((metric, label), {}).get(self.between, ())
@@ -332,6 +341,9 @@ _FAIRNESS = {
 @dataclass(frozen=True, kw_only=True)
 class GroupsAlike(Limited):
     """Of groups of nodes that work at once, a task of one has at most `limit` times what a task of another has."""
+
+    def limit_fault(self) -> str | None:
+        return None if self.limit > 1 else 'one of the groups always has as much as another; write more than 1'
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         several = {

@@ -3,6 +3,9 @@
 import re
 from typing import Iterator, List, Tuple
 
+MOST = 65_533
+"""Nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)."""
+
 
 def expanded(hostlist: str) -> Tuple[str, ...]:
     """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation (scontrol(1), show hostnames).
@@ -47,4 +50,6 @@ def _numbers(ranges: str) -> Iterator[str]:
         if match is None:
             raise ValueError(f"'[{ranges}]' is no range of nodes")
         first, last = match.group(1), match.group(2) or match.group(1)
+        if int(last) - int(first) > MOST:
+            raise ValueError(f"'[{ranges}]' is more nodes than Slurm has")
         yield from (f'{number:0{len(first)}d}' for number in range(int(first), int(last) + 1))
