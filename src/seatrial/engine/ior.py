@@ -612,9 +612,9 @@ def _hosts_of(outcome: Outcome, summary: Summary, point: Point) -> Tuple[str, ..
 
 
 def _opening(phase: str, result: Result, seconds: float) -> Metric:
-    """From the first task that opens its file to the last that has it open, over the region.
+    """From the first task that opens its file to the last that has it open (IOR's openTime), over the region.
 
-    Raises EngineError T1 for more than the region: of each of the three IOR reports the longest it can have been.
+    Raises EngineError T1 for more than all of the time.
     """
     if not 0 <= result.open_s <= result.total_s + PRINTED_S:
         raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')

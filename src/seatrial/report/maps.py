@@ -90,14 +90,14 @@ def _surface(evidence: CaseEvidence, system: str) -> Surface | None:
     grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
     if grid is None:
         return None
-    by, columns_are, places = grid
+    by, more, places = grid
     units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
     maps = []
     for name in dict.fromkeys(each.name for each in result.metrics):
         own = [each for each in result.metrics if each.name == name]
         unit = units[own[0].unit]
         columns, rows = fields(places, own)
-        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, columns_are, columns, rows)
+        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, more, columns, rows)
         maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
     return Surface(plan.case, words.sentence(evidence), tuple(maps))
 
