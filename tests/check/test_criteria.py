@@ -25,6 +25,9 @@ DOCUMENTED = re.findall(
     r'^\| ((?:L09|GP|GV|FN|IN|QF|MLPS)-[\w.*]+) \|', (ROOT / 'docs' / 'expectations.md').read_text(), re.MULTILINE
 )
 
+FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'
+"""Of a trial of the example over tasks."""
+
 CHECK = """
 import reframe
 from seatrial.check.base import Check, trial
@@ -110,6 +113,28 @@ def test_the_trials_of_the_example_enforce_what_they_name():
     check = CHECKS['MultipleFilesTransferSizes']
     enforced = {criteria_of(session, check, case).enforced for case in cases_of(session, check)}
     assert enforced == {frozenset({'L09-02', 'L09-04'})}
+
+
+@pytest.mark.parametrize(
+    ('limit', 'said'),
+    [
+        ('FN-08a: 1', '1 for FN-08a: a ratio of times is 1 at least; write more'),
+        ('FN-04: 0.9', '0.9 for FN-04: one of the groups always has as much as another; write more than 1'),
+        ('L09-03: 2', "'L09-03' has no limit that a site could choose; write its id alone"),
+    ],
+)
+def test_a_limit_that_nothing_can_keep_is_refused_with_its_place(changed, limit, said):
+    with pytest.raises(SiteError) as caught:
+        with_references(changed('trial.yaml', FILER, f'{FILER}    enforce: [{{{limit}}}]\n'), CHECKS)
+    assert list(caught.value.problems) == [f'trial.yaml: trials[4].enforce[0]: {said}']
+
+
+def test_the_limit_of_a_site_takes_the_place_of_that_of_the_check(changed):
+    session = with_references(changed('trial.yaml', FILER, f'{FILER}    enforce: [{{FN-08a: 1.5}}]\n'), CHECKS)
+    tasks = CHECKS['MultipleFilesTasks']
+    found = [criteria_of(session, tasks, case) for case in cases_of(session, tasks)]
+    limits = {each.limit for one in found for each in one.expectations if each.id == 'FN-08a'}
+    assert limits == {1.5} and all(one.enforced == {'FN-08a'} for one in found)
 
 
 def test_a_trial_enforces_nothing_by_itself():

@@ -16,11 +16,12 @@ from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
+from seatrial.workload.devices import raw_devices
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import Sweep, powers_of_two
+from seatrial.workload.sweep import Sweep, powers_of_two, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
 
 TRIAL = """
@@ -191,6 +192,56 @@ def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
     wide = TASKS.sweep._replace(values=(64,))
     with pytest.raises(Unplannable, match='none of 64tasks fits 1 node with 2 tasks each; raise nodes, tasks_per'):
         points_in(session, replace(TASKS, sweep=wide), TASKS_CASE)
+
+
+def test_files_of_fixed_sizes_that_the_limits_do_not_hold_are_left_out_and_named(session):
+    fixed = replace(TASKS, workload=data_access('multiple', operations=('write',), scales=False))
+    many = replace(fixed, sweep=tasks_by_sizes((1, 2), ('256MiB', '600MiB', '2GiB')))
+    found = resolved(session, many, TASKS_CASE)
+    assert [point.label for point in found.points] == ['1task-256MiB', '1task-600MiB', '2tasks-256MiB']
+    assert found.left_out == ('1task-2GiB', '2tasks-600MiB', '2tasks-2GiB')
+
+
+def test_where_no_file_of_a_fixed_size_fits_all_are_planned_and_refused_with_the_sum(session):
+    large = replace(
+        TASKS,
+        workload=data_access('multiple', operations=('write',), scales=False),
+        sweep=tasks_by_sizes((1,), ('2GiB',)),
+    )
+    found = resolved(session, large, TASKS_CASE)
+    assert ([point.label for point in found.points], found.left_out) == (['1task-2GiB'], ())
+
+
+RAW = Declared('Raw', 'files', '', raw_devices(), Sweep('transfer_size', (MIB,)), 0.10)
+RAW_CASE = Case('Raw', 'lab:io', 'scratch', 'default', 1)
+
+
+def with_devices(session, *devices):
+    systems = session.site.trial_file.file_systems
+    named = {**systems, 'scratch': systems['scratch'].model_copy(update={'devices': devices})}
+    return replace(
+        session,
+        site=replace(session.site, trial_file=session.site.trial_file.model_copy(update={'file_systems': named})),
+    )
+
+
+def test_raw_devices_are_read_only_where_a_site_names_them(session):
+    assert 'write file_systems.scratch.devices' in not_applicable(session, RAW)[RAW_CASE]
+    assert cases_of(session, RAW) == []
+
+
+def test_as_many_tasks_read_raw_devices_as_can_be_dealt_to_them_alike(session):
+    named = with_devices(session, '/dev/sda', '/dev/sdb', '/dev/sdc')
+    (point,) = plan_of(named, RAW, RAW_CASE).points
+    assert (point.devices, point.nodes, point.tasks) == (('/dev/sda', '/dev/sdb', '/dev/sdc'), 1, 6)
+    assert not_applicable(named, RAW)[RAW_CASE._replace(nodes=2)].startswith('raw devices are read on one node')
+
+
+def test_fewer_tasks_than_raw_devices_are_refused_with_the_key(session):
+    many = with_devices(session, *(f'/dev/sd{letter}' for letter in 'abcdefghi'))
+    assert not_applicable(many, RAW)[RAW_CASE] == (
+        '8 tasks cannot read 9 devices at once; raise tasks_per_node under partitions.lab:io'
+    )
 
 
 def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):

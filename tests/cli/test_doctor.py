@@ -16,6 +16,8 @@ from seatrial.filesystem.posix import Posix
 from seatrial.site.load import load
 from transcript import transcripts
 
+OF_FIO = "data access, checkpoints, file reuse, Bonnie's file, random I/O, a metadata tree and raw devices"
+
 
 @pytest.fixture
 def doctor(command, site):
@@ -38,9 +40,7 @@ def test_an_engine_is_shown_with_its_version_and_path(doctor, tmp_path):
     assert said.status == 0
     shown = line_of(said, 'engine fio').split()
     assert shown[:7] == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,']
-    assert measured(said) == {
-        'fio': "data access, checkpoints, file reuse, Bonnie's file, random I/O and a metadata tree"
-    }
+    assert measured(said) == {'fio': OF_FIO}
 
 
 def test_an_engine_is_shown_with_its_checksum(doctor, tmp_path):
@@ -125,9 +125,7 @@ def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp
     assert said.status == 0
     assert line_of(said, 'modules in local:other').split()[-1] == 'fio/3.37'
     assert len([line for line in said.out.splitlines() if '+ ok' in line and 'engine fio in local:' in line]) == 2
-    assert measured(said) == {
-        'fio': "data access, checkpoints, file reuse, Bonnie's file, random I/O and a metadata tree"
-    }
+    assert measured(said) == {'fio': OF_FIO}
 
 
 def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site, tmp_path):
@@ -145,12 +143,12 @@ def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site,
         (
             ', posixops',
             {
-                'fio': "data access, checkpoints, file reuse, Bonnie's file, random I/O and a metadata tree",
+                'fio': OF_FIO,
                 'posixops': 'training reads, the listing of a directory, POSIX operations, interactive use, '
                 'POSIX semantics, limits, scenarios and ageing',
             },
         ),
-        (', dd', {'fio': "data access, checkpoints, file reuse, Bonnie's file, random I/O and a metadata tree"}),
+        (', dd', {'fio': OF_FIO}),
     ],
 )
 def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, site, engines, kinds):

@@ -12,7 +12,10 @@ from builders import FLAT, FLAT_TREE, GUARANTEES, plan_of, records_of
 from seatrial.check.session import Session
 from seatrial.cli.results import show, write_results
 from seatrial.judge.case import judge_case
+from seatrial.judge.groups import rates
 from seatrial.judge.session import judge_session
+from seatrial.model.metric import TaskTime
+from seatrial.model.plan import NodeGroup
 from seatrial.model.record import Finding
 from seatrial.model.units import MIB
 from seatrial.rules.registry import RULES
@@ -139,3 +142,24 @@ def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, said):
     figures = {name: 6 * [100.0 * MIB] for name in planned_metrics(plan)}
     lines, _ = ended(plan, figures, cache=cache)
     assert f'write 100 MiB/s, read 100 MiB/s{said}  ' in lines[1]
+
+
+def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(tmp_path, repository):
+    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+    plan = plan_of()
+    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+    launch = [TaskTime(0, 'n1', 200, 0.0, 2.0), TaskTime(1, 'n2', 100, 0.0, 2.0)]
+    groups = rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
+    metrics = (dataclasses.replace(judged.metrics[0], groups=groups), *judged.metrics[1:])
+    file = write_results(session, judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))
+    _, second = json.loads(file.read_text(), parse_constant=pytest.fail)['cases'][0]['metrics'][0]['groups']
+    assert second == {
+        'name': 'b',
+        'nodes': 1,
+        'tasks': 1,
+        'values': [50.0],
+        'rate': {'mean': 50.0, 'low': None, 'high': None, 'confidence': 0.9},
+        'over': pytest.approx(0.5),
+        'low': 0.0,
+        'high': None,
+    }

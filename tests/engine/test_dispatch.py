@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES, inodes_of
+from seatrial.engine.dispatch import NO_RANK, NOT_THERE, PLACE, RANK_VARIABLES, hosts_said, inodes_of, only_in
 from seatrial.job.directory import rundir
 
 
@@ -59,3 +59,36 @@ def test_the_marker_of_the_run_above_it_is_compared_too(tmp_path):
     marker.rename(tmp_path / 'another')
     marker.touch()
     assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == NOT_THERE
+
+
+# A program that a launcher starts by itself, behind a shell that says where it runs
+
+
+def say(folder, **ranks):
+    """What a rank prints, with these variables of launchers."""
+    where = os.open(folder, os.O_RDONLY)
+    argv = only_in(inodes_of(where), ('echo', 'a row of figures'))
+    os.close(where)
+    environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
+    return subprocess.run(argv, env={**environment, **ranks}, cwd=folder, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize('variable', RANK_VARIABLES)
+def test_each_rank_says_where_it_runs_before_it_becomes_the_program(tmp_path, variable):
+    assert say(tmp_path, **{variable: '3'}) == f'seatrial-rank 3 {os.uname().nodename}\na row of figures\n'
+
+
+def test_the_rank_of_mpiexec_comes_before_that_of_the_step_that_has_reached_the_node(tmp_path):
+    assert say(tmp_path, SLURM_PROCID='0', PMI_RANK='1').startswith('seatrial-rank 1 ')
+
+
+def test_what_the_ranks_have_said_is_taken_out_of_what_the_program_prints():
+    printed = 'seatrial-rank 1 n2\nIOR begins\nseatrial-rank 0 n1.cluster\nWARNING: x\n'
+    assert hosts_said(printed) == ('IOR begins\nWARNING: x\n', ('n1.cluster', 'n2'))
+
+
+@pytest.mark.parametrize(
+    'said', ['', 'seatrial-rank 1 n1\n', 'seatrial-rank 0 n1\nseatrial-rank 0 n1\n', 'seatrial-rank  n1\n']
+)
+def test_where_not_every_rank_has_said_it_once_no_host_is_known(said):
+    assert hosts_said(said)[1] == ()

@@ -77,6 +77,7 @@ GOOD = {
     **{f'one-main-{name}': form for name, form in FORMS.items()},
     'two-nodes-mfwa-read': ('read', point(nodes=2)),
     'over-existing': ('write', point()),
+    'one-mpiio-mfwa-write': ('write', point(mpiio(MFWA))),
 }
 
 # Why the others are refused when this was planned: two tasks, each writing 64 x 64 KiB into its own file.
@@ -294,6 +295,30 @@ def test_the_seeds_are_numbers_that_ior_takes_as_they_are(seed, phase):
         assert 0 < int(option(argv, '-G')) < 2**31
 
 
+def opened(name='one-mfwa-write', **fields):
+    how = 'write', point(data_access('multiple', opening=True))
+    return measure(name, how, summary=changed(name, **fields) if fields else None)
+
+
+def test_the_share_of_opening_is_that_of_the_time_from_the_first_open_to_the_last():
+    share = opened().metric('write_open_share')
+    open_s = json.loads(text('one-mfwa-write', 'summary.json'))['tests'][0]['Results'][0]['openTime']
+    assert share.value == pytest.approx(open_s / opened().seconds)
+    assert (share.unit, share.better, float(share.figure)) == ('', 'lower', open_s)
+    assert opened(openTime='0.0000').metric('write_open_share').value == 0
+
+
+@pytest.mark.parametrize('open_s', ['0.1000', '-0.0010'])
+def test_opening_takes_no_longer_than_all_of_it(open_s):
+    how = 'write', point(data_access('multiple', opening=True))
+    refused = refusal('one-mfwa-write', how, summary=changed('one-mfwa-write', openTime=open_s))
+    assert refused.rule == 'T1' and f'{open_s} s of opening' in refused.sentence
+
+
+def test_no_share_of_opening_is_told_where_none_is_asked_for():
+    assert measure('one-mfwa-write').metric('write_open_share') is None
+
+
 def test_a_random_read_has_another_order_than_its_write():
     orders = {
         word
@@ -469,6 +494,20 @@ def test_hosts_that_ior_only_counts_are_not_named():
     measured = measure('two-nodes-mfwa-read')
     assert measured.hosts == ('vm', 'unnamed-2')
     assert [task.host for task in measured.tasks] == ['', '']
+
+
+@pytest.mark.parametrize('hosts', [('n1', 'n2'), ('n2', 'n1')])
+def test_each_rank_is_on_the_host_that_it_has_said(hosts):
+    at, seen = point(nodes=2), outcome('two-nodes-mfwa-read')._replace(hosts=hosts)
+    measured = Ior().measure('read', at, Ior().command('ior', 'read', at, '/records/1', 7), seen)
+    assert measured.hosts == hosts and tuple(task.host for task in measured.tasks) == hosts
+
+
+@pytest.mark.parametrize('hosts', [('n1',), ('n1', 'n1'), ('n1', 'n2', 'n3')])
+def test_hosts_that_are_not_as_many_as_ior_has_counted_are_not_believed(hosts):
+    at, seen = point(nodes=2), outcome('two-nodes-mfwa-read')._replace(hosts=hosts)
+    measured = Ior().measure('read', at, Ior().command('ior', 'read', at, '/records/1', 7), seen)
+    assert measured.hosts == ('vm', 'unnamed-2') and [task.host for task in measured.tasks] == ['', '']
 
 
 @pytest.mark.parametrize('name', REFUSED)

@@ -68,7 +68,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ),
         ('dlio', {'training'}),
         ('io500', {'io500'}),
-        ('fio', {'access', 'bonnie', 'checkpoint', 'reuse', 'random', 'tree'}),
+        ('fio', {'access', 'bonnie', 'checkpoint', 'device', 'reuse', 'random', 'tree'}),
     ],
 )
 def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from seatrial.check.staging import job_lines, write_plan, write_runner
-from seatrial.job.launch.nodes import expanded
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.verdict import Verdict
+from seatrial.model.hostlist import expanded
 from seatrial.model.plan import EngineChoice, Launcher, Sizing, StoppingRule
 from seatrial.model.record import NotTested
 from seatrial.model.units import GIB, MIB

@@ -70,3 +70,9 @@ def test_a_rank_on_another_node_knows_the_directory_of_the_launch(slurm, tmp_pat
     command = Command('task', (script, script), {}, ())
     ended = launched(command, tmp_path)
     assert ended.outcome.stdouts == ('the same\n', 'the same\n'), ended.outcome
+
+
+def test_each_rank_says_on_which_node_it_runs(slurm, tmp_path):
+    (tmp_path / 'data').mkdir()
+    ended = launched(Command('mpi', (('echo', 'a row'),), {}, ()), tmp_path).outcome
+    assert (ended.hosts, ended.stdouts) == (('n1', 'n2'), ('a row\na row\n',))

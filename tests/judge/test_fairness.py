@@ -64,6 +64,22 @@ def test_each_figure_is_judged_by_itself(figure, limit):
     assert verdict(0.999 * limit, launches, figure) == 'fails'
 
 
+@pytest.mark.parametrize(('limit', 'expected'), [(0.79, 'holds'), (0.81, 'fails')])
+def test_jains_index_is_to_be_at_least_its_limit(limit, expected):
+    """Times of 1 and 3: throughputs of 3 to 1, of which 16 / 20 were served."""
+    (result,) = judge_curves(Fair(figure='jain', limit=limit, **SOURCE), curves(*6 * [[1.0, 3.0]]))
+    assert result.relation.verdict == expected
+    assert result.relation.sentence.startswith("Jain's index of the throughputs of the tasks 0.8 (49tasks), 90 % int")
+    assert f'wanted at least {limit}' in result.relation.sentence
+
+
+def test_the_interval_of_jains_index_decides_and_stands_in_its_order():
+    launches = [[1.0, 3.0 + 0.5 * each] for each in SHAPE]
+    (result,) = judge_curves(Fair(figure='jain', limit=0.8, **SOURCE), curves(*launches))
+    assert result.relation.verdict == 'undecided'
+    assert result.relation.low < result.relation.estimate < result.relation.high < 1
+
+
 def test_one_of_many_points_that_may_be_above_by_chance_fails_only_with_the_doubt_shared():
     launches = [2.0 + 0.5 * each for each in SHAPE]
     assert stays_below({'a': launches}, 1.5, 'time').verdict == 'fails'
@@ -84,12 +100,11 @@ def test_what_was_not_measured_often_enough_or_not_by_several_is_undecided(measu
     assert result.relation.verdict == 'undecided' and why in result.relation.sentence
 
 
-@pytest.mark.parametrize('wrong', [{'figure': 'jain'}, {'between': 'racks'}])
+@pytest.mark.parametrize('wrong', [{'figure': 'longest'}, {'between': 'racks'}])
 def test_a_figure_that_there_is_not_cannot_be_declared(wrong):
     declared = replace(Fair(figure='time_ratio', limit=1.5, **SOURCE), **wrong)
-    assert 'is none of time_ratio, mean_ratio, time_cv between tasks or nodes' in declared.fault(
-        Shape(('read',), 'x')
-    )
+    said = declared.fault(Shape(('read',), 'x'))
+    assert 'is none of time_ratio, mean_ratio, time_cv, jain between tasks or nodes or groups' in said
 
 
 def test_a_node_is_as_slow_as_the_slowest_of_its_tasks():

@@ -1,9 +1,11 @@
-"""How far along a sweep a share is sustained, as of accelerators that wait for no data."""
+"""How far along a sweep a share is sustained, as of accelerators that wait for no data; or where it stays below."""
 
 import pytest
 
-from seatrial.judge.expectations import Shape, Sustains
+from seatrial.judge.expectations import Curves, Shape, StaysBelow, Sustains, judge_curves
 from seatrial.judge.relations import sustains
+from seatrial.model.metric import LOWER
+from seatrial.workload.sweep import AXES
 
 SHAPE = (-1.0, 0.0, 0.5, -0.5, 0.0, 1.0)
 WORDS = Sustains(id='X', words='it works', source='Somebody', metric='share', least=0.9)
@@ -39,3 +41,21 @@ def test_points_without_an_order_and_a_metric_that_is_not_there_are_refused():
     assert 'have names and no order' in (WORDS.fault(Shape(('share',), 'layout', ('a', 'b'))) or '')
     assert "there is no metric 'share'" in (WORDS.fault(Shape(('read',), 'tasks')) or '')
     assert WORDS.fault(Shape(('share',), 'tasks')) is None
+
+
+@pytest.mark.parametrize(
+    ('shares', 'verdict'),
+    [
+        ((0.0, 0.01), 'holds'),
+        ((0.01, 0.2), 'fails'),
+        ((0.05, 0.01), 'undecided'),
+        ((0.01, None), 'holds'),
+        ((None, None), 'undecided'),
+    ],
+)
+def test_a_share_of_opening_stays_below_its_limit_wherever_it_was_measured(shares, verdict):
+    known = {label: about(share) if share else [share] * 6 for label, share in zip('ab', shares, strict=True)}
+    samples = {label: () if None in own else own for label, own in known.items()}
+    curves = Curves('Check', 'ior', AXES['variant'], {'a': 0, 'b': 1}, {'share': samples}, {'share': LOWER})
+    (found,) = judge_curves(StaysBelow(id='X', words='w', source='s', metric='share', limit=0.05), curves)
+    assert found.relation.verdict == verdict

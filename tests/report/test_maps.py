@@ -5,15 +5,19 @@ import pytest
 from seatrial.model.units import BINARY, MIB
 from seatrial.report.maps import SHADES, surfaces
 from seatrial.report.page import page
+from seatrial.workload.access import data_access
 from seatrial.workload.reuse import file_reuse
-from seatrial.workload.sweep import surface
+from seatrial.workload.sweep import surface, tasks_by_sizes
 
 SURFACE = surface(('16MiB', '64MiB'), ('64KiB', '1MiB'))
 MEANS = {'16MiB-64KiB': 100.0, '16MiB-1MiB': 200.0, '64MiB-64KiB': 400.0, '64MiB-1MiB': 300.0}
 
 
-def case(make, means, sweep=SURFACE, **changes):
-    plan = make.plan('Surface', file_reuse(('write',), tasks=1, scales=False), sweep, **changes)
+ONE_TASK = file_reuse(('write',), tasks=1, scales=False)
+
+
+def case(make, means, sweep=SURFACE, workload=ONE_TASK, **changes):
+    plan = make.plan('Surface', workload, sweep, **changes)
     rates = {
         f'write@{label}': [mean * MIB * (1 + 0.001 * each) for each in range(6)] for label, mean in means.items()
     }
@@ -59,3 +63,13 @@ def test_what_was_not_measured_is_an_empty_field_and_a_smoke_test_says_nothing(m
 def test_where_one_of_them_does_not_vary_there_is_no_map(make, sizes):
     means = {label: 100.0 for label, _ in surface(*sizes).values}
     assert surfaces([case(make, means, surface(*sizes))], BINARY) == []
+
+
+def test_numbers_of_tasks_are_columns_too(make):
+    means = {'1task-16MiB': 100.0, '1task-64MiB': 200.0, '2tasks-16MiB': 150.0, '2tasks-64MiB': 120.0}
+    sweep, workload = tasks_by_sizes((1, 2), ('16MiB', '64MiB')), data_access('multiple', operations=('write',))
+    (found,) = surfaces([case(make, means, sweep, workload)], BINARY)
+    drawn = found.maps[0]
+    assert drawn.columns == ('1 task', '2 tasks') and [row for row, _ in drawn.rows] == ['16MiB', '64MiB']
+    assert drawn.by == 'by file size and number of tasks'
+    assert drawn.notes == ('files of 64MiB: slower with 2 tasks than with 1 task (120 MiB/s and 200 MiB/s)',)

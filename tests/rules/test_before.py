@@ -50,6 +50,7 @@ def test_a_fullness_that_is_there_already_is_refused(environment, used, refused)
     [
         ({'no_engine': 'no engine'}, 'E0'),
         ({'outside': 'a link leads out'}, 'S1'),
+        ({'device_fault': '/dev/sdb is not there'}, 'S5'),
         ({'lock_held': 'held by u'}, 'P6'),
         ({'free_bytes': 128 * MIB}, 'P9'),
         ({'quota_bytes': 128 * MIB}, 'P9'),

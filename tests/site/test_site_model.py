@@ -1,4 +1,5 @@
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Enforced, Overrides, Site, lies_in, parse_duration
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
@@ -90,9 +91,60 @@ def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
 def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [X1]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
-    assert site.overrides(a_case(), 'access', 'nightly').enforce == ('X1', 'X2')
-    assert site.overrides(a_case(nodes=2), 'access', 'nightly').enforce == ('X2', 'X1')
-    assert site.overrides(a_case(partition='lab:login', layout='wide'), 'access', 'nightly').enforce == ('X1',)
+    both, one = (Enforced('X1'), Enforced('X2')), (Enforced('X1'),)
+    assert site.overrides(a_case(), 'access', 'nightly').enforce == both
+    assert site.overrides(a_case(nodes=2), 'access', 'nightly').enforce == both[::-1]
+    assert site.overrides(a_case(partition='lab:login', layout='wide'), 'access', 'nightly').enforce == one
+
+
+def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> None:
+    site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    enforce: [X1, {F1: 1.5}]')
+    assert site.overrides(a_case(), 'access', 'nightly').enforce == (Enforced('X1'), Enforced('F1', 1.5))
+    site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, limited=['F1'])
+    with pytest.raises(SiteError, match=r"trials\[0\].enforce\[1\]: 'F1' has no limit that a site could choose"):
+        site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])})
+
+
+@pytest.mark.parametrize(
+    ('written', 'said'),
+    [
+        ('[{F1: wide}]', "'wide' is no limit of 'F1'; write a number above 0, as in {FN-08a: 1.5}"),
+        ('[{F1: 0}]', "0 is no limit of 'F1'"),
+        ('[{F1: 1.5, F2: 2}]', 'is not a line of text'),
+        ('[F1, {F1: 1.5}]', "'F1' stands twice in the list; keep one"),
+    ],
+)
+def test_what_is_no_limit_is_refused(site_with: Build, written: str, said: str) -> None:
+    with pytest.raises(SiteError, match=re.escape(said)):
+        site_with('nodes: [1, 2]', f'nodes: [1, 2]\n    enforce: {written}')
+
+
+def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -> None:
+    first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [{F1: 1.5}]\n')
+    site = site_with('  - checks: [access]\n', first + '    enforce: [{F1: 2}]\n')
+    with pytest.raises(SiteError, match=r'trials\[1\].enforce: the limit of F1 is not that of trials\[0\]'):
+        site.check_overrides({'SharedFile': 'access'})
+
+
+def test_groups_are_lists_of_nodes_in_slurms_notation(site_with: Build) -> None:
+    site = site_with('tasks_per_node: 4}', "tasks_per_node: 4, groups: {rack1: 'n[01-03]', rack2: 'm7,n04'}}")
+    rack1, rack2 = site.groups('lab:io')
+    assert (rack1.name, rack1.hosts) == ('rack1', ('n01', 'n02', 'n03')) and rack2.hosts == ('m7', 'n04')
+
+
+@pytest.mark.parametrize(
+    ('written', 'said'),
+    [
+        ("{a: 'n[1-2]'}", 'a single group has none to be compared with'),
+        ("{a: 'n[1-2', b: n3}", "'n[1-2' is no list of nodes; write it as Slurm does"),
+        ("{a: '', b: n3}", "'' is no list of nodes"),
+        ("{a: 'n1;rm', b: n3}", 'is no list of nodes'),
+        ("{a: 'n[1-3]', b: n3}", 'n3 stands in a and again in b; keep one'),
+    ],
+)
+def test_what_are_no_groups_is_refused(site_with: Build, written: str, said: str) -> None:
+    with pytest.raises(SiteError, match=re.escape(said)):
+        site_with('tasks_per_node: 4}', f'tasks_per_node: 4, groups: {written}}}')
 
 
 @pytest.mark.parametrize(
@@ -461,3 +513,16 @@ def test_an_action_without_values_that_asks_for_one_is_refused(site_with: Build)
     entry = "{start: [set, '{value}'], undo: [u], check: ['true'], file_systems: [scratch]}"
     with pytest.raises(SiteError, match='threads'):
         site_with('state: state', f'state: state\nactions:\n  threads: {entry}')
+
+
+def test_raw_devices_are_paths_below_dev(site_with: Build) -> None:
+    site = site_with('    layouts:\n', '    devices: [/dev/sdb, /dev/mapper/data]\n    layouts:\n')
+    assert site.file_system('scratch').devices == ('/dev/sdb', '/dev/mapper/data')
+
+
+@pytest.mark.parametrize(
+    'path', ['sdb', '/srv/disk.img', '/dev/../srv/disk.img', '/dev/disk/by-path/pci-0000:00', '/dev/']
+)
+def test_what_is_no_path_of_a_device_is_refused(site_with: Build, path: str) -> None:
+    with pytest.raises(SiteError, match='is not a device; write a path without colon, as in /dev/sdb'):
+        site_with('    layouts:\n', f"    devices: ['{path}']\n    layouts:\n")

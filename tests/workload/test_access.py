@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import Measurement, MetricType, bandwidth
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
@@ -135,6 +135,16 @@ def test_what_a_case_does_is_one_sentence(template, sentence):
 @pytest.mark.parametrize('phase', ['write', 'read'])
 def test_an_operation_is_its_only_metric_a_bandwidth(phase):
     assert ACCESS.metrics(placed(MFWA), phase) == (MetricType(phase, 'B/s'),)
+
+
+def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidth_of_a_node():
+    point = placed(data_access('multiple', opening=True), nodes=4)
+    names = [each.name for each in ACCESS.metrics(point, 'write')]
+    assert names == ['write', 'write_per_node', 'write_open_share']
+    measured = Measurement((bandwidth('write', 800, 2.0, ''),), point.tasks, ())
+    (own,) = ACCESS.derived(point, 'write', measured)
+    assert (own.name, own.value, own.unit) == ('write_per_node', 100.0, 'B/s')
+    assert ACCESS.derived(placed(MFWA), 'write', measured) == ()
 
 
 @pytest.mark.parametrize(

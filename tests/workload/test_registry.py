@@ -14,6 +14,7 @@ from seatrial.workload import (
     ageing,
     bonnie,
     checkpoint,
+    devices,
     interactive,
     io500,
     limits,
@@ -56,6 +57,7 @@ TEMPLATES = {
     'limits': limits.until(limits.QUOTA_BYTES),
     'ageing': ageing.ageing(300),
     'io500': io500.io500('1GiB'),
+    'device': devices.raw_devices(),
 }
 ONE = Sweep('tree', (('one', {}),))
 POINTS = {name: examples(ONE, template)[0] for name, template in TEMPLATES.items()}
@@ -80,6 +82,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             semantics,
             scenario,
             io500,
+            devices,
         )
         for value in vars(module).values()
         if inspect.isclass(value) and issubclass(value, Kind) and value is not Kind
@@ -125,7 +128,7 @@ def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
     for field in others:
-        own = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,)}
+        own = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
         value = own.get(field, values[type(getattr(point, field))])
         changed = point._replace(**{field: value})
         assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'

@@ -29,6 +29,7 @@ from seatrial.workload.sweep import (
     powers_of_two,
     subsample,
     sweep_fault,
+    tasks_by_sizes,
 )
 from seatrial.workload.tree import metadata_tree
 
@@ -331,3 +332,16 @@ def test_powers_of_two_may_be_sizes():
 @pytest.mark.parametrize('first', [0, -1])
 def test_there_are_no_powers_of_two_from_below_1(first):
     assert powers_of_two(first, 8) == ()
+
+
+def test_numbers_of_tasks_by_file_sizes_are_one_sweep_of_which_only_what_fits_is_placed():
+    sweep = tasks_by_sizes((1, 4), ('1MiB', '1GiB'))
+    assert labels(sweep) == ['1task-1MiB', '1task-1GiB', '4tasks-1MiB', '4tasks-1GiB']
+    placed = expand(sweep, MFWA, Allocation(2, 2))
+    assert [(each.nodes, each.tasks, each.bytes_per_task) for each in placed] == [
+        (1, 1, MIB),
+        (1, 1, GIB),
+        (2, 4, MIB),
+        (2, 4, GIB),
+    ]
+    assert [each.tasks for each in expand(sweep, MFWA, Allocation(1, 2))] == [1, 1]

@@ -7,11 +7,12 @@ from pathlib import Path
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, resolved
 from seatrial.check.session import Session, saved_references
-from seatrial.judge.expectations import Guarantee
+from seatrial.judge.expectations import Expectation, Guarantee, Limited
 from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
 from seatrial.model.plan import Case, TrialPlan, metric
 from seatrial.site.error import SiteError, problem
+from seatrial.site.model import TRIAL_FILE
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE, Measured, load_references, references_file
 from seatrial.site.references import Reference as SiteReference
@@ -30,7 +31,9 @@ def with_references(
     if complete:
         known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
         guarantees = {one.id for each in checks.values() for one in each.expectations if isinstance(one, Guarantee)}
-        session.site.check_enforced(known, guarantees)
+        limited = {one.id: one for each in checks.values() for one in each.expectations if isinstance(one, Limited)}
+        session.site.check_enforced(known, guarantees, limited)
+        _check_limits(session, limited)
         session.site.check_overrides({each.name: each.family for each in checks.values()})
     file = file or references_file(session.site.folder)
     if file is None:
@@ -46,12 +49,32 @@ def with_references(
 def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
     """What this case is compared with in this session."""
     profile = session.profile.name
+    limits = dict(session.site.overrides(case, declared.family, profile).enforce)
     return Criteria(
-        expectations=declared.expectations,
-        enforced=frozenset(session.site.overrides(case, declared.family, profile).enforce),
+        expectations=tuple(_with_limit(each, limits.get(each.id)) for each in declared.expectations),
+        enforced=frozenset(limits),
         references=_of_case(session.references, profile, case),
         of_contract=bool(session.contract),
     )
+
+
+def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
+    """Raise SiteError for limits in trials[].enforce that nothing could miss, or nothing could keep."""
+    problems = []
+    for i, trial in enumerate(session.site.trial_file.trials):
+        for k, (id_, limit) in enumerate(trial.enforce):
+            fault = None if limit is None else replace(limited[id_], limit=limit).limit_fault()
+            if fault:
+                problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
+    if problems:
+        raise SiteError(problems)
+
+
+def _with_limit(expectation: Expectation, limit: float | None) -> Expectation:
+    """The expectation with the site's own limit, where it has one."""
+    if limit is None or not isinstance(expectation, Limited):
+        return expectation
+    return replace(expectation, limit=limit)
 
 
 def criteria_of_allocation(folder: Path, plan: TrialPlan) -> Criteria:

@@ -1,7 +1,7 @@
 """What several checks share of what they declare: where expectations come from, and those that are the same."""
 
 from seatrial.engine import posix_guarantees
-from seatrial.judge.expectations import AtLeast, Between, Fair, Guarantee, PointAtLeast
+from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, Guarantee, PointAtLeast
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
@@ -57,6 +57,19 @@ FAIRNESS = (
         limit=1.77,
         id='FN-08d',
         words='the slowest of 49 virtual machines that read takes 1.77 times as long as the fastest',
+        source=FERMILAB_2011,
+    ),
+    GroupsAlike(
+        metric='read',
+        limit=1.05,
+        id='FN-08e',
+        words='of two groups of clients that read at once one has no more than 5 % less on average',
+        source=FERMILAB_2011,
+    ),
+    GroupsAlike(
+        limit=1.15,
+        id='FN-04',
+        words='clients on the machines of the servers have within 15 % of what others have',
         source=FERMILAB_2011,
     ),
 )

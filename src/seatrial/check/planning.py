@@ -18,6 +18,7 @@ from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, read_plan
 from seatrial.model.point import Point
 from seatrial.model.record import PLAN
+from seatrial.rules.before import KEPT_BYTES
 from seatrial.site.model import DEFAULT_LAYOUT, Overrides
 from seatrial.site.profile import ACCEPTANCE
 from seatrial.site.references import Reference
@@ -57,7 +58,7 @@ class ResolvedCase:
     """A case with all that site, profile and check give it, resolved once.
 
     points:   as they are launched first, thinned out by the profile, with everything in full
-    left_out: labels of the values of the sweep that have no room in the allocation, or too few targets
+    left_out: labels of the values of the sweep that have no room in the allocation or the limits, or too few targets
     """
 
     case: Case
@@ -78,6 +79,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
         _where(session, declared, case),
     )
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
+    placed = _within_limits(placed, session.site.target(case.file_system, case.layout).limits.bytes)
     fitting = [
         point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
     ]
@@ -106,13 +108,29 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     return ResolvedCase(case, declared, overrides, points, sizing, lost)
 
 
+def _within_limits(points: list[Point], limit: int) -> list[Point]:
+    """Those whose files of a fixed size fit the site's limit; all where none does, to be refused with the sum."""
+    fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
+    large = [each for each in fixed if kind_of(each.kind).footprint([each]).bytes + KEPT_BYTES > limit]
+    return [point for point in points if point not in large] or points
+
+
 def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     """The points of the sweep in the allocation, with what the trial of the site fixes."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
     largest = session.site.allocation(case, overrides)
-    return expand(sweep, declared.workload._replace(**fixed), largest, _where(session, declared, case))
+    workload = _with_devices(session, declared.workload, case, largest.tasks)._replace(**fixed)
+    return expand(sweep, workload, largest, _where(session, declared, case))
+
+
+def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
+    """A workload of raw devices with those of the site, and as many of the tasks as can be dealt to them alike."""
+    devices = session.site.file_system(case.file_system).devices
+    if workload.kind != 'device' or not devices:
+        return workload
+    return workload._replace(devices=devices, tasks=tasks - tasks % len(devices))
 
 
 def _where(session: Session, declared: Declared, case: Case) -> Where:
@@ -151,6 +169,8 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
             return f'it fills what it is given; if that is meant, write {where}'
     if kind.hurts(declared.workload):
         return _undisturbed(session, declared, case)
+    if declared.workload.kind == 'device':
+        return _no_devices(session, declared, case)
     if equals == 'node':
         return '' if case.nodes > 1 else 'a single node has none to be compared with'
     own_layouts = layouts_in(declared.sweep)
@@ -171,6 +191,22 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         where = f'{equals.lower()}s: under file_systems.{case.file_system}'
         return f'how many {equals}s there are is not declared; write {where}'
     return '' if len(numbers) > 1 else f'a single {equals} has none to be compared with'
+
+
+def _no_devices(session: Session, declared: Declared, case: Case) -> str:
+    """Why raw devices cannot be read in a case; empty where they can."""
+    devices = session.site.file_system(case.file_system).devices
+    if not devices:
+        where = f'file_systems.{case.file_system}.devices'
+        return f'its raw devices are not named, or no node has them; to read them, and never more, write {where}'
+    if case.nodes > 1:
+        return 'raw devices are read on one node; write nodes: [1] in its trial'
+    overrides = session.site.overrides(case, declared.family, session.profile.name)
+    tasks = session.site.allocation(case, overrides).tasks
+    if tasks < len(devices):
+        wanted = f'raise tasks_per_node under partitions.{case.partition}'
+        return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'
+    return ''
 
 
 def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, ...]:
@@ -242,6 +278,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         node_memory=site.partition(case.partition).memory or 0,
         contract=contract_digest(session.contract),
         actions=actions,
+        groups=site.groups(case.partition),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

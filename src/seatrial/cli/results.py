@@ -24,6 +24,7 @@ from seatrial.model.whole import write_whole
 from seatrial.report.figures import cache_words, figure
 from seatrial.report.words import cut, listed, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
+from seatrial.rules.stopping import Interval
 from seatrial.workload.words import counted
 
 RESULTS = 'results.json'
@@ -223,7 +224,12 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     data = dataclasses.asdict(metric)
     data['verdict'] = metric.verdict.value
     if metric.summary is not None:
-        interval = metric.summary.interval
-        low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
-        data['summary']['interval'] = {'low': low, 'high': high, 'confidence': interval.confidence}
+        data['summary']['interval'] = _plain_interval(metric.summary.interval)
+    for plain, group in zip(data['groups'], metric.groups, strict=True):
+        plain['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
     return data
+
+
+def _plain_interval(interval: Interval) -> dict[str, float | None]:
+    low, high = (end if math.isfinite(end) else None for end in (interval.low, interval.high))
+    return {'low': low, 'high': high, 'confidence': interval.confidence}

@@ -12,6 +12,9 @@ from seatrial.workload.registry import kind_of
 MAX_BYTES_PER_CALL = 0x7FFFF000
 """read(2) and write(2): "at most 2,147,479,552 bytes"."""
 
+UNTIMED_OPEN = 'does not tell how long opening files takes'
+"""Why an engine is none for Point.opening."""
+
 DIRECT_BYTES = 4096
 """With O_DIRECT every size and offset is a multiple of the logical block size of the storage: this, or 512 B."""
 
@@ -57,12 +60,16 @@ class ProcessTime(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written)."""
+    """What a launch left: the streams of each process, the texts of Command.outputs (None: not written).
+
+    hosts: of every rank of an MPI program, in order, as each has said where it ran; none where not all have
+    """
 
     processes: Tuple[ProcessTime, ...]
     stdouts: Tuple[str, ...]
     stderrs: Tuple[str, ...]
     outputs: Tuple[Optional[str], ...]
+    hosts: Tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:

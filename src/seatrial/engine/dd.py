@@ -7,7 +7,7 @@ It can still prepare the files that are read.
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
+from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
@@ -31,6 +31,8 @@ class Dd(Engine):
         """
         if point.interface == 'mpiio':
             return 'cannot do MPI-IO'
+        if point.opening:
+            return UNTIMED_OPEN
         if point.order != 'contiguous':
             return f'cannot go through a file in {point.order} order'
         if 'write' in point.phases:

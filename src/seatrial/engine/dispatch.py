@@ -5,8 +5,10 @@ argv is whose stands in a file.
 """
 
 import contextlib
+import functools
 import json
 import os
+import re
 import sys
 from typing import List, Tuple
 
@@ -23,8 +25,12 @@ PLACE = 'SEATRIAL_PLACE'
 """Has the inodes of the directory that the launch was given, as in inodes_of; a launcher finds it by its path."""
 
 _MARKER = '../.seatrial-run.json'
+_RANK_HERE = 'seatrial-rank'
+_SAID = re.compile(rf'^{_RANK_HERE} (\d+) (\S+)\n', re.MULTILINE)
+_RANK = functools.reduce(lambda rest, name: f'${{{name}-{rest}}}', reversed(RANK_VARIABLES), '')
 _IF_THE_SAME = (
-    f'there=$(echo $(stat -c %i . {_MARKER} 2>/dev/null)); [ "$there" = "$1" ] && shift && exec "$@"; '
+    f'there=$(echo $(stat -c %i . {_MARKER} 2>/dev/null)); [ "$there" = "$1" ] && shift && '
+    f'read -r node </proc/sys/kernel/hostname && echo "{_RANK_HERE} {_RANK} $node" && exec "$@"; '
     f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; exit {NOT_THERE}'
 )
 
@@ -44,8 +50,16 @@ def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
     """The argv that becomes `argv` in the directory with these inodes, and nothing in another one.
 
     A shell, because every rank of an MPI program runs it: it is there in 2 ms, and reads no file that nodes share.
+    It says first which rank it is and where (hosts_said): few of those programs do.
     """
     return ('sh', '-c', _IF_THE_SAME, 'seatrial', inodes, *argv)
+
+
+def hosts_said(stdout: str) -> Tuple[str, Tuple[str, ...]]:
+    """What the program printed, and where each of its ranks ran; no host where not every rank has said so once."""
+    said = sorted((int(rank), host) for rank, host in _SAID.findall(stdout))
+    whole = [rank for rank, _ in said] == list(range(len(said)))
+    return _SAID.sub('', stdout), tuple(host for _, host in said) if whole else ()
 
 
 def main(arguments: List[str]) -> int:

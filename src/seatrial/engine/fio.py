@@ -18,7 +18,7 @@ on all nodes does not change the figure; how unlike they can have been stands in
 import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, ProcessTime, immovable
+from seatrial.engine.base import UNTIMED_OPEN, Command, EngineError, Outcome, ProcessTime, immovable
 from seatrial.engine.fio_process import (
     CLOCK_S,
     FioProcess,
@@ -84,6 +84,8 @@ class Fio(FioProcess):
 
         Random order can be exact: fio's random map gives every block of a job's region once.
         """
+        if point.opening:
+            return UNTIMED_OPEN
         return 'cannot do MPI-IO' if point.interface == 'mpiio' else immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:

@@ -27,10 +27,10 @@ from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
-from seatrial.model.metric import UNNAMED, Measurement, TaskTime, bandwidth
+from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
-from seatrial.workload.access import file_name, shared_whole
+from seatrial.workload.access import OPENING, file_name, shared_whole
 from seatrial.workload.reuse import DIRECTIONS
 
 OLDEST = (4, 0, 0)  # 3.3.0 has neither the per-rank file nor data that do not compress
@@ -259,12 +259,12 @@ class Ior(Engine):
         nodes' own clocks, which IOR does not compare (ReduceIterResults): where they differ the region comes out too
         long, and never shorter than the longest rank's own time. All leave one barrier right before, so by how much
         it is longer tells how far the clocks are apart.
-        hosts: IOR names the first rank's host and counts the nodes; the others are called unnamed-2 and so on.
+        hosts: where the ranks have said where they ran; else IOR names the first rank's host and counts the nodes,
+        and the others are called unnamed-2 and so on.
         direct: IOR lists no option of its APIs; it is read from the command line that IOR says it was given, and one
         that it does not know ends it.
         tasks: IOR tells how long a rank took and not when it began. All leave a barrier together, so each starts
-        at 0; its host is known only on a single node. That each rank moved its share follows from the total:
-        none can move more.
+        at 0. That each rank moved its share follows from the total: none can move more.
         """
         _refuse_failure(outcome)
         summary_text, ranks_text = outcome.outputs
@@ -286,14 +286,19 @@ class Ior(Engine):
         _check_ranks(ranks, access, point, seconds)
         _check_clocks(ranks, point, seconds)
         check_life('IOR', seconds, outcome.processes[0])
-        host = summary.machine if point.nodes == 1 else ''
+        named = _hosts_of(outcome, summary, point)
+        opening = (_opening(phase, result, seconds),) if point.opening else ()
         return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)),),
+            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result.bandwidth)), *opening),
             world_size=summary.tests[0].tasks,
-            hosts=(summary.machine,) + tuple(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1)),
+            hosts=tuple(dict.fromkeys(named))
+            or (summary.machine, *(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1))),
             clock_s=float(PRINTED_S),
             bytes_moved=point.bytes_moved,
-            tasks=tuple(TaskTime(r.rank, host, point.bytes_per_task, 0.0, r.with_open_s) for r in ranks),
+            tasks=tuple(
+                TaskTime(r.rank, named[r.rank] if named else '', point.bytes_per_task, 0.0, r.with_open_s)
+                for r in ranks
+            ),
             fsync=bool(summary.tests[0].setup.fsync),
             direct=direct,
         )
@@ -596,6 +601,25 @@ def _seconds(result: Result, total: Total, point: Point) -> float:
     if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
         raise EngineError('T1', f'IOR claims {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
+
+
+def _hosts_of(outcome: Outcome, summary: Summary, point: Point) -> Tuple[str, ...]:
+    """Of each rank; none where they are not known, or are not as many as IOR has counted nodes."""
+    if point.nodes == 1:
+        return (summary.machine,) * point.tasks
+    known = len(outcome.hosts) == point.tasks and len(set(outcome.hosts)) == point.nodes
+    return outcome.hosts if known else ()
+
+
+def _opening(phase: str, result: Result, seconds: float) -> Metric:
+    """From the first task that opens its file to the last that has it open (IOR's openTime), over the region.
+
+    Raises EngineError T1 for more than all of the time.
+    """
+    if not 0 <= result.open_s <= result.total_s + PRINTED_S:
+        raise EngineError('T1', f'IOR claims {result.open_s} s of opening in {result.total_s} s')
+    share = min(float(result.open_s) / seconds, 1.0)
+    return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result.open_s))
 
 
 def _check_figures(result: Result, total: Total, point: Point) -> None:

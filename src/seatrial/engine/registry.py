@@ -8,6 +8,7 @@ from seatrial.engine.dd import Dd
 from seatrial.engine.dlio import Dlio
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_bonnie import FioBonnie
+from seatrial.engine.fio_devices import FioDevices
 from seatrial.engine.fio_files import FioFiles
 from seatrial.engine.fio_random import FioRandom
 from seatrial.engine.fio_reuse import FioReuse
@@ -31,6 +32,7 @@ ENGINES: Tuple[Engine, ...] = (
     FioBonnie(),
     FioRandom(),
     FioFiles(),
+    FioDevices(),
     Dd(),
     PosixOps(),
     Dlio(),

@@ -190,7 +190,8 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     cached = frozenset((each.name, each.point) for each in metrics if each.cache in ('cached', 'mixed'))
     fairness = {(each.name, each.point): each.fairness for each in metrics}
     decides = frozenset() if lists else cached
-    return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness)
+    groups = {(each.name, each.point): each.groups for each in metrics}
+    return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness, groups)
 
 
 def _judge_expectations(curves: Curves, criteria: Criteria, unjudged: str) -> tuple[ExpectationResult, ...]:

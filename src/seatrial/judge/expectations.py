@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from seatrial.judge.change_points import changes_between
+from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
     UNDECIDED,
     Points,
     Relation,
+    alike,
     at_least,
+    at_most,
     degrades,
     does_not_degrade,
     falls_with,
@@ -25,6 +28,7 @@ from seatrial.judge.relations import (
     lies_between,
     plateaus,
     reaches,
+    stays_above,
     stays_below,
     sustains,
     unimodal,
@@ -82,6 +86,7 @@ class Curves:
     samples: of each metric by its name, by the points' labels in the order of the axis; none where they are not valid
     better:  of each metric, HIGHER or LOWER
     fairness: of each metric and point by its name and label, what MetricResult.fairness has
+    groups:  of each metric and point likewise, what MetricResult.groups has
     cached:  metrics and labels of the points where a cache has answered; no criterion is decided on those
     """
 
@@ -93,6 +98,7 @@ class Curves:
     better: Mapping[str, str]
     cached: frozenset[tuple[str, str]] = frozenset()
     fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
+    groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
         """Without the samples that a cache has answered."""
@@ -130,6 +136,17 @@ class OfCurve(Expectation):
     @abstractmethod
     def relation(self, metric: str, curves: Curves) -> Relation:
         """What the points of this metric say of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(OfCurve):
+    """An expectation with a limit, for which a site that makes it a criterion may choose another."""
+
+    limit: float
+
+    def limit_fault(self) -> str | None:
+        """Why the limit is none, as a clause, or None."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,6 +268,15 @@ class ChangePoint(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
+class StaysBelow(Limited):
+    """The metric, of which less is better, is at most `limit` at every point."""
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        measured = {label: samples for label, samples in curves.samples[metric].items() if samples}
+        return stays_below(measured, self.limit, metric) if measured else undecided('nothing was measured')
+
+
+@dataclass(frozen=True, kw_only=True)
 class Sustains(OfCurve):
     """The first point has at least `least`; it says how far along the axis of the sweep each one has."""
 
@@ -266,20 +292,25 @@ class Sustains(OfCurve):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fair(OfCurve):
-    """Wherever several `between` work at once, 'tasks' or 'nodes', a figure of Fairness is at most `limit`.
+class Fair(Limited):
+    """Wherever several `between` work at once, one of BETWEEN, a figure of Fairness is at most `limit`.
 
-    figure: 'time_ratio', 'mean_ratio' or 'time_cv'
+    figure: 'time_ratio', 'mean_ratio', 'time_cv', or 'jain', which is at least `limit`
     """
 
     figure: str
-    limit: float
     between: str = 'tasks'
 
     def fault(self, shape: Shape) -> str | None:
-        if self.figure not in _FAIRNESS or self.between not in ('tasks', 'nodes'):
-            return f"'{self.figure}' between {self.between} is none of {', '.join(_FAIRNESS)} between tasks or nodes"
+        if self.figure not in _FAIRNESS or self.between not in BETWEEN:
+            figures, whom = ', '.join(_FAIRNESS), ' or '.join(BETWEEN)
+            return f"'{self.figure}' between {self.between} is none of {figures} between {whom}"
         return super().fault(shape)
+
+    def limit_fault(self) -> str | None:
+        if self.figure == 'jain':
+            return None if self.limit < 1 else "Jain's index is at most 1; write less"
+        return 'a ratio of times is 1 at least; write more' if self.figure != 'time_cv' and self.limit <= 1 else None
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         launches = {
@@ -294,14 +325,35 @@ class Fair(OfCurve):
         }
         if not several:
             return undecided(f'no launch of several {self.between} of which the engine tells the times')
-        return stays_below(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
+        judged = stays_above if self.figure == 'jain' else stays_below
+        return judged(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
 
 
+BETWEEN = ('tasks', 'nodes', 'groups')
 _FAIRNESS = {
     'time_ratio': 'longest over shortest time',
     'mean_ratio': 'mean over shortest time',
     'time_cv': 'coefficient of variation of the times',
+    'jain': "Jain's index of the throughputs",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupsAlike(Limited):
+    """Of groups of nodes that work at once, a task of one has at most `limit` times what a task of another has."""
+
+    def limit_fault(self) -> str | None:
+        return None if self.limit > 1 else 'one of the groups always has as much as another; write more than 1'
+
+    def relation(self, metric: str, curves: Curves) -> Relation:
+        several = {
+            label: {each.name: each.values for each in curves.groups.get((metric, label), ())}
+            for label, samples in curves.samples[metric].items()
+            if samples and curves.groups.get((metric, label))
+        }
+        if not several:
+            return undecided('no launch on several groups of nodes (groups of a partition in trial.yaml)')
+        return alike(several, self.limit, 'bandwidth of a task,')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -400,6 +452,21 @@ class AtLeast(OfPair):
 
     def slack(self, ratio: float) -> float:
         return math.log(ratio / self.times)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtMost(OfPair):
+    """The one is at most `times` as good as the other."""
+
+    times: float = 1.0
+
+    def compared(
+        self, over: Sequence[float], under: Sequence[float], names: tuple[str, str], confidence: float
+    ) -> Relation:
+        return at_most(over, under, self.times, names, confidence)
+
+    def slack(self, ratio: float) -> float:
+        return math.log(self.times / ratio)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,11 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
+from seatrial.judge.groups import GroupRate, between, rates
 from seatrial.judge.statistics import Fairness, correlation_of, fairness, slow_launches, summary
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import MetricType, TaskTime
-from seatrial.model.plan import TrialPlan, metric
+from seatrial.model.plan import NodeGroup, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.case import hidden_by_servers, seconds_of, short_phase
@@ -72,13 +73,14 @@ def judge_metric(
         unit=what.unit,
         better=what.better,
         summary=summary(values, plan.stopping.confidence, correlation) if values else None,
-        fairness=_fairness(valid),
+        fairness=_fairness(valid, plan.groups),
         cache=cache,
         not_storage=not_storage,
         percentiles_s=_percentiles(valid, what.name),
         clock_error=_clock_error(valid, what.name),
         slow=slow_launches(values, what.better) if what.steers and values else 0,
         more_than=max((each.value for each in censored), default=None),
+        groups=_groups(valid, what.name, plan.groups, correlation),
     )
 
 
@@ -183,8 +185,19 @@ def _clock_error(samples: Sequence[Sample], name: str) -> float:
     return max(shares, default=0.0)
 
 
-def _fairness(samples: Sequence[Sample]) -> dict[str, list[Fairness]]:
-    """Of each launch, between tasks and nodes. A node has the bytes of its tasks, and the longest of their times."""
+def _groups(
+    samples: Sequence[Sample], name: str, groups: Sequence[NodeGroup], correlation: float
+) -> tuple[GroupRate, ...]:
+    """Of the metric that a launch is named after: others of it are of the same tasks."""
+    launches = [each.measurement.tasks for each in samples if each.measurement and each.phase == name]
+    return rates(launches, groups, correlation)
+
+
+def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
+    """Of each launch, between tasks, nodes and groups of nodes.
+
+    A node has the bytes of its tasks, and the longest of their times.
+    """
     found: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes: dict[str, list[TaskTime]] = {}
@@ -197,4 +210,7 @@ def _fairness(samples: Sequence[Sample]) -> dict[str, list[Fairness]]:
             moved = [sum(task.bytes_moved for task in each) for each in nodes.values()]
             longest = [max(task.seconds for task in each) for each in nodes.values()]
             found.setdefault('nodes', []).append(fairness(moved, longest))
+        of_groups = between(tasks, groups)
+        if of_groups is not None:
+            found.setdefault('groups', []).append(of_groups)
     return found

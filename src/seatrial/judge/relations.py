@@ -16,6 +16,7 @@ may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5
 """
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations, takewhile
@@ -131,6 +132,17 @@ def at_least(
     return _compared(over, under, times, math.inf, f'at least {_figure(times)}', names, confidence)
 
 
+def at_most(
+    over: Sequence[float],
+    under: Sequence[float],
+    times: float,
+    names: tuple[str, str] = ('the first', 'the second'),
+    confidence: float = CONFIDENCE,
+) -> Relation:
+    """The mean of `over` is at most `times` that of `under`."""
+    return _compared(over, under, sys.float_info.min, times, f'at most {_figure(times)}', names, confidence)
+
+
 def lies_between(
     over: Sequence[float],
     under: Sequence[float],
@@ -150,6 +162,24 @@ def stays_below(points: Points, limit: float, subject: str, confidence: float = 
     Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if it
     does at a point with the doubt shared between all (Bonferroni), and holds if it does at each.
     """
+    return _stays(points, limit, subject, 'at most', confidence)
+
+
+def stays_above(points: Points, limit: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+    """The share, of which 1 is best, is at least `limit` at every point: what is lacking of 1 stays below."""
+    lacking = {label: [1 - value for value in values] for label, values in points.items()}
+    return _stays(lacking, 1 - limit, subject, 'at least', confidence, shown=lambda value: 1 - value)
+
+
+def _stays(
+    points: Points,
+    limit: float,
+    subject: str,
+    wanted: str,
+    confidence: float,
+    shown: Callable[[float], float] = lambda value: value,
+) -> Relation:
+    """shown: the figure that people see, of one that is to be at most the limit."""
     lacking = _too_few(points)
     if lacking:
         return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
@@ -160,10 +190,44 @@ def stays_below(points: Points, limit: float, subject: str, confidence: float = 
     holds = all(math.expm1(each.high) <= limit for each in found.values())
     verdict = FAILS if fails else HOLDS if holds else UNDECIDED
     label = max(found, key=lambda label: found[label].mean)
-    worst = _Ratio(*(math.expm1(end) for end in (found[label].mean, found[label].low, found[label].high)))
+    estimate, *ends = (shown(math.expm1(end)) for end in (found[label].mean, found[label].low, found[label].high))
+    worst = _Ratio(estimate, *sorted(ends))
     sentence = (
-        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted at most '
-        f'{_figure(limit)}: {verdict}'
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted {wanted} '
+        f'{_figure(shown(limit))}: {verdict}'
+    )
+    return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
+
+
+def alike(points: Mapping[str, Points], margin: float, subject: str, confidence: float = CONFIDENCE) -> Relation:
+    """At no point has one of those that worked at once more than `margin` times what another has.
+
+    points: by label what each had in every launch. Two of one launch share its moment: Student's interval of the mean
+    logarithm of their ratio. It fails if it does for one pair at one point with the doubt shared between all
+    (Bonferroni), and holds if it does for each.
+    """
+    logs = {
+        f'{one} over {other}{f" at {label}" if len(points) > 1 else ""}': [
+            math.log(a / b) for a, b in zip(own[one], own[other], strict=True)
+        ]
+        for label, own in points.items()
+        for one, other in combinations(own, 2)
+    }
+    lacking = _too_few(logs)
+    if lacking:
+        return Relation(UNDECIDED, None, None, None, confidence, f'{subject}: {lacking}: undecided')
+    shared = 1 - (1 - confidence) / len(logs)
+    found = {label: t_interval(values, confidence) for label, values in logs.items()}
+    strict = [t_interval(values, shared) for values in logs.values()]
+    bound = math.log(margin)
+    fails = any(each.low > bound or each.high < -bound for each in strict)
+    holds = all(-bound <= each.low and each.high <= bound for each in found.values())
+    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
+    label = max(found, key=lambda label: abs(found[label].mean))
+    worst = _Ratio(*(math.exp(end) for end in (found[label].mean, found[label].low, found[label].high)))
+    sentence = (
+        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, confidence)}, wanted between '
+        f'{_figure(1 / margin)} and {_figure(margin)}: {verdict}'
     )
     return Relation(verdict, worst.estimate, worst.low, worst.high, confidence, sentence)
 

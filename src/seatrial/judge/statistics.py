@@ -63,7 +63,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How evenly the tasks or nodes of one launch were served; 1, 1, 0 and 1 where all were equal, or there was one.
+    """How evenly the tasks, nodes or groups of nodes of one launch were served.
+
+    It is 1, 1, 0 and 1 where all were equal, or there was one.
 
     tasks:      how many they are
     time_ratio: the longest time over the shortest

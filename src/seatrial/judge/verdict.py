@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from seatrial.judge.expectations import Curves, Expectation, ExpectationResult
+from seatrial.judge.groups import GroupRate
 from seatrial.judge.outliers import Isolation
 from seatrial.judge.references import LEVEL, Reference, ReferenceResult
 from seatrial.judge.relations import FAILS, HOLDS, Relation
@@ -83,7 +84,7 @@ class MetricResult:
 
     metric, name, point: 'read@64KiB', 'read', '64KiB'
     values:  of the valid repetitions, in the base unit, in their order; summary is None where there are none
-    fairness: of each repetition, how evenly its 'tasks' were served, and its 'nodes' where there are several
+    fairness: of each repetition, how evenly its 'tasks' were served, and its 'nodes' and 'groups' where several are
     cache:   what every repetition was, 'mixed' or LISTED_BEFORE; empty for what writes
     not_storage: why the figure says nothing about storage, or empty
     percentiles_s: of a single operation by 'p50', 'p99.9': seconds, the median over the repetitions; empty where
@@ -91,6 +92,7 @@ class MetricResult:
     clock_error: the largest share of a timed region that its clocks may be wrong by
     slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
     more_than: what it surely is above, where no launch saw the end of it (A2): enough to miss a bound
+    groups:  of the site's groups of nodes that worked at once
     """
 
     metric: str
@@ -109,6 +111,7 @@ class MetricResult:
     clock_error: float = 0.0
     slow: int = 0
     more_than: float | None = None
+    groups: tuple[GroupRate, ...] = ()
 
     def median_fairness(self, figure: str) -> float:
         """Between the tasks, over the repetitions; `figure` is a field of Fairness."""

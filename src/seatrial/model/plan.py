@@ -101,6 +101,13 @@ class Launcher(NamedTuple):
     arguments: Tuple[str, ...] = ()
 
 
+class NodeGroup(NamedTuple):
+    """Nodes that are compared with others together, as those of a rack; hosts by their names in Slurm."""
+
+    name: str
+    hosts: Tuple[str, ...]
+
+
 class EngineChoice(NamedTuple):
     """An engine in the order of preference; program is a path or a name looked up on the node's PATH."""
 
@@ -167,6 +174,7 @@ class TrialPlan(NamedTuple):
               for its cause
     contract: SHA-256 of the procedure of a contract that its session was begun for; empty: none
     actions:  of the site, those that the points name
+    groups:   of the partition's nodes, as the site has them
     """
 
     schema: int
@@ -193,6 +201,7 @@ class TrialPlan(NamedTuple):
     node_memory: int = 0
     contract: str = ''
     actions: Tuple[Action, ...] = ()
+    groups: Tuple[NodeGroup, ...] = ()
 
     @property
     def kind(self) -> str:

@@ -64,12 +64,14 @@ class Point(NamedTuple):
     order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
     interface, collective: 'posix' or 'mpiio', and MPI-IO's collective calls
     direct:   O_DIRECT
+    opening:  whether the share of opening in the time is a metric, beside the bandwidth of a node
     transfer_size:  of one read or write call
     bytes_per_task: what a task moves in one phase; of a time-based workload its share of the working set
     working_set:    of all files together, where it is declared apart from what is moved; 0: it is what is moved
     queue_depth:    transfers in flight for each task
     duration_s:     of a time-based workload; 0: it ends with its bytes
     actions:        of a scenario, in their order
+    devices:        raw devices, by their paths on the node
     read_share:     reads in a mixed phase, as a fraction
     interval_s:     of training between two checkpoints
     think_s:        that a task does nothing after each transfer; of a training the time of a batch on its accelerator
@@ -106,11 +108,13 @@ class Point(NamedTuple):
     interface: str = ''
     collective: bool = False
     direct: bool = False
+    opening: bool = False
     transfer_size: int = 0
     bytes_per_task: int = 0
     working_set: int = 0
     queue_depth: int = 1
     duration_s: float = 0.0
+    devices: Tuple[str, ...] = ()
     read_share: float = 0.0
     interval_s: float = 0.0
     think_s: float = 0.0

@@ -1,6 +1,7 @@
 """Maps: one metric of a case whose points differ in two things, one the row and the other the column, in colour.
 
-Layouts that ask for two things each are drawn so, and files of many sizes by transfers of many sizes.
+Layouts that ask for two things each are drawn so, and files of many sizes by transfers of many sizes or by numbers of
+tasks.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, units_of
 from seatrial.report.marks import is_valid
 from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
 
 SHADES = 5
 """Of a field, from none to that of the map's largest mean; style.css has them."""
@@ -50,7 +52,7 @@ class Map:
 
 @dataclass(frozen=True)
 class Surface:
-    """One case over file sizes and transfer sizes. sentence: what it does."""
+    """One case over file sizes and another parameter. sentence: what it does."""
 
     case: Case
     sentence: str
@@ -79,39 +81,52 @@ def fields(
 
 
 def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[Surface]:
-    """Of every case over file sizes and transfer sizes, in their order."""
+    """Of every case over file sizes and transfer sizes or numbers of tasks, in their order."""
     return [found for each in cases if (found := _surface(each, system)) is not None]
 
 
 def _surface(evidence: CaseEvidence, system: str) -> Surface | None:
     plan, result = evidence.plan, evidence.result
-    places = _sizes(plan)
-    if not places:
+    grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
+    if grid is None:
         return None
+    by, more, places = grid
     units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
     maps = []
     for name in dict.fromkeys(each.name for each in result.metrics):
         own = [each for each in result.metrics if each.name == name]
         unit = units[own[0].unit]
         columns, rows = fields(places, own)
-        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, columns, rows)
-        maps.append(Map(named(name), unit, 'by file size and transfer size', 'file', columns, rows, notes))
+        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, more, columns, rows)
+        maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
     return Surface(plan.case, words.sentence(evidence), tuple(maps))
 
 
-def _sizes(plan: TrialPlan) -> dict[tuple[str, str], str]:
-    """The label of each point by both sizes, in their order; none where not both of them vary by themselves."""
-    own = sorted((point.bytes_per_task, point.transfer_size, point.label) for point in plan.points)
+_COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
+    ('transfer_size', 'transfer size', 'larger transfers', format_size),
+    ('tasks', 'number of tasks', 'more tasks', lambda number: counted(number, 'task')),
+)
+"""Parameters beside the file size: of a point, as people read it, what more of it is, and a value of it."""
+
+
+def _grid(
+    plan: TrialPlan, field: str, by: str, more: str, shown: Callable[[int], str]
+) -> tuple[str, str, dict[tuple[str, str], str]] | None:
+    """The label of each point by its file size and this; None where not both of them, and they alone, vary."""
+    own = sorted((point.bytes_per_task, getattr(point, field), point.label) for point in plan.points)
     varied = [len({each[place] for each in own}) for place in (0, 1)]
     if plan.axis.name != 'variant' or min(varied) < 2 or len({each[:2] for each in own}) < len(own):
-        return {}
-    return {(format_size(size), format_size(transfer)): label for size, transfer, label in own}
+        return None
+    return by, more, {(format_size(size), shown(other)): label for size, other, label in own}
 
 
 def _falls(
-    figure: Callable[[float], str], columns: Sequence[str], rows: Sequence[tuple[str, Sequence[Field]]]
+    figure: Callable[[float], str],
+    more: str,
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, Sequence[Field]]],
 ) -> tuple[str, ...]:
-    """Where larger transfers are slower, by intervals that do not overlap; else that they never are."""
+    """Where more of what the columns are is slower, by intervals that do not overlap; else that it never is."""
     found = []
     for row, own in rows:
         there = [
@@ -122,4 +137,4 @@ def _falls(
             for (before, last), (column, own_) in pairwise(there)
             if own_.interval.high < last.interval.low
         ]
-    return tuple(found) or ('larger transfers are nowhere slower',)
+    return tuple(found) or (f'{more} are nowhere slower',)

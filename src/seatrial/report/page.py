@@ -18,7 +18,7 @@ from seatrial.judge.verdict import MetricResult, Verdict, worst
 from seatrial.model.metric import Fact
 from seatrial.model.units import approximate_size
 from seatrial.report import curve as curves
-from seatrial.report import dots, drilled, figures, isolation, words
+from seatrial.report import dots, drilled, figures, groups, isolation, words
 from seatrial.report.beside import beside, guarantees_beside
 from seatrial.report.contrast import Cached, Contention, ListingTime, cached, contentions, listings
 from seatrial.report.course import CourseView, courses
@@ -153,6 +153,7 @@ class CaseView:
     guarantees: Sequence[GuaranteeRow]
     expectations: Sequence[ExpectationResult]
     repeats: Mapping[str, Repeat]
+    groups: groups.GroupsView | None
     drilled: drilled.DrillView | None
     summaries: Mapping[str, Summary]
     courses: Sequence[CourseView]
@@ -190,6 +191,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
             for number, point in enumerate(plan.points, 1)
             if (steps := evidence.steps.get(point.label))
         },
+        groups=groups.view(evidence, system),
         drilled=drilled.view(evidence, system),
         summaries={each.metric: each.summary for each in result.metrics if each.summary},
         courses=courses(evidence, system),

@@ -36,6 +36,7 @@ class Environment(NamedTuple):
     gives_up:     how I/O fails while a server is away, as a clause; empty where it waits
     memory_bytes: of this node; 0 is unknown
     used_percent: of the file system's bytes, or None
+    device_fault: why a raw device cannot be read here, or None
     beneath:      of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free,
                   and all
     """
@@ -62,6 +63,7 @@ class Environment(NamedTuple):
     gives_up: str = ''
     memory_bytes: int = 0
     used_percent: Optional[int] = None
+    device_fault: Optional[str] = None
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
 
 
@@ -123,6 +125,18 @@ def of_ones_own(environment: Environment) -> Optional[str]:
 )
 def nobody_left(environment: Environment) -> Optional[str]:
     return environment.still_working
+
+
+@rule(
+    'S5',
+    'The raw devices that the site names are block devices of this node that can be read',
+    BEFORE,
+    'refuse',
+    'correct file_systems.<name>.devices in trial.yaml; to read them takes root, or their group',
+    'a plain file of the same name reads as fast as memory; nothing is ever written to a device',
+)
+def readable_devices(environment: Environment) -> Optional[str]:
+    return environment.device_fault
 
 
 @rule(

@@ -275,7 +275,7 @@ def complete(seen: CaseSeen) -> Optional[str]:
     'The sweep has all of its points',
     CASE,
     'label',
-    'in trial.yaml, raise nodes or max_tasks of the trial, or tasks_per_node of the partition',
+    'in trial.yaml, raise nodes or max_tasks of the trial, tasks_per_node of the partition, or limits',
     'a curve of two points shows no trend',
 )
 def whole_sweep(seen: CaseSeen) -> Optional[str]:

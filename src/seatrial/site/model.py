@@ -14,9 +14,10 @@ from seatrial.engine.registry import NAMES
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
+from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, Target
+from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.shown import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -39,6 +40,8 @@ _MPI_STARTERS = ('mpirun', 'mpiexec', 'orterun')  # names that several MPIs give
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
+MOST_HOSTLIST = 20_000
+"""Characters."""
 MOST_COUNT = 1_000_000
 MOST_INODES = 10**12
 MOST_BYTES = 2**63 - 1
@@ -48,6 +51,9 @@ _SECONDS = {'': 1, 's': 1, 'min': 60, 'h': 3600}
 _DURATION = re.compile(r'([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*([a-z]*)\Z', re.ASCII)
 # Together the parts of a case's slug stay below the 255 bytes of a file name.
 _NAME = re.compile(r'[A-Za-z][A-Za-z0-9_.-]{0,39}\Z', re.ASCII)
+# fio takes a colon in a name for the end of it.
+_DEVICE = re.compile(r'/dev/[A-Za-z0-9][A-Za-z0-9_./+-]{0,200}\Z', re.ASCII)
+_HOST = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,253}\Z', re.ASCII)
 _OPTION = re.compile(r'--?[A-Za-z][!-~]{0,255}\Z', re.ASCII)
 _LICENCE = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@:,-]{0,255}\Z', re.ASCII)
 _TIME_OF_DAY = re.compile(r'([01][0-9]|2[0-3]):([0-5][0-9])\Z', re.ASCII)
@@ -249,6 +255,28 @@ def _licence(value: Any) -> str:
     return value
 
 
+def _device(value: Any) -> str:
+    if not isinstance(value, str) or not _DEVICE.match(value) or '..' in value:
+        raise ValueError(f'{show(value)} is not a device; write a path without colon, as in /dev/sdb')
+    return value
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    try:
+        found = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
+    except ValueError:
+        found = ()
+    if not found or not all(map(_HOST.match, found)):
+        raise ValueError(f"{show(value)} is no list of nodes; write it as Slurm does: n[01-16],m3 (sinfo -h -o '%N')")
+    return found
+
+
+def _groups(value: Any) -> dict[str, Any]:
+    if len(_filled(value)) < 2:
+        raise ValueError('a single group has none to be compared with; write two or more, or leave groups out')
+    return dict(value)
+
+
 def _command(value: Any) -> tuple[Any, ...]:
     program, *arguments = _listed(value)
     return (_program(program), *arguments)
@@ -258,6 +286,28 @@ def _unexpanded(text: str) -> str:
     if text.startswith('~') or '$' in text:
         raise ValueError(f'{show(text)}: ~ and $ are not expanded; write the path in full')
     return text
+
+
+class Enforced(NamedTuple):
+    """An expectation that is a criterion. limit: the site's own; None: that of the check."""
+
+    id: str
+    limit: float | None = None
+
+
+def _enforced(value: Any) -> tuple[Enforced, ...]:
+    found = tuple(_one_enforced(each) for each in _listed(value))
+    _distinct([each.id for each in found])
+    return found
+
+
+def _one_enforced(value: Any) -> Enforced:
+    if isinstance(value, dict) and len(value) == 1:
+        ((id_, limit),) = value.items()
+        if re.fullmatch(r'\d{1,6}(\.\d{1,6})?', str(limit)) and float(limit) > 0:
+            return Enforced(_text(id_), float(limit))
+        raise ValueError(f'{show(limit)} is no limit of {show(id_)}; write a number above 0, as in {{FN-08a: 1.5}}')
+    return Enforced(_text(value))
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
@@ -308,6 +358,7 @@ Interface = Annotated[str, BeforeValidator(one_of('an interface', INTERFACES))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
+Device = Annotated[str, BeforeValidator(_device)]
 TargetNumber = Annotated[int, BeforeValidator(_target_number)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
@@ -382,6 +433,7 @@ class FileSystem(Entry):
     osts: Targets | None = None
     mdts: Targets | None = None
     bricks: Targets | None = None
+    devices: Annotated[tuple[Device, ...], Distinct] = ()
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
@@ -410,6 +462,17 @@ class Partition(Entry):
     programs: Annotated[dict[EngineName, Program], Filled] = {}
     darshan: PathText | None = None
     queue_limit: Seconds = 24 * 3600.0
+    groups: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_hosts)]], BeforeValidator(_groups)] = {}
+
+    @model_validator(mode='after')
+    def _apart(self) -> 'Partition':
+        of: dict[str, str] = {}
+        for group, hosts in self.groups.items():
+            for host in hosts:
+                if host in of:
+                    raise ValueError(f'groups: {host} stands in {of[host]} and again in {group}; keep one')
+                of[host] = group
+        return self
 
 
 VALUE = '{value}'
@@ -440,8 +503,9 @@ class ActionEntry(Entry):
         return self
 
 
-BY_NAME = ('io500', 'kept')
-"""Families that '*' does not ask for: one of hundreds of GiB with patterns of other checks, one whose trees stay."""
+BY_NAME = ('io500', 'iodd', 'kept')
+"""Families that '*' does not ask for: of hundreds of GiB with patterns of other checks; that IOR alone can carry out,
+which no bare machine has; whose trees stay."""
 
 
 class Trial(Entry):
@@ -462,7 +526,7 @@ class Trial(Entry):
     tasks_per_node: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
     max_tasks: Annotated[int | None, BeforeValidator(_count('number of tasks'))] = None
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
-    enforce: Annotated[tuple[Text, ...], Distinct] = ()
+    enforce: Annotated[tuple[Enforced, ...], BeforeValidator(_enforced)] = ()
 
     def covers(self, check: str, family: str, profile: str) -> bool:
         """Whether the trial asks for this check, by its name, its family or '*', under this profile."""
@@ -536,7 +600,7 @@ class TrialFile(Entry):
 class Overrides(NamedTuple):
     """What a trial fixes for its cases; None leaves it to the check, the profile or the allocation.
 
-    enforce: ids of the expectations that it makes criteria.
+    enforce: the expectations that it makes criteria.
     """
 
     bytes_per_task: int | None = None
@@ -548,7 +612,7 @@ class Overrides(NamedTuple):
     tasks_per_node: int | None = None
     max_tasks: int | None = None
     budget_s: float | None = None
-    enforce: tuple[str, ...] = ()
+    enforce: tuple[Enforced, ...] = ()
 
     def applied(self, template: Point) -> dict[str, Any]:
         """The parameters of the workload that it fixes, where a trial may fix them for a workload of its kind."""
@@ -610,7 +674,7 @@ class Site:
         return Overrides(
             **{key: fixed(key) for key in _FIXED if key != 'budget'},
             budget_s=fixed('budget'),
-            enforce=tuple(dict.fromkeys(id for trial in giving for id in trial.enforce)),
+            enforce=tuple({each.id: each for trial in giving for each in trial.enforce}.values()),
         )
 
     def allocation(self, case: Case, overrides: Overrides | None = None) -> Allocation:
@@ -683,6 +747,10 @@ class Site:
         entry = self.partition(partition).launcher
         return Launcher(entry.kind, entry.arguments)
 
+    def groups(self, partition: str) -> tuple[NodeGroup, ...]:
+        """Of the nodes of a partition."""
+        return tuple(NodeGroup(name, hosts) for name, hosts in self.partition(partition).groups.items())
+
     def darshan(self, partition: str) -> str:
         """The Darshan library of a partition's nodes; empty where there is none."""
         return self.partition(partition).darshan or ''
@@ -727,27 +795,38 @@ class Site:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
+                limits = [{each.id: each.limit for each in trial.enforce} for trial in (first, other)]
+                for id_ in limits[0].keys() & limits[1].keys():
+                    if limits[0][id_] != limits[1][id_]:
+                        said = f'the limit of {id_} {sentence}'
+                        problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], said)] = None
         if problems:
             raise SiteError(list(problems))
 
     def check_enforced(
-        self, known: Mapping[str, tuple[str, Collection[str]]], guarantees: Collection[str] = ()
+        self,
+        known: Mapping[str, tuple[str, Collection[str]]],
+        guarantees: Collection[str] = (),
+        limited: Collection[str] = (),
     ) -> None:
         """Raise SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
 
         known: by the name of every check its family and the ids of its expectations
         guarantees: the ids that every profile judges; the others are not judged in a smoke test
+        limited: those whose limit a site can choose
         """
         problems = []
         for i, trial in enumerate(self.trial_file.trials):
             covered = [ids for check, (family, ids) in known.items() if trial.asks_for(check, family)]
             expected = sorted({id for ids in covered for id in ids})
             judged = any(PROFILES[name].judges for name in trial.profiles)
-            for k, id in enumerate(trial.enforce):
+            for k, (id, limit) in enumerate(trial.enforce):
                 if id not in expected:
                     why = f'is no expectation of the checks of this trial; {choice(id, expected)}'
                 elif not judged and id not in guarantees:
                     why = f'decides nothing in {", ".join(trial.profiles)}; add another one to its profiles'
+                elif limit is not None and id not in limited:
+                    why = 'has no limit that a site could choose; write its id alone'
                 else:
                     continue
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{show(id)} {why}'))

@@ -8,7 +8,7 @@ Nieuwejaar's CHARISMA study; "strided" and "non-strided" are LANL mpi_io_test's 
 from math import gcd
 from typing import List, Optional, Sequence, Tuple, Union
 
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size, in_bytes, round_up
@@ -20,6 +20,11 @@ EXTENTS = ('whole', 'segment')
 ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
 INTERFACES = ('posix', 'mpiio')
+
+OPENING, OF_A_NODE = '_open_share', '_per_node'
+"""Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
+
+OF_FILES = ('files', 'extent', 'order', 'interface', 'collective', 'direct', 'transfer_size', 'bytes_per_task')
 
 MIN_GRANULE = 16 * MIB
 """Bytes. The share of a task is a multiple of it, so that it is a round figure."""
@@ -38,6 +43,7 @@ def data_access(
     interface: str = 'posix',
     collective: bool = False,
     direct: bool = False,
+    opening: bool = False,
     tasks: int = 0,
     scales: bool = True,
 ) -> Point:
@@ -57,6 +63,7 @@ def data_access(
         interface=interface,
         collective=collective,
         direct=direct,
+        opening=opening,
         transfer_size=in_bytes(transfer_size),
         bytes_per_task=in_bytes(bytes_per_task),
     )
@@ -68,16 +75,7 @@ class Access(Kind):
     name = 'access'
     words = 'data access'
     title = 'Data'
-    parameters: Tuple[str, ...] = (
-        'files',
-        'extent',
-        'order',
-        'interface',
-        'collective',
-        'direct',
-        'transfer_size',
-        'bytes_per_task',
-    )
+    parameters: Tuple[str, ...] = (*OF_FILES, 'opening')
     of_trial: Tuple[str, ...] = ('transfer_size', 'direct', 'interface')
     moves_data = True
     by_darshan = True
@@ -89,8 +87,21 @@ class Access(Kind):
         return _phases_fault(point) or _sharing_fault(point) or _size_fault(point)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """A bandwidth, named as the operation."""
-        return (MetricType(phase, 'B/s'),)
+        """A bandwidth, named as the operation; with `opening` also that of a node, and the share of opening files."""
+        more = (
+            MetricType(phase + OF_A_NODE, 'B/s', steers=False),
+            MetricType(phase + OPENING, '', LOWER, steers=False),
+        )
+        return (MetricType(phase, 'B/s'), *(more if point.opening else ()))
+
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        own = measurement.metric(phase)
+        if not point.opening or own is None:
+            return ()
+        return (Metric(phase + OF_A_NODE, own.value / point.nodes, 'B/s', seconds=own.seconds),)
+
+    def metric_words(self, metric: str) -> str:
+        return metric.replace(OPENING, ' (share of opening)').replace(OF_A_NODE, ' (of a node)')
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]

@@ -8,7 +8,7 @@ from typing import List, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import Measurement, MetricType
 from seatrial.model.point import Point
-from seatrial.workload.access import Access, data_access, through
+from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import UNKNOWN, FileSpec, Footprint, Launch
 
 PHASE = 'bonnie'
@@ -32,6 +32,7 @@ class Bonnie(Access):
     name = 'bonnie'
     words = "Bonnie's file"
     title = 'Files used again'
+    parameters = OF_FILES
     of_trial = ('transfer_size',)
     by_darshan = False
 

@@ -6,7 +6,7 @@ from typing import Optional, Sequence, Tuple, Union
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, duration, in_bytes
-from seatrial.workload.access import Access, data_access
+from seatrial.workload.access import OF_FILES, Access, data_access
 
 _TIMES = {'write': 'checkpoint_time', 'read': 'restore_time'}
 _LOST = 'training_lost'
@@ -41,7 +41,7 @@ class Checkpoint(Access):
     name = 'checkpoint'
     words = 'checkpoints'
     title = 'Checkpoints'
-    parameters = (*Access.parameters, 'working_set', 'interval_s')
+    parameters = (*OF_FILES, 'working_set', 'interval_s')
 
     def fault(self, point: Point) -> Optional[str]:
         if point.working_set < 1:

@@ -11,6 +11,7 @@ from seatrial.workload.ageing import Ageing
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
+from seatrial.workload.devices import Devices
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.io500 import Io500
 from seatrial.workload.limits import Limits
@@ -41,6 +42,7 @@ KINDS: Dict[str, Kind] = {
         Scenario(),
         Ageing(),
         Io500(),
+        Devices(),
     )
 }
 

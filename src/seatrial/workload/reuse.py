@@ -5,7 +5,7 @@ from typing import Dict, Optional, Sequence, Tuple, Union
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.workload.access import Access, data_access, through
+from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.words import joined
 
 DIRECTIONS: Dict[str, Tuple[str, ...]] = {
@@ -57,6 +57,7 @@ class Reuse(Access):
     name = 'reuse'
     words = 'file reuse'
     title = 'Files used again'
+    parameters = OF_FILES
     of_trial = ('transfer_size', 'direct')
     by_darshan = False
     short_ok = True

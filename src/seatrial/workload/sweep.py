@@ -38,7 +38,7 @@ _FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has a
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
 # What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
-_OF_TREES = Point._fields[Point._fields.index('files') :]
+_OF_TREES = ('tasks', *Point._fields[Point._fields.index('files') :])
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
 
@@ -137,7 +137,8 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
     """
     if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
-    tasks = max([template.tasks, 1, *_tasks(sweep)])
+    own = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
+    tasks = max([template.tasks, 1, *_tasks(sweep), *own])
     return expand(sweep, template, Allocation(1, tasks))
 
 
@@ -198,6 +199,19 @@ def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str
             for size in map(in_bytes, sizes)
             for transfer in map(in_bytes, transfers)
             if transfer <= size
+        ),
+    )
+
+
+def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Union[int, str]]) -> Sweep:
+    """Every number of tasks by every size of a task's file, as variants: '4tasks-1GiB'."""
+    label = _counted('task')
+    return Sweep(
+        'variant',
+        tuple(
+            (f'{label(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})
+            for number in tasks
+            for size in map(in_bytes, sizes)
         ),
     )
 

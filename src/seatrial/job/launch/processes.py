@@ -14,7 +14,7 @@ from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.carried import module_argv
-from seatrial.engine.dispatch import PLACE, inodes_of, only_in
+from seatrial.engine.dispatch import PLACE, hosts_said, inodes_of, only_in
 from seatrial.engine.together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
@@ -144,6 +144,9 @@ def carry_out(
         reports = {} if command.own_barrier else barrier.reports
     outputs = tuple(_text(path) for path in command.outputs)
     outcome = finished.outcome._replace(outputs=outputs)
+    if processes.words:
+        stdout, hosts = hosts_said(outcome.stdouts[0])
+        outcome = outcome._replace(stdouts=(stdout,), hosts=hosts)
     if processes.ranks:
         outcome = _by_rank(outcome, raw, processes.ranks, reports)
     return finished._replace(outcome=outcome)

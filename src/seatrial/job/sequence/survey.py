@@ -14,6 +14,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
+from seatrial.job.sequence.devices import devices_fault
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.plan import TrialPlan
@@ -21,6 +22,7 @@ from seatrial.model.units import round_up
 from seatrial.rules.before import Environment, peak
 from seatrial.rules.case import working_set
 from seatrial.workload.ageing import share_within
+from seatrial.workload.devices import bytes_of_each
 from seatrial.workload.registry import kind_of, resized
 
 VERSION_DEADLINE_S = 30.0
@@ -88,6 +90,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
+        device_fault=devices_fault(plan.points[0].devices, max(map(bytes_of_each, sized.points))),
         no_engine=None
         if chosen
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',

@@ -1,0 +1,94 @@
+"""Groups of nodes that worked at once, as racks or partitions: what a task of each had, and how they compare."""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seatrial.judge.statistics import CONFIDENCE, Fairness, fairness, verdict_interval
+from seatrial.model.metric import TaskTime
+from seatrial.model.plan import NodeGroup
+from seatrial.rules.places import short
+from seatrial.rules.stopping import Interval
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """What a task of one group had, over the repetitions, in B/s.
+
+    nodes, tasks: of the group that took part
+    values:   of each repetition the mean over its tasks of what each moved in its own time; rate: of all of them
+    over:     of the group that stands first: how many times as much it is, None of the first one itself
+    low, high: of `over`, at CONFIDENCE; infinite under three repetitions
+    """
+
+    name: str
+    nodes: int
+    tasks: int
+    values: tuple[float, ...]
+    rate: Interval
+    over: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, list[TaskTime]]:
+    """The tasks of each group that has some, in the order of the groups; a node of none is left out."""
+    of = {short(host): group.name for group in groups for host in group.hosts}
+    found: dict[str, list[TaskTime]] = {group.name: [] for group in groups}
+    for task in tasks:
+        if short(task.host) in of:
+            found[of[short(task.host)]].append(task)
+    return {name: own for name, own in found.items() if own}
+
+
+def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
+    """How evenly the groups of one launch were served; None where not several worked.
+
+    A group has the mean bytes and the mean time of its tasks: groups may have different numbers of them.
+    """
+    own = split(tasks, groups)
+    if len(own) < 2:
+        return None
+    moved = [round(statistics.fmean(task.bytes_moved for task in each)) for each in own.values()]
+    return fairness(moved, [statistics.fmean(task.seconds for task in each) for each in own.values()])
+
+
+def rates(
+    launches: Sequence[Sequence[TaskTime]], groups: Sequence[NodeGroup], correlation: float = 0.0
+) -> tuple[GroupRate, ...]:
+    """Of the repetitions of one point, each with its tasks, in which the same groups worked; none of a single group,
+    or where one has moved nothing.
+
+    Two groups of one launch share its moment, so they are compared launch by launch: Student's interval of the
+    logarithms of their ratio. correlation: of neighbouring repetitions, as in verdict_interval
+    """
+    every = [split(tasks, groups) for tasks in launches]
+    names = list(every[0]) if every else []
+    if len(names) < 2 or any(list(own) != names for own in every):
+        return ()
+    series = {
+        name: [statistics.fmean(task.bytes_moved / task.seconds for task in own[name]) for own in every]
+        for name in names
+    }
+    if min(map(min, series.values())) <= 0:
+        return ()
+    found = []
+    for name, values in series.items():
+        own = every[0][name]
+        one = GroupRate(
+            name,
+            len({short(task.host) for task in own}),
+            len(own),
+            tuple(values),
+            verdict_interval(values, CONFIDENCE, correlation),
+        )
+        found.append(one if name == names[0] else _compared(one, series[names[0]], correlation))
+    return tuple(found)
+
+
+def _compared(one: GroupRate, first: Sequence[float], correlation: float) -> GroupRate:
+    logs = [math.log(value / other) for value, other in zip(one.values, first, strict=True)]
+    found = verdict_interval(logs, CONFIDENCE, correlation)
+    low, high = (math.exp(end) if math.isfinite(end) else end for end in (found.low, found.high))
+    return GroupRate(one.name, one.nodes, one.tasks, one.values, one.rate, math.exp(found.mean), max(low, 0.0), high)

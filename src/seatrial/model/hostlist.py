@@ -1,0 +1,55 @@
+"""Lists of nodes in Slurm's notation."""
+
+import re
+from typing import Iterator, List, Tuple
+
+MOST = 65_533
+"""Nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)."""
+
+
+def expanded(hostlist: str) -> Tuple[str, ...]:
+    """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation (scontrol(1), show hostnames).
+
+    Not asked of scontrol: a thousand jobs that begin need no answer of slurmctld for it. Raises ValueError.
+    """
+    return tuple(name for piece in _pieces(hostlist) for name in _names(piece))
+
+
+def _pieces(hostlist: str) -> Iterator[str]:
+    """The parts between commas that stand outside brackets."""
+    depth, piece = 0, ''
+    for character in hostlist:
+        depth += (character == '[') - (character == ']')
+        if character == ',' and depth == 0:
+            yield piece
+            piece = ''
+        else:
+            piece += character
+    if depth:
+        raise ValueError(f"'{hostlist}' is no list of nodes: a bracket is not closed")
+    if piece:
+        yield piece
+
+
+def _names(piece: str) -> List[str]:
+    """Of 'rack[0-1]n[01-03]' all six: the last bracket runs fastest."""
+    match = re.match(r'([^\[\]]*)(?:\[([0-9,-]+)\](.*))?\Z', piece)
+    if match is None:
+        raise ValueError(f"'{piece}' is no list of nodes")
+    head, ranges, rest = match.groups()
+    if ranges is None:
+        return [head]
+    tails = _names(rest)
+    return [f'{head}{number}{tail}' for number in _numbers(ranges) for tail in tails]
+
+
+def _numbers(ranges: str) -> Iterator[str]:
+    """'007', '008' from '007-008': as many digits as the first has."""
+    for each in ranges.split(','):
+        match = re.match(r'([0-9]+)(?:-([0-9]+))?\Z', each)
+        if match is None:
+            raise ValueError(f"'[{ranges}]' is no range of nodes")
+        first, last = match.group(1), match.group(2) or match.group(1)
+        if int(last) - int(first) > MOST:
+            raise ValueError(f"'[{ranges}]' is more nodes than Slurm has")
+        yield from (f'{number:0{len(first)}d}' for number in range(int(first), int(last) + 1))

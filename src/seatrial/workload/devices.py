@@ -1,0 +1,68 @@
+"""Raw devices: how much of what the devices under a file system read together its files read.
+
+An investigation of storage begins with reading the bare devices (hdparm -t; Garzoglio and Chadwick 2011, FN-18). As
+there, each is read from its beginning, where a disk is fastest. Nothing is ever written to one.
+"""
+
+from typing import Dict, Optional, Sequence, Tuple
+
+from seatrial.model.point import Point
+from seatrial.workload.access import OF_FILES, Access, data_access
+from seatrial.workload.words import counted, joined
+
+PHASES = ('write', 'read', 'device')
+
+
+def raw_devices() -> Point:
+    """The workload of a check of raw devices; the site names them, and the tasks are dealt to them in turn."""
+    return data_access('multiple', direct=True)._replace(kind='device', phases=PHASES)
+
+
+class Devices(Access):
+    """Every task writes and reads a file of its own; then as many tasks read the devices in the same way."""
+
+    name = 'device'
+    words = 'raw devices'
+    title = 'Raw devices'
+    parameters = (*OF_FILES, 'devices')
+    of_trial = ('transfer_size',)
+    by_darshan = False
+
+    def fault(self, point: Point) -> Optional[str]:
+        if point.phases != PHASES or not point.direct:
+            return f'phases: {list(point.phases)}; they are {", ".join(PHASES)}, all with O_DIRECT'
+        if point.nodes > 1:
+            return f'nodes: {point.nodes}; devices are read on one node, which has them all'
+        if point.devices and point.tasks % len(point.devices):
+            return f'tasks: {point.tasks} cannot be dealt to {counted(len(point.devices), "device")} alike'
+        return super().fault(point._replace(phases=PHASES[:2]))
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        devices = joined(list(points[0].devices) or ['its devices'], 'and')
+        return f'{super().sentence([points[0]._replace(phases=PHASES[:2])])}; then as many tasks read {devices}'
+
+    def title_of(self, point: Point) -> str:
+        return 'raw devices beside files'
+
+    def needs_files(self, phase: str) -> bool:
+        return phase != 'write'
+
+    def as_access(self, point: Point) -> Point:
+        return point._replace(kind='access', phases=PHASES[:2], devices=())
+
+    def metric_words(self, metric: str) -> str:
+        return _WORDS.get(metric, metric)
+
+
+_WORDS: Dict[str, str] = {'device': 'devices, read'}
+
+
+def part_of(point: Point, rank: int) -> Tuple[str, int]:
+    """The device that a task reads, and the byte at which it begins: tasks of one device read on from each other."""
+    turn, which = divmod(rank, len(point.devices))
+    return point.devices[which], turn * point.bytes_per_task
+
+
+def bytes_of_each(point: Point) -> int:
+    """What is read of each device, from its beginning."""
+    return point.bytes_moved // len(point.devices) if point.devices else 0
