@@ -23,6 +23,14 @@ def test_a_run_of_both_types_is_that_of_all_targets():
     assert not run.unended and not run.found and not run.dry
 
 
+def test_settings_of_lfsck_that_lctl_prints_beside_the_runs_are_no_runs():
+    """`mdd.*.lfsck_*`, as docs/lfsck.md has it, names two settings too."""
+    text = shown('520')
+    run = parse_lfsck(text)
+    assert 'lfsck_async_windows=1024' in text and 'lfsck_speed_limit=0' in text
+    assert (run.types, run.osts, run.dry, run.found) == (('namespace', 'layout'), 4, True, {})
+
+
 def test_a_run_that_never_began_has_no_time():
     run = parse_lfsck(shown('120'))
     assert run.seconds is None
@@ -42,8 +50,9 @@ def test_it_is_a_dry_run_where_every_mdt_says_so():
     assert not parse_lfsck(dry.replace('dryrun,', '', 1)).dry
 
 
-def test_a_text_that_was_cut_short_at_any_line_is_refused_or_lacks_targets():
-    lines, whole = ALL.splitlines(keepends=True), parse_lfsck(ALL).scans
+@pytest.mark.parametrize('text', [ALL, shown('520')], ids=['123', '520'])
+def test_a_text_that_was_cut_short_at_any_line_is_refused_or_lacks_targets(text):
+    lines, whole = text.splitlines(keepends=True), parse_lfsck(text).scans
     for number in range(len(lines)):
         try:
             scans = parse_lfsck(''.join(lines[:number])).scans

@@ -902,6 +902,17 @@ def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid(lab, stub_fi
     assert any('T24: 0.50 s were timed of a launch of 3.' in reason for reason in result.reasons)
 
 
+def test_an_outage_beside_the_engines_region_is_told_as_one_and_accuses_no_engine(
+    lab, stub_fio, monkeypatch, evicting
+):
+    """An MDT that was away for 28 s blocked IOR before its clock began (seen on Lustre 2.17)."""
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)
+    fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500]}))
+    ran = lab.run(evicting(lab.plan(fio, values=(32,))))
+    assert EVICTED in ran.result.reasons[0]
+    assert not any('T24' in reason for reason in ran.result.reasons), ran.result.reasons
+
+
 def test_what_srun_waits_for_slurm_is_no_part_of_an_engines_life(lab, stub_fio, monkeypatch):
     """As srun of Slurm 22.05 says it."""
     monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)

@@ -14,6 +14,8 @@ TYPES = ('namespace', 'layout')
 COMPLETED = 'completed'
 
 _PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
+_SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')
+"""What mdd.*.lfsck_* has beside the runs (2.17)."""
 _FAULT = re.compile(r'repaired_\w+\Z|\w+_repaired\Z|failed_phase[12]\Z|unknown_inconsistency\Z|\w+_failed\Z')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
 _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phase2')
@@ -106,6 +108,8 @@ def parse_lfsck(text: str) -> Run:
     scans: List[Scan] = []
     for param in parse_params(text):
         match = _PARAM.match(param.name)
+        if _SETTING.match(param.name):
+            continue
         if match is None:
             raise NotUnderstood('not a parameter of LFSCK', param.name)
         scans.append(_scan(param, match.group(1) == 'mdd', match.group(2), match.group(3)))
