@@ -6,6 +6,7 @@ from seatrial.engine.base import Engine
 from seatrial.engine.bonnie import Bonnie
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio import Dlio
+from seatrial.engine.elbencho import Elbencho, ElbenchoFiles
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_bonnie import FioBonnie
 from seatrial.engine.fio_files import FioFiles
@@ -31,6 +32,8 @@ ENGINES: Tuple[Engine, ...] = (
     FioBonnie(),
     FioRandom(),
     FioFiles(),
+    Elbencho(),
+    ElbenchoFiles(),
     Dd(),
     PosixOps(),
     Dlio(),
