@@ -45,6 +45,8 @@ DATA = {
     'strided-write': ('write', point(STRIDED)),
     'strided-read': ('read', point(STRIDED)),
     'whole-read': ('read', point(WHOLE, transfers=128)),
+    'nodes-write': ('write', point(nodes=2)),
+    'nodes-read': ('read', point(nodes=2)),
 }
 ENTRIES = {
     **{f'shared-{phase}': (phase, SHARED) for phase in SHARED.phases},
@@ -71,7 +73,9 @@ def measure(name, how=None, hosts=('node1', 'node1'), **changed):
     texts = TRANSCRIPTS[name]
     phase, at = how or GOOD[name]
     rows = [line.split() for line in texts['times'].splitlines()]
-    times = tuple(ProcessTime(host, float(a), float(b), int(rc)) for host, (a, b, rc) in zip(hosts, rows, strict=False))
+    times = tuple(
+        ProcessTime(host, float(a), float(b), int(rc)) for host, (a, b, rc) in zip(hosts, rows, strict=False)
+    )
 
     def each(section):
         return tuple(changed.get(f'{section}{n}', texts.get(f'{n}.{section}')) for n in range(len(rows)))
@@ -186,7 +190,9 @@ class TestEntries:
 
 class TestCommand:
     def test_files_are_each_of_a_process_and_segments_of_threads_of_one(self):
-        assert [(command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SEGMENTS))] == [
+        assert [
+            (command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SEGMENTS))
+        ] == [
             ('task', 2),
             ('node', 1),
         ]
@@ -322,10 +328,8 @@ class TestFsync:
 
 
 def test_on_several_nodes_a_window_begins_with_its_process_and_what_is_unknown_is_said():
-    at = point(nodes=2)
-    swapped = [TRANSCRIPTS['files-read'][f'{n}.json'].replace(f'data.0000000{n}', f'data.0000000{1 - n}') for n in (0, 1)]
-    measurement = measure('files-read', ('read', at), ('n1', 'n2'), json0=swapped[0], json1=swapped[1])
-    rows = [[float(word) for word in line.split()] for line in TRANSCRIPTS['files-read']['times'].splitlines()]
+    measurement = measure('nodes-read', hosts=('n1', 'n2'))
+    rows = [[float(word) for word in line.split()] for line in TRANSCRIPTS['nodes-read']['times'].splitlines()]
     assert [task.start_s for task in measurement.tasks] == [pytest.approx(row[0] - rows[0][0]) for row in rows]
     untimed_s = [row[1] - row[0] - task.seconds for row, task in zip(rows, measurement.tasks, strict=True)]
     assert measurement.clock_s == pytest.approx(0.001 + max(untimed_s))

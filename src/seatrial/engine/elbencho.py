@@ -79,7 +79,6 @@ class Elbencho(Engine):
     declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
     programs = ('elbencho',)
     how_to_get = 'from github.com/breuner/elbencho (3.0-37 or later)'
-    checks_close = False  # of a file that it moves data of, an error is a line of its log
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -179,7 +178,6 @@ class ElbenchoFiles(Elbencho):
     kinds = ('tree',)
     declines: Dict[str, str] = {}  # noqa: RUF012
     makes = (r'tree(\.\d+)?', r'r\d+-f\d+')
-    checks_close = True
     data_rate = 0.0
 
     def cannot(self, point: Point) -> Optional[str]:
