@@ -176,7 +176,7 @@ class TestData:
 @pytest.mark.parametrize('name', ENTRIES)
 class TestEntries:
     def test_the_rate_is_all_files_from_the_first_start_to_the_last_end(self, name):
-        phase, at = ENTRIES[name]
+        phase, _ = ENTRIES[name]
         (metric,) = measure(name).metrics
         assert (metric.name, metric.operations) == (f'file_{phase}', 4000)
         assert metric.value == pytest.approx(4000 / metric.seconds)
