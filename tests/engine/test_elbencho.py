@@ -237,6 +237,7 @@ class TestWhatItCannot:
             (tree(depth=2, branching=2), 'cannot make a tree of directories'),
             (tree(empties_per_directory=5), 'cannot stat directories'),
             (tree(fsync=True), 'cannot sync files'),
+            (tree(phases=('create', 'find')), 'cannot find files'),
         ],
     )
     def test_it_is_refused_with_its_reason(self, at, why):

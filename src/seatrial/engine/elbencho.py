@@ -35,7 +35,7 @@ from seatrial.model.units import MIB
 from seatrial.workload.access import file_name, writer_of
 from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of
-from seatrial.workload.tree import PHASES, levels_total, operations
+from seatrial.workload.tree import FIND, PHASES, levels_total, operations
 
 OLDEST = (3, 0, 37)  # the first whose JSON says what it was told; 3.0-3, which Spack has, writes none
 CLOCK_S = 0.001
@@ -187,6 +187,8 @@ class ElbenchoFiles(Elbencho):
         """
         if point.depth:
             return 'cannot make a tree of directories: here its files lie flat'
+        if FIND in point.phases:
+            return 'cannot find files'
         if point.empties_per_directory:
             return 'cannot stat directories'
         if point.fsync:
