@@ -115,7 +115,8 @@ def _lack(phase: str, engine: str, one: MetricResult) -> str:
     if one.cache in ('cached', 'mixed'):
         return 'was answered by a cache'
     if phase.endswith('_write') and one.shortest_s < STONE_WALL_S:
-        return f'lasted {one.shortest_s:.3g} s, and not {STONE_WALL_S} s'
+        remedy = 'bytes_per_task' if phase in BANDWIDTHS else 'files_per_task'
+        return f'lasted {one.shortest_s:.3g} s, and not {STONE_WALL_S} s (raise {remedy})'
     if one.summary.n < MIN_SAMPLES:
         return f'has {one.summary.n} of the {MIN_SAMPLES} samples that an interval needs'
     return ''
