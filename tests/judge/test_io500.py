@@ -116,8 +116,14 @@ def test_it_is_much_better_known_than_any_phase():
 @pytest.mark.parametrize(
     ('changes', 'lack'),
     [
-        ({'ior_easy_write': {'shortest_s': 299.0}}, 'ior_easy_write lasted 299 s, and not 300 s (raise bytes_per_task)'),
-        ({'mdtest_hard_write': {'shortest_s': 20.0}}, 'mdtest_hard_write lasted 20 s, and not 300 s (raise files_per_task)'),
+        (
+            {'ior_easy_write': {'shortest_s': 299.0}},
+            'ior_easy_write lasted 299 s, and not 300 s (raise bytes_per_task)',
+        ),
+        (
+            {'mdtest_hard_write': {'shortest_s': 20.0}},
+            'mdtest_hard_write lasted 20 s, and not 300 s (raise files_per_task)',
+        ),
         ({'ior_hard_read': {'cache': 'cached'}}, 'ior_hard_read was answered by a cache'),
         ({'find': {'verdict': Verdict.INVALID, 'why': 'T4: it is so'}}, 'find is not valid: T4: it is so'),
         ({'mdtest_easy_stat': {'summary': summary([1.0] * 4)}}, 'mdtest_easy_stat has 4 of the 6 samples'),

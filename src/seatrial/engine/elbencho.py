@@ -32,7 +32,7 @@ from seatrial.model.codec import FormError, from_json
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
-from seatrial.workload.access import file_name, writer_of
+from seatrial.workload.access import LIBRARIES, file_name, writer_of
 from seatrial.workload.base import Entries
 from seatrial.workload.registry import kind_of
 from seatrial.workload.tree import FIND, PHASES, levels_total, operations
@@ -83,8 +83,8 @@ class Elbencho(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why elbencho cannot carry the point out exactly, as half a sentence, or None if it can."""
-        if point.interface == 'mpiio':
-            return 'cannot do MPI-IO'
+        if point.interface in LIBRARIES:
+            return f'cannot do {LIBRARIES[point.interface]}'
         if point.order == 'random':
             return 'cannot go through a file once in random order: its reads choose each offset anew'
         if point.files == 'single' and point.nodes > 1:
