@@ -9,8 +9,8 @@ i * transfer in a file a rank: the rule of LANL's mpi_io_test. See `setup_of` fo
 A write unlinks a file of the same name before the clock starts (-E would keep it, and then nothing truncates it),
 so that every launch makes new files, with the layout of their directory.
 
-Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous files and segments have one. -e is H5Fflush
-there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
+Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous files and segments have one. -e is
+H5Fflush there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
 
 The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
 seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
