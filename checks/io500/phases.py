@@ -1,9 +1,12 @@
-"""IO500's patterns phase by phase, each cold, repeated and with an interval, which IO500 itself has not."""
+"""IO500's patterns phase by phase, each cold, repeated and with an interval, which IO500 itself has not.
+
+A session that has all of them has a score of its own, where they kept the rules (seatrial.judge.io500)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
 from seatrial.workload.access import data_access
+from seatrial.workload.io500 import HARD_BYTES, SMALL_BYTES
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -24,8 +27,10 @@ class Io500EasyData(Check):
 class Io500HardData(Check):
     """Hard bandwidth: one shared file, dealt round-robin in transfers of 47008 bytes."""
 
-    workload = data_access('single', 'segment', 'strided', transfer_size=47008, bytes_per_task=47008 * 2**20)
-    sweep = Sweep('transfer_size', (47008,))
+    workload = data_access(
+        'single', 'segment', 'strided', transfer_size=HARD_BYTES, bytes_per_task=HARD_BYTES * 2**20
+    )
+    sweep = Sweep('transfer_size', (HARD_BYTES,))
     every_point = True
 
 
@@ -33,7 +38,9 @@ class Io500HardData(Check):
 class Io500EasyMetadata(Check):
     """Easy metadata: empty files, each task in a directory of its own."""
 
-    workload = metadata_tree(('create', 'stat', 'remove'), files_per_directory=10_000, subtrees='private')
+    workload = metadata_tree(
+        ('create', 'stat', 'remove'), files_per_directory=10_000, subtrees='private', scales=True
+    )
     sweep = Sweep('tree', (('private', {}),))
     every_point = True
 
@@ -42,8 +49,17 @@ class Io500EasyMetadata(Check):
 class Io500HardMetadata(Check):
     """Hard metadata: files of 3901 bytes of all tasks in one directory."""
 
-    workload = metadata_tree(ALL, files_per_directory=10_000, bytes_per_file=3901)
+    workload = metadata_tree(ALL, files_per_directory=10_000, bytes_per_file=SMALL_BYTES, scales=True)
     sweep = Sweep('tree', (('shared', {}),))
+    every_point = True
+
+
+@trial
+class Io500Find(Check):
+    """Find: all files of easy and of hard metadata are gone through, by their names and sizes."""
+
+    workload = metadata_tree(('create', 'find', 'remove'), files_per_directory=10_000, scales=True)
+    sweep = Sweep('tree', (('private', {'subtrees': 'private'}), ('shared', {'bytes_per_file': SMALL_BYTES})))
     every_point = True
 
 

@@ -149,7 +149,7 @@ def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
 def case(tmp_path):
     """A case whose Darshan repetition left these logs; returns its plan."""
 
-    def make(**logs):
+    def make(engine='fio', **logs):
         sizing = Sizing(8 * MIB, 8 * MIB, 0.8, 0.5)
         plan = plan_of(STRIDED, SIZES, darshan='/opt/libdarshan.so', records=str(tmp_path), sizing=sizing)
         plan = plan._replace(stopping=plan.stopping._replace(fixed=True))  # as in a smoke test: no summary
@@ -165,7 +165,7 @@ def case(tmp_path):
             (folder.parents[2] / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))
             if name:
                 (folder / 'ior.darshan').write_bytes((TRANSCRIPTS / f'{name}.darshan').read_bytes())
-        written = [records.start, records.sized, *samples, records.end]
+        written = [records.start._replace(engine=engine), records.sized, *samples, records.end]
         (tmp_path / SAMPLES).write_text(''.join(line_of(each) for each in written))
         return plan
 
@@ -207,6 +207,12 @@ def test_a_launch_that_left_no_log_says_so(case, tmp_path):
     keep_darshan_run(case(write=''))
     (seen,) = records_in(str(tmp_path)).issued
     assert seen.issued is None and 'no log was left; is /opt/libdarshan.so on the node' in seen.why
+
+
+def test_tasks_that_are_threads_are_not_compared(case, tmp_path):
+    keep_darshan_run(case('elbencho', write='sfsa-strided'))
+    (seen,) = records_in(str(tmp_path)).issued
+    assert seen.issued is None and 'threads of one process' in seen.why
 
 
 def test_a_log_that_cannot_be_read_says_so(case, tmp_path, stand_in):

@@ -134,7 +134,7 @@ def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site,
     assert said.status == 64
     assert '- missing  engine fio' in said.out
     assert '/no/such/fio is not on the PATH; apt-get install fio' in said.out
-    assert 'No engine measures data access here; install ior, fio or dd, and list it' in said.out
+    assert 'No engine measures data access here; install ior, fio, elbencho or dd, and list it' in said.out
 
 
 @pytest.mark.parametrize(

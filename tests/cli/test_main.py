@@ -95,7 +95,7 @@ def test_a_profile_that_is_none_gets_the_list_of_them(on_site, name):
 def test_an_engine_that_is_none_gets_the_list_of_them(on_site, name):
     check_refusal(
         on_site(name, '--engine=fio2'),
-        "'fio2' is not one of 'iozone', 'bonnie..', 'ior', 'mdtest', 'fio', 'dd', 'posixops'",
+        "'fio2' is not one of 'iozone', 'bonnie..', 'ior', 'mdtest', 'fio', 'elbencho', 'dd', 'posixops'",
     )
 
 

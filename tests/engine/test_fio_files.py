@@ -208,6 +208,7 @@ class TestWhatItCannot:
         [
             (point(PRIVATE._replace(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
             (point(EMPTY._replace(empties_per_directory=1)), 'cannot work on directories'),
+            (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
             (point(PRIVATE._replace(fsync=True)), 'cannot sync every file once before it is closed'),
             (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
             (point(PRIVATE._replace(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),

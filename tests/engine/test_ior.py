@@ -51,6 +51,10 @@ def mpiio(workload, collective=False):
     return workload._replace(interface='mpiio', collective=collective)
 
 
+def hdf5(workload, collective=False):
+    return workload._replace(interface='hdf5', collective=collective)
+
+
 point = functools.partial(access_point, transfers=64)
 
 
@@ -75,6 +79,11 @@ FORMS = {
 GOOD = {
     **{f'one-{name}': form for name, form in FORMS.items()},
     **{f'one-main-{name}': form for name, form in FORMS.items()},
+    'one-hdf5-mfwa-write': ('write', point(hdf5(MFWA))),
+    'one-hdf5-mfwa-read': ('read', point(hdf5(MFWA))),
+    'one-hdf5-sfsa-write': ('write', point(hdf5(SFSA))),
+    'one-hdf5-sfsa-read': ('read', point(hdf5(SFSA))),
+    'one-hdf5-collective-write': ('write', point(hdf5(SFSA, collective=True))),
     'two-nodes-mfwa-read': ('read', point(nodes=2)),
     'over-existing': ('write', point()),
     'one-mpiio-mfwa-write': ('write', point(mpiio(MFWA))),
@@ -101,6 +110,7 @@ REFUSED = {
     'fail-enospc-mpiio': ('E1', 'exited with 255'),
     'fail-eacces': ('E1', 'exited with 255'),
     'fail-badapi': ('E1', 'Unrecognized I/O API'),
+    'hdf5-not-built': ('E1', 'Unrecognized I/O API'),
     'fail-badflag': ('E1', 'Error invalid argument: --nosuch'),
     'fail-badformat': ('E1', 'Unknown summaryFormat'),
     'fail-badopt': ('E1', 'Unrecognized parameter'),
@@ -369,7 +379,9 @@ def test_up_to_there_no_seed_of_a_task_comes_twice(workload, tasks, transfer_siz
 # What it cannot do
 
 
-@pytest.mark.parametrize('workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM, mpiio(SFSA, True)])
+@pytest.mark.parametrize(
+    'workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM, mpiio(SFSA, True), hdf5(MFWA)]
+)
 def test_it_can_do_the_classes_of_the_literature(workload):
     assert Ior().cannot(point(workload, tasks=40, nodes=40)) is None
 
@@ -382,6 +394,9 @@ def test_it_can_do_the_classes_of_the_literature(workload):
         (point(transfer_size=1001), 'multiples of 8'),
         (point(transfer_size=MAX_BYTES_PER_CALL + 8), 'one call'),
         (point(transfer_size=2 * GIB), 'one call'),
+        (point(hdf5(SFSA_STRIDED)), 'cannot go through HDF5 in any other way'),
+        (point(hdf5(MFWA_RANDOM)), 'cannot go through HDF5 in any other way'),
+        (point(hdf5(SFWA)), 'cannot go through HDF5 in any other way'),
         (point(mpiio(MFWA, collective=True)), 'collectively'),
         (point(mpiio(SFWA, collective=True)), 'collectively'),
         (point(MFWA._replace(direct=True), transfer_size=6 * KIB), 'only multiples of 4096'),

@@ -253,6 +253,7 @@ def test_it_can_do_the_trees_of_the_sources(tree):
     ('tree', 'why'),
     [
         (SHARED._replace(empties_per_directory=19), 'other numbers of files and of directories'),
+        (SHARED._replace(phases=('create', 'find')), 'cannot find files'),
         (SHARED._replace(fsync=True), 'sync a file to which it writes nothing'),
         (SHARED._replace(bytes_per_file=MAX_BYTES_PER_CALL + 1), 'in one call'),
         (SHARED._replace(depth=31, branching=2), 'cannot number 4294967295 directories'),

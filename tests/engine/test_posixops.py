@@ -23,7 +23,7 @@ from seatrial.workload.listing import listing
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.tree import PHASES, levels_total, metadata_tree
+from seatrial.workload.tree import FIND, PHASES, levels_total, metadata_tree
 
 FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)
 DEEP = metadata_tree(depth=2, branching=3, files_per_directory=2, empties_per_directory=1)
@@ -141,6 +141,21 @@ class TestElsewhere:
     def test_a_phase_works_elsewhere_if_its_node_has_neither_made_nor_seen_the_entries(self, nodes, phases, expected):
         at = point(FILES._replace(phases=phases), 2 * nodes, nodes)
         assert [phase for phase in phases if PosixOps().reads_elsewhere(at, phase)] == expected
+
+    @pytest.mark.parametrize(
+        ('nodes', 'subtrees', 'phases', 'elsewhere'),
+        [
+            (2, 'private', ('create', FIND), True),
+            (2, 'private', ('create', 'stat', FIND), False),
+            (2, 'shared', ('create', FIND), False),
+            (1, 'private', ('create', FIND), False),
+        ],
+    )
+    def test_a_search_is_elsewhere_where_no_task_of_its_node_knows_the_directory(
+        self, nodes, subtrees, phases, elsewhere
+    ):
+        at = point(FILES._replace(phases=phases, subtrees=subtrees), 2 * nodes, nodes)
+        assert PosixOps().reads_elsewhere(at, FIND) == elsewhere
 
     @pytest.mark.parametrize('workload', [OPERATIONS, LISTING, SEMANTICS])
     def test_nothing_but_a_tree_does(self, workload):

@@ -27,7 +27,7 @@ from seatrial.workload.listing import listing, listing_metrics
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import posix_integrity, posix_semantics
-from seatrial.workload.tree import PHASES, metadata_tree, operations
+from seatrial.workload.tree import FIND, PHASES, metadata_tree, operations
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +131,37 @@ class TestWhatATreeHolds:
     def test_the_tasks_and_their_node_are_told(self, disk):
         measured = disk.launch('create', point(FILES))
         assert (measured.world_size, measured.hosts) == (2, (os.uname().nodename,))
+
+
+class TestFind:
+    """IO500's search: every file is come across once, whoever has made it."""
+
+    @pytest.mark.parametrize('tree', [SHARED, PRIVATE, WIDE, FILES, FILES._replace(subtrees='shared')])
+    def test_every_file_is_found_once_by_all_tasks_together(self, disk, tree):
+        disk.launch('create', point(tree))
+        (metric,) = disk.launch(FIND, point(tree)).metrics
+        assert (metric.name, metric.operations) == ('file_find', operations(tree, FIND, 2)['file_find'])
+
+    def test_one_shared_directory_is_listed_by_one_task(self, disk):
+        at = point(FILES._replace(subtrees='shared'))
+        disk.launch('create', at)
+        disk.launch(FIND, at)
+        said = [json.loads(line)['timed']['file_find'] for line in disk.outcome.stdouts]
+        assert [each['operations'] for each in said] == [40, 0]
+        assert said[1]['spans'] == [None]
+
+    def test_a_file_that_is_gone_is_missed(self, disk):
+        disk.launch('create', point(FILES))
+        disk.files()[0].unlink()
+        rule, sentence = disk.refused(FIND, point(FILES))
+        assert (rule, sentence) == ('P15', 'file_find: the tasks did 39 operations, not 40')
+
+    def test_a_file_of_another_size_is_told_where_its_name_is_sought(self, disk):
+        tree = FILES._replace(files_per_directory=102)
+        disk.launch('create', point(tree))
+        os.truncate(disk.data / 'tree.0' / 'f.0.101', 99)
+        rule, sentence = disk.refused(FIND, point(tree))
+        assert (rule, sentence.split(': ', 1)[1]) == ('T17', 'tree.0/f.0.101 has 99 B, not 100 B')
 
 
 class TestATreeThatIsNotAsPlanned:

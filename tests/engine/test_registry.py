@@ -58,6 +58,7 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
     ('name', 'kinds'),
     [
         ('iozone', {'reuse'}),
+        ('elbencho', {'access', 'checkpoint', 'tree'}),
         ('bonnie++', {'bonnie'}),
         ('ior', {'access', 'checkpoint', 'reuse'}),
         ('dd', {'access'}),
@@ -78,7 +79,7 @@ def test_a_name_stands_for_these_kinds_and_for_no_other(name, kinds):
 
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
 def test_an_unknown_name_is_refused_with_the_known_ones(find):
-    known = 'iozone, .*, ior, mdtest, fio, dd, posixops'
+    known = 'iozone, .*, ior, mdtest, fio, elbencho, dd, posixops'
     with pytest.raises(ValueError, match=f"'fi' is not an engine; the engines are {known}"):
         find('fi')
 

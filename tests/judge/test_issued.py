@@ -76,6 +76,16 @@ def test_a_genuine_log_counts_the_syncs_of_all_tasks(name, syncs):
     assert issued(name, BIG).syncs == syncs
 
 
+def test_a_sync_by_another_process_counts_and_that_process_is_no_task():
+    synced = {f'{RUN}/data': 3, f'{RUN}/other': 5}
+    around = [Record('POSIX', name, 0, {'POSIX_FSYNCS': number}) for name, number in synced.items()]
+    logs = logs_of('fio-sfsa-strided')
+    file = next(each.file for log in logs for each in log.records if each.file.startswith(f'{RUN}/'))
+    around[0] = Record('POSIX', file, 0, {'POSIX_FSYNCS': 3})
+    seen = issued_of([*logs, Log('3.4.7', 1, False, tuple(around))], RUN)
+    assert (seen.syncs, seen.tasks, seen.processes) == (2 + 3, 2, 2)
+
+
 def test_without_its_links_a_file_of_many_names_looks_like_many_files():
     seen = issued('sfwa-read')
     assert (seen.sharing, seen.files) == ('multiple', 2)

@@ -349,7 +349,7 @@ def test_a_launcher_can_have_arguments_of_its_own(site_with: Build) -> None:
 
 
 def test_all_engines_are_tried_in_the_known_order_by_default(site_with: Build) -> None:
-    names = ('iozone', 'bonnie++', 'ior', 'mdtest', 'fio', 'dd', 'posixops')
+    names = ('iozone', 'bonnie++', 'ior', 'mdtest', 'fio', 'elbencho', 'dd', 'posixops')
     assert site_with().engine_choices()[: len(names)] == tuple(EngineChoice(name, name) for name in names)
 
 

@@ -68,7 +68,7 @@ def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
         (MFWA._replace(files='many'), "files: 'many' is none; it can be single or multiple"),
         (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
         (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
-        (MFWA._replace(interface='hdf5'), "interface: 'hdf5' is none; it can be posix or mpiio"),
+        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5"),
         (MFWA._replace(phases=()), 'operations: []; they are drawn from write and read'),
         (MFWA._replace(phases=('list',)), "operations: ['list']; they are drawn from write and read"),
         (MFWA._replace(phases=('write', 'write')), 'operations: one is named twice'),
@@ -82,6 +82,10 @@ def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
         (MFWA._replace(collective=True), 'collective: collective access exists only through MPI-IO'),
         (
             MFWA._replace(direct=True, interface='mpiio'),
+            'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
+        ),
+        (
+            MFWA._replace(direct=True, interface='hdf5'),
             'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix',
         ),
         (MFWA._replace(transfer_size=0), 'transfer_size: 0 B cannot be moved; write a size from 1 B'),
@@ -126,6 +130,10 @@ def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use(
             data_access('single', 'segment', interface='mpiio', collective=True),
             'Every task writes and reads its segment of one shared file, collectively through MPI-IO',
         ),
+        (
+            data_access('multiple', interface='hdf5', operations=('write',)),
+            'Every task writes a file of its own, through HDF5',
+        ),
     ],
 )
 def test_what_a_case_does_is_one_sentence(template, sentence):
@@ -160,6 +168,18 @@ def test_the_share_of_a_task_is_said_as_a_size():
 
 
 # What is on disk
+
+
+def test_files_of_hdf5_have_its_metadata_before_their_data():
+    at = placed(MFWA, bytes_per_task=MIB)._replace(interface='hdf5')
+    assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
+    shared = placed(CONTIGUOUS, bytes_per_task=MIB)._replace(interface='hdf5')
+    assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
+
+
+def test_contents_are_proved_without_a_format():
+    at = placed(CONTIGUOUS)._replace(interface='hdf5', collective=True)
+    assert (ACCESS.as_access(at).interface, ACCESS.as_access(at).collective) == ('posix', False)
 
 
 def test_files_on_disk_are_those_of_the_class():

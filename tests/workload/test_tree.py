@@ -196,7 +196,7 @@ def test_the_trees_of_the_sources_contradict_nothing(tree):
         (PLAIN._replace(empties_per_directory=-1), 'empties_per_directory: -1 is too few; it is 0 or more'),
         (PLAIN._replace(bytes_per_file=-1), 'bytes_per_file: -1 is too few; it is 0 or more'),
         (PLAIN._replace(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
-        (PLAIN._replace(phases=()), 'phases: []; they are drawn from create, stat, read, remove, in this order'),
+        (PLAIN._replace(phases=()), 'phases: []; they are drawn from create, stat, find, read, remove, in this'),
         (PLAIN._replace(phases=('create', 'rename')), "phases: ['create', 'rename']; they are drawn from create,"),
         (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
         (PLAIN._replace(phases=('create', 'create')), "phases: ['create', 'create']; they are drawn from create,"),

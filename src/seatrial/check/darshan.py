@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from seatrial.check import darshan_log
+from seatrial.engine.base import Engine
+from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Log, Record, issued_of
@@ -62,20 +64,24 @@ def keep_darshan_run(plan: TrialPlan) -> None:
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return
-    launches = [each for each in records_in(plan.records).samples if each.stage == DARSHAN]
+    records = records_in(plan.records)
+    launches = [each for each in records.samples if each.stage == DARSHAN]
     if not launches:
         return
-    run = DarshanRun(tuple(_seen(plan, each) for each in launches))
+    engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
+    run = DarshanRun(tuple(_seen(plan, each, engine) for each in launches))
     if not plan.stopping.fixed:
         for each in launches:
             _summarise(_raw(plan, each))
     write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
 
-def _seen(plan: TrialPlan, sample: Sample) -> DarshanLaunch:
+def _seen(plan: TrialPlan, sample: Sample, engine: Engine | None) -> DarshanLaunch:
     def unseen(why: str) -> DarshanLaunch:
         return DarshanLaunch(sample.phase, sample.point, None, why)
 
+    if engine is not None and engine.in_threads(sample.point):
+        return unseen(f'the tasks of {engine.name} are threads of one process, which Darshan does not tell apart')
     left = left_by(_raw(plan, sample))
     if sample.measurement is None:
         return unseen(f'the launch failed: {sample.findings[0].sentence}' if sample.findings else 'the launch failed')

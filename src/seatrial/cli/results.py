@@ -45,6 +45,7 @@ def write_results(session: Session, result: SessionResult) -> Path:
         'references': _references(session, result),
         'not_applicable': dict(session.not_applicable),
         'relations': [_plain_expectation(each) for each in result.relations],
+        'scores': [dataclasses.asdict(each) for each in result.scores],
         'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
     }
@@ -58,6 +59,8 @@ def show(console: Console, session: Session, result: SessionResult) -> None:
     _say_reasons(console, result)
     _say_labels(console, result)
     _say_expectations(console, result)
+    for score in result.scores:
+        console.print(score.sentence, soft_wrap=True)
     console.print(_references(session, result))
     counts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     if result.verdict is Verdict.MEASURED:

@@ -137,6 +137,10 @@ class Engine:
         """The same I/O in a way that Darshan can be loaded into (rule P15)."""
         return command
 
+    def in_threads(self, point: Point) -> bool:
+        """Whether its tasks are threads of one process, which Darshan does not tell apart (rule P15)."""
+        return False
+
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Whether every task works on what no task of its node has written, made or seen (rules P2, T4)."""
         return False

@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from seatrial.engine.base import UNTIMED_OPEN, Command, Engine, EngineError, Outcome, ProcessTime, ending, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.access import file_name
+from seatrial.workload.access import LIBRARIES, file_name
 
 _RECORDS = re.compile(r'(\d+)\+(\d+) records (in|out)\Z')
 _COPIED = re.compile(r'(\d+) bytes(?: \([^)]*\))? copied, (\d[\d.]*(?:e[+-]?\d+)?) s, (?:[\d.]+ .?|Infinity )B/s\Z')
@@ -29,8 +29,8 @@ class Dd(Engine):
 
         It says nothing of a preparation: those are writes, and dd makes them.
         """
-        if point.interface == 'mpiio':
-            return 'cannot do MPI-IO'
+        if point.interface in LIBRARIES:
+            return f'cannot do {LIBRARIES[point.interface]}'
         if point.opening:
             return UNTIMED_OPEN
         if point.order != 'contiguous':

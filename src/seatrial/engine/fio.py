@@ -34,7 +34,7 @@ from seatrial.engine.fio_process import (
 )
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
-from seatrial.workload.access import file_name, shared_whole, writer_of
+from seatrial.workload.access import LIBRARIES, file_name, shared_whole, writer_of
 from seatrial.workload.registry import kind_of
 
 QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
@@ -86,7 +86,8 @@ class Fio(FioProcess):
         """
         if point.opening:
             return UNTIMED_OPEN
-        return 'cannot do MPI-IO' if point.interface == 'mpiio' else immovable(point)
+        library = LIBRARIES.get(point.interface)
+        return f'cannot do {library}' if library else immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """By writer_of, where the tasks fill node after node. A file that all read in full has nothing elsewhere."""

@@ -54,7 +54,7 @@ from seatrial.engine.fio_process import (
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
 from seatrial.workload.base import Entries
-from seatrial.workload.tree import levels_total, operations
+from seatrial.workload.tree import FIND, levels_total, operations
 
 TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
 OLDEST = (3, 27)  # the first with filedelete
@@ -79,6 +79,8 @@ class FioFiles(FioProcess):
         if point.depth:
             directories = levels_total(point, point.tasks).directories
             return f'cannot make a tree of {directories} directories: its files lie flat'
+        if FIND in point.phases:
+            return 'cannot find files'
         if point.empties_per_directory:
             return 'cannot work on directories'
         if point.fsync:

@@ -9,6 +9,9 @@ i * transfer in a file a rank: the rule of LANL's mpi_io_test. See `setup_of` fo
 A write unlinks a file of the same name before the clock starts (-E would keep it, and then nothing truncates it),
 so that every launch makes new files, with the layout of their directory.
 
+Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous files and segments have one. -e is
+H5Fflush there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
+
 The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
 seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
 of glibc gives the same for seeds that far apart (of 1000 pairs 1000 at 128 MiB and none at 64; rule P4a).
@@ -181,6 +184,8 @@ class Ior(Engine):
             return f'cannot move {point.transfer_size} bytes at a time: it moves multiples of {WORD}'
         if point.collective and point.extent == 'whole':
             return 'cannot open a whole file collectively: with -F every task opens its file alone'
+        if point.interface == 'hdf5' and (point.order != 'contiguous' or shared_whole(point)):
+            return 'cannot go through HDF5 in any other way than contiguous files and segments'
         if point.order == 'random' and point.extent == 'segment':
             return 'cannot keep the tasks to their segments in random order: -z deals the offsets out unequally'
         if point.order == 'random' and point.transfers < 2:
@@ -319,7 +324,7 @@ def setup_of(point: Point, phase: str) -> Setup:
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
     return Setup(
-        api={'posix': 'POSIX', 'mpiio': 'MPIIO'}[point.interface],
+        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5'}[point.interface],
         file_per_process=int(point.extent == 'whole'),
         collective=int(point.collective),
         random_order=int(point.order == 'random'),

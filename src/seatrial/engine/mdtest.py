@@ -28,7 +28,7 @@ from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
 from seatrial.workload.base import Entries
-from seatrial.workload.tree import levels_total, operations
+from seatrial.workload.tree import FIND, levels_total, operations
 from seatrial.workload.words import counted
 
 CLOCK_S = 1e-6  # gettimeofday(2)
@@ -130,6 +130,8 @@ class Mdtest(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Why mdtest cannot carry the point out exactly, as half a sentence, or None if it can."""
+        if FIND in point.phases:
+            return 'cannot find files: IO500 has another program for that'
         if point.files_per_directory and point.empties_per_directory not in (0, point.files_per_directory):
             return 'cannot make other numbers of files and of directories: -I counts both'
         if point.fsync and not point.bytes_per_file:

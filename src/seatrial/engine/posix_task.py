@@ -29,7 +29,7 @@ from seatrial.workload.semantics import INTEGRITY
 
 FAILED = 1  # its exit status
 FACTUAL = ('semantics', 'limits')  # whose tasks say facts of each other
-FINDING = ('stat', 'read', 'remove', 'list')  # what an earlier launch has made
+FINDING = ('stat', 'find', 'read', 'remove', 'list')  # what an earlier launch has made
 
 
 def main(arguments: List[str]) -> int:

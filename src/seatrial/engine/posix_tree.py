@@ -7,10 +7,11 @@ then work in every one of them, in the same order.
 
 One after the other are timed, each from a common beginning on: directories of the tree, empty directories, files;
 and the other way round where they are removed. Making a file is open(O_CREAT|O_EXCL), write, fsync where it is asked
-for, and close; reading it is open, read and close; the others are the one call.
+for, and close; reading it is open, read and close; the others are the one call. Finding is IO500's: every entry is
+listed, and of the files whose names have 01 in them the size is looked at. Each directory is listed by one task.
 
 On several nodes a later phase works on what a task of another node has made, and of yet another in the phase after
-it: 1, 2 and 3 nodes further for stat, read and remove, less where there are fewer nodes.
+it: 1, 2 and 3 nodes further for stat and find, read, and remove, less where there are fewer nodes.
 """
 
 import os
@@ -18,7 +19,9 @@ from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 from seatrial.engine.posix_work import Data, Failure, Work, partner, read_all, write_all
 from seatrial.model.point import Point
-from seatrial.workload.tree import PHASES, operations
+from seatrial.workload.tree import FIND, PHASES, operations
+
+SOUGHT = '01'  # pfind's -name '*01*', as IO500 calls it
 
 
 class Share(NamedTuple):
@@ -34,7 +37,7 @@ def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
     away = nodes_away(phase, len(set(work.hosts)))
     mine = share(point, root, partner(work.rank, work.hosts, away) if away else work.rank)
     planned = operations(point, phase)
-    for kind, act in _acts(phase, point, mine):
+    for kind, act in _acts(phase, point, mine, work.rank):
         metric = f'{kind}_{phase}'
         if kind == 'tree' and point.subtrees == 'shared' and work.rank:
             act = None
@@ -46,7 +49,7 @@ def carry_out(work: Work, phase: str, point: Point, root: str = 'tree') -> None:
 
 def nodes_away(phase: str, nodes: int) -> int:
     """How many nodes further a phase works: never on its own node's entries if there is another node."""
-    later = PHASES.index(phase)
+    later = PHASES.index('stat' if phase == FIND else phase)
     return 1 + (later - 1) % (nodes - 1) if later and nodes > 1 else 0
 
 
@@ -67,7 +70,7 @@ def share(point: Point, root: str, rank: int) -> Share:
 Acts = List[Tuple[str, Optional[Callable[[], int]]]]
 
 
-def _acts(phase: str, point: Point, mine: Share) -> Acts:
+def _acts(phase: str, point: Point, mine: Share, rank: int) -> Acts:
     size, files = point.bytes_per_file, mine.files
     if phase == 'create':
         data = Data(size, len(mine.directories) * len(files))
@@ -81,6 +84,9 @@ def _acts(phase: str, point: Point, mine: Share) -> Acts:
             ('directory', lambda: _each(os.stat, _paths(mine, mine.empties))),
             ('file', lambda: _stat_files(_paths(mine, files), size)),
         ]
+    if phase == FIND:
+        listed = mine.directories if point.subtrees == 'private' else mine.directories[rank :: point.tasks]
+        return [('file', (lambda: _find_files(listed, size)) if listed else None)]
     if phase == 'read':
         return [('file', lambda: _read_files(_paths(mine, files), size))]
     return [
@@ -126,6 +132,21 @@ def _stat_files(paths: Iterable[str], size: int) -> int:
         if found != size:
             raise Failure('T17', f'{path} has {found} B, not {size} B')
         number += 1
+    return number
+
+
+def _find_files(directories: Iterable[str], size: int) -> int:
+    number = 0
+    for directory in directories:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if not entry.is_file(follow_symlinks=False):
+                    continue
+                if SOUGHT in entry.name:
+                    found = entry.stat(follow_symlinks=False).st_size
+                    if found != size:
+                        raise Failure('T17', f'{entry.path} has {found} B, not {size} B')
+                number += 1
     return number
 
 

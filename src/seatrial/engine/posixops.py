@@ -41,7 +41,7 @@ from seatrial.workload.interactive import entries_of
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.training import NEXT
-from seatrial.workload.tree import PHASES, levels_total, operations
+from seatrial.workload.tree import FIND, PHASES, levels_total, operations
 
 TASK = 'seatrial.engine.posix_task'
 OLDEST = (3, 6)
@@ -114,7 +114,13 @@ class PosixOps(Engine):
             return point.nodes > 1 and phase not in ('write', NEXT)
         if point.kind != 'tree':
             return False
-        earlier = [each for each in PHASES[: PHASES.index(phase)] if each in ('create', *point.phases)]
+        if phase == FIND and point.subtrees == 'shared':
+            return False  # the task that lists a directory has files of its own in it
+        earlier = [
+            each
+            for each in PHASES[: PHASES.index('read' if phase == FIND else phase)]
+            if each in ('create', *point.phases)
+        ]
         return nodes_away(phase, point.nodes) not in {0, *(nodes_away(each, point.nodes) for each in earlier)}
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:

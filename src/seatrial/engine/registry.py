@@ -6,6 +6,7 @@ from seatrial.engine.base import Engine
 from seatrial.engine.bonnie import Bonnie
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio import Dlio
+from seatrial.engine.elbencho import Elbencho, ElbenchoFiles
 from seatrial.engine.fio import Fio
 from seatrial.engine.fio_bonnie import FioBonnie
 from seatrial.engine.fio_devices import FioDevices
@@ -33,6 +34,8 @@ ENGINES: Tuple[Engine, ...] = (
     FioRandom(),
     FioFiles(),
     FioDevices(),
+    Elbencho(),
+    ElbenchoFiles(),
     Dd(),
     PosixOps(),
     Dlio(),

@@ -63,6 +63,11 @@ def main(arguments: List[str]) -> int:
     except OSError as error:
         print(f'seatrial: task {rank} cannot start {argv[0]}: {error.strerror}', file=sys.stderr)
         return NOT_STARTED
+    return as_ended(status)
+
+
+def as_ended(status: int) -> int:
+    """The exit status of a program that this process stands for; a signal that ended it ends this process too."""
     if status < 0:
         with contextlib.suppress(OSError):  # SIGKILL, which no process can handle otherwise anyway
             signal.signal(-status, signal.SIG_DFL)

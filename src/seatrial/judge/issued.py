@@ -55,15 +55,19 @@ class Log:
 def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
     """What the processes of one launch did below the directory `within`, or everywhere.
 
-    logs:  one of an MPI program; of other programs one for each process, of which those count that moved bytes
+    logs:  one of an MPI program; of other programs one for each process, of which those count that moved bytes; but
+           every fsync of their files counts, also that of a process around an engine that has none
     links: symbolic links in `within`, by their names: Darshan sees names, and many can lead to one file
     """
     files: dict[str, _File] = {}
     opened: set[str] = set()
+    syncs: Counter[str] = Counter()
     processes = 0
     for log in logs:
         own = [(name, each) for each in log.records if (name := _name(each.file, within, links or {})) is not None]
         opened.update(name for name, _ in own)
+        for name, record in own:
+            syncs[name] += sum(record.counters.get(each, 0) for each in _SYNCS)
         if len(logs) > 1 and not any(_moved(record) for _, record in own):
             continue
         everyone = frozenset(range(processes, processes + log.processes))
@@ -72,7 +76,8 @@ def issued_of(logs: Sequence[Log], within: str = '', links: Mapping[str, str] | 
             files.setdefault(name, _File([])).parts.append(_Part(tasks, record))
         processes += log.processes
     moving = [file for file in files.values() if file.moved]
-    return _summed(moving, processes, len(opened), any(log.partial for log in logs))
+    synced = sum(number for name, number in syncs.items() if name in files and files[name].moved)
+    return _summed(moving, processes, len(opened), any(log.partial for log in logs), synced)
 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
@@ -164,7 +169,7 @@ class _File:
         )
 
 
-def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> Issued:
+def _summed(files: list[_File], processes: int, opened: int, partial: bool, syncs: int) -> Issued:
     operations = [each for each in _WORDS if any(file.calls(each) for file in files)]
     tasks = [frozenset[int]().union(*(file.tasks(each) for each in operations)) for file in files]
     sharing = _sharing(tasks)
@@ -188,7 +193,7 @@ def _summed(files: list[_File], processes: int, opened: int, partial: bool) -> I
         alignment=max([0, *units]),
         misaligned=misaligned / transfers if transfers else 0.0,
         partial=partial,
-        syncs=sum(file.sum_of('POSIX', name) for file in files for name in _SYNCS),
+        syncs=syncs,
     )
 
 

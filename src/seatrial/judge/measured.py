@@ -79,6 +79,7 @@ def judge_metric(
         percentiles_s=_percentiles(valid, what.name),
         clock_error=_clock_error(valid, what.name),
         slow=slow_launches(values, what.better) if what.steers and values else 0,
+        shortest_s=min((seconds for each in valid if (seconds := seconds_of(each, what.name))), default=0.0),
         more_than=max((each.value for each in censored), default=None),
         groups=_groups(valid, what.name, plan.groups, correlation),
     )

@@ -13,6 +13,7 @@ from types import MappingProxyType
 
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
+from seatrial.judge.io500 import Score, scores_of
 from seatrial.judge.verdict import CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
@@ -26,6 +27,7 @@ FALSE_FAIL = 0.056
 class SessionResult:
     """One session. cases: every one that was planned, also those that never ran; relations: between checks.
 
+    scores: of IO500, over checks of its phases; not a submission, and no criterion
     left_out: why it is INCOMPLETE although its cases may be valid: they are not all that an acceptance is
     """
 
@@ -35,6 +37,7 @@ class SessionResult:
     cases: tuple[CaseResult, ...]
     relations: tuple[ExpectationResult, ...] = ()
     left_out: tuple[str, ...] = ()
+    scores: tuple[Score, ...] = ()
 
     @property
     def counts(self) -> dict[Verdict, int]:
@@ -98,7 +101,9 @@ def judge_session(
     verdicts = [each.verdict for each in cases]
     verdicts += [of_relation(each.relation) for each in relations if each.enforced]
     verdicts += [Verdict.INCOMPLETE] if left_out else []
-    return SessionResult(session, profile, worst(verdicts), tuple(cases), tuple(relations), tuple(left_out))
+    return SessionResult(
+        session, profile, worst(verdicts), tuple(cases), tuple(relations), tuple(left_out), scores_of(cases)
+    )
 
 
 def _beside(

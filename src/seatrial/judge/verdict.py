@@ -91,6 +91,7 @@ class MetricResult:
              operations were not timed singly
     clock_error: the largest share of a timed region that its clocks may be wrong by
     slow:    how many of its launches were slow (slow_launches); of tail latencies it is not asked
+    shortest_s: the shortest timed region of its launches that are valid, in seconds; 0 where there is none
     more_than: what it surely is above, where no launch saw the end of it (A2): enough to miss a bound
     groups:  of the site's groups of nodes that worked at once
     """
@@ -110,6 +111,7 @@ class MetricResult:
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0
     slow: int = 0
+    shortest_s: float = 0.0
     more_than: float | None = None
     groups: tuple[GroupRate, ...] = ()
 

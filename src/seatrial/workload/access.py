@@ -19,7 +19,12 @@ FILES = ('single', 'multiple')
 EXTENTS = ('whole', 'segment')
 ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
-INTERFACES = ('posix', 'mpiio')
+INTERFACES = ('posix', 'mpiio', 'hdf5')
+LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5'}
+"""What the interfaces are called that are no system calls. HDF5 moves its data through MPI-IO."""
+
+HDF5_METADATA = 2048
+"""Bytes before the data of an HDF5 file with one dataset: H5Pset_meta_block_size's default (seen with 1.10.8)."""
 
 OPENING, OF_A_NODE = '_open_share', '_per_node'
 """Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
@@ -167,10 +172,12 @@ class Access(Kind):
         return [Launch('write', writers(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
+        metadata = HDF5_METADATA if point.interface == 'hdf5' else 0
         if point.files == 'multiple':
-            return tuple(FileSpec(file_name(point, rank), point.bytes_per_task) for rank in range(point.tasks))
+            size = point.bytes_per_task + metadata
+            return tuple(FileSpec(file_name(point, rank), size) for rank in range(point.tasks))
         size = point.bytes_per_task if point.extent == 'whole' else point.bytes_moved
-        return (FileSpec(file_name(point, 0), size),)
+        return (FileSpec(file_name(point, 0), size + metadata),)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """With the links of an engine that reads one file by many names."""
@@ -195,7 +202,9 @@ class Access(Kind):
         return phase == 'write'
 
     def as_access(self, point: Point) -> Point:
-        return point if 'write' in point.phases else writers(point)
+        """Never in a format of its own, which would not be what was written."""
+        plain = point._replace(interface='posix', collective=False) if point.interface == 'hdf5' else point
+        return plain if 'write' in plain.phases else writers(plain)
 
 
 def name_of(point: Point) -> str:
@@ -252,8 +261,8 @@ def writers(point: Point) -> Point:
 def through(point: Point) -> str:
     """By which interface, as the end of a sentence."""
     how = [', with O_DIRECT'] if point.direct else []
-    if point.interface == 'mpiio':
-        how.append(', collectively through MPI-IO' if point.collective else ', through MPI-IO')
+    if point.interface in LIBRARIES:
+        how.append(f', {"collectively " if point.collective else ""}through {LIBRARIES[point.interface]}')
     return ''.join(how)
 
 
@@ -282,9 +291,9 @@ def _sharing_fault(point: Point) -> Optional[str]:
         return 'extent: a file a task has no segments'
     if point.extent == 'whole' and point.order == 'strided':
         return 'order: a whole file is not strided between tasks'
-    if point.collective and point.interface != 'mpiio':
+    if point.collective and point.interface not in LIBRARIES:
         return 'collective: collective access exists only through MPI-IO'
-    if point.direct and point.interface == 'mpiio':
+    if point.direct and point.interface in LIBRARIES:
         return 'direct: O_DIRECT is not passed on by MPI-IO; use the interface posix'
     return None
 

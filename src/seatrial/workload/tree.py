@@ -15,6 +15,10 @@ from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
 PHASES = ('create', 'stat', 'read', 'remove')
+FIND = 'find'
+"""A search through all of the tree by names and sizes; it belongs between stat and read."""
+
+_ORDER = (*PHASES[:2], FIND, *PHASES[2:])
 MAX_DEPTH = 100
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 """Of a tree: its paths stay far below the limit of Linux, 4096 bytes."""
@@ -64,6 +68,7 @@ class Tree(Kind):
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
         ('create', ('file_create', 'directory_create', 'create')),
         ('stat', ('file_stat', 'directory_stat', 'stat')),
+        ('find', ('file_find',)),
         ('read', ('file_read', 'read')),
         ('remove', ('file_remove', 'directory_remove', 'unlink')),
     )
@@ -148,7 +153,7 @@ class Tree(Kind):
         return point.tasks, point.bytes_per_file
 
     def reads(self, phase: str) -> bool:
-        return phase in ('stat', 'read')
+        return phase in ('stat', FIND, 'read')
 
     def makes(self, phase: str) -> bool:
         return phase == 'create'
@@ -184,8 +189,8 @@ def shape_fault(point: Point) -> Optional[str]:
 
 
 def _phases_fault(point: Point) -> Optional[str]:
-    if not point.phases or list(point.phases) != [phase for phase in PHASES if phase in point.phases]:
-        return f'phases: {list(point.phases)}; they are drawn from {", ".join(PHASES)}, in this order'
+    if not point.phases or list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
+        return f'phases: {list(point.phases)}; they are drawn from {", ".join(_ORDER)}, in this order'
     idle = [phase for phase in point.phases if not operations(point, phase, 1)]
     return f'phases: there is nothing to {idle[0]}' if idle else None
 
@@ -213,13 +218,13 @@ def operations(point: Point, phase: str, tasks: Optional[int] = None) -> Dict[st
     is_a_rate = levels_total(point, 1).directories >= MIN_DIRECTORIES
     numbers = {
         'tree': there.directories if phase in ('create', 'remove') and is_a_rate else 0,
-        'directory': there.empties if phase != 'read' else 0,
+        'directory': there.empties if phase not in (FIND, 'read') else 0,
         'file': there.files,
     }
     return {f'{kind}_{phase}': number for kind, number in numbers.items() if number}
 
 
-_DOES = {'create': 'make', 'stat': 'stat', 'read': 'read', 'remove': 'remove'}
+_DOES = {'create': 'make', 'stat': 'stat', FIND: 'find', 'read': 'read', 'remove': 'remove'}
 
 
 def who(points: Sequence[Point]) -> str:

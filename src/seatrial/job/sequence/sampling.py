@@ -230,9 +230,9 @@ class _Attempt:
         beside_s = min(trial.beside_s.get(command.scope, ()), default=0.0)
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s)
         after = self._after()
-        left_out = () if self.stage in ('measured', places.CONFIRM) else TOO_SHORT + OF_TIME
+        left_out = set() if self.stage in ('measured', places.CONFIRM) else {*TOO_SHORT, *OF_TIME}
         if any(each.rule == 'P20' for each in after):
-            left_out += OF_TIME  # the time beside the engine's region may be that of the outage
+            left_out.update(OF_TIME)  # the time beside the engine's region may be that of the outage
         # What the storage did comes before what may follow from it: a verdict names its first reason.
         self.findings = after + [each for each in self.seen.findings if each.rule not in left_out]
         if self.named:

@@ -1,0 +1,152 @@
+"""IO500's score over phases that the checks of one session have measured one by one; not a submission.
+
+By IO500's rules a phase that writes goes on until a stone wall at 300 s, and then until every task has done as much
+as the fastest (wear-out); by IOR and mdtest, and a find may be any. Here no launch is cut off: all tasks do the same,
+a number that was fixed before, and the time is up to the last of them. That is what wear-out comes to, so the rule is
+kept where the shortest launch lasted 300 s. What remains: IO500 has one data set for all its phases, measured once,
+and each check here has its own, measured again and again.
+
+The logarithm of the score is a sum over the phases, each bandwidth with the weight 1/8 and each rate with 1/16 (half
+of a geometric mean of 4 or of 8). That of a mean has the standard error s / (mean sqrt(n)) (delta method); the phases
+are launches of their own, so the variances add up, with the squares of the weights, and the degrees of freedom are
+those of Satterthwaite, rounded down.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seatrial.judge.relations import LogMean
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.model.units import GIB
+from seatrial.rules.stopping import t_quantile
+from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
+
+DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
+"""The engines that the rules have, and the phase that may be anybody's."""
+
+PHASES: Mapping[str, tuple[str, str]] = {
+    'ior_easy_write': ('Io500EasyData', 'write'),
+    'ior_easy_read': ('Io500EasyData', 'read'),
+    'ior_hard_write': ('Io500HardData', 'write'),
+    'ior_hard_read': ('Io500HardData', 'read'),
+    'mdtest_easy_write': ('Io500EasyMetadata', 'file_create'),
+    'mdtest_easy_stat': ('Io500EasyMetadata', 'file_stat'),
+    'mdtest_easy_delete': ('Io500EasyMetadata', 'file_remove'),
+    'mdtest_hard_write': ('Io500HardMetadata', 'file_create'),
+    'mdtest_hard_stat': ('Io500HardMetadata', 'file_stat'),
+    'mdtest_hard_read': ('Io500HardMetadata', 'file_read'),
+    'mdtest_hard_delete': ('Io500HardMetadata', 'file_remove'),
+    FIND: ('Io500Find', 'file_find'),
+}
+"""Which metric of which check is which phase."""
+
+LACKING = (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL)
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one place: partition, file system, layout and node count.
+
+    score, low, high: and the two-sided interval at `confidence`; None where something lacks
+    bandwidth, rate: the geometric means that it is made of, in B/s and op/s
+    lacks: what is not there or not by the rules, one clause each
+    """
+
+    where: str
+    score: float | None
+    low: float | None
+    high: float | None
+    bandwidth: float | None
+    rate: float | None
+    lacks: tuple[str, ...]
+    confidence: float = CONFIDENCE
+
+    @property
+    def sentence(self) -> str:
+        """For people, with everything that lacks."""
+        head = f'IO500 over the phases of this session ({self.where}), not a submission'
+        if self.score is None or self.bandwidth is None or self.rate is None:
+            return f'{head}: no score: {"; ".join(self.lacks)}'
+        means = f'{self.bandwidth / GIB:.4g} GiB/s, {self.rate / 1000:.4g} kIOPS'
+        interval = f'{self.confidence * 100:g} % interval {self.low:.4g}-{self.high:.4g}'
+        return f'{head}: score {self.score:.4g}, {interval} ({means})'
+
+
+def scores_of(cases: Sequence[CaseResult]) -> tuple[Score, ...]:
+    """One for every place at which any of the phases was planned."""
+    names = {check for check, _ in PHASES.values()}
+    places: dict[str, dict[str, CaseResult]] = {}
+    for case in cases:
+        if case.case.check in names:
+            places.setdefault(case.case.name.partition('/')[2], {})[case.case.check] = case
+    return tuple(_score(where, own) for where, own in places.items())
+
+
+def _score(where: str, cases: Mapping[str, CaseResult]) -> Score:
+    absent = sorted({check for check, _ in PHASES.values() if check not in cases})
+    lacks = [f'{check} is not in this session' for check in absent]
+    means: dict[str, LogMean] = {}
+    for phase, (check, metric) in PHASES.items():
+        if check not in cases:
+            continue
+        own = [each for each in cases[check].metrics if each.name == metric]
+        lack = next(filter(None, (_lack(phase, cases[check].engine, each) for each in own)), '' if own else 'lacks')
+        if lack:
+            lacks.append(f'{phase} {lack}')
+        else:
+            means[phase] = _together([_log_mean(each) for each in own])
+    if lacks:
+        return Score(where, None, None, None, None, None, tuple(lacks))
+    weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
+    bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
+    score, error = score_of(bandwidth, rate), _error(weighted)
+    return Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
+
+
+def _lack(phase: str, engine: str, one: MetricResult) -> str:
+    """Why a phase is not there or not by the rules, or nothing."""
+    wanted = {'ior': DATA, 'mdtest': METADATA}.get(phase.partition('_')[0], engine)
+    if one.verdict in LACKING or one.summary is None:
+        return f'is not valid: {one.why}'
+    if engine != wanted:
+        return f'was measured with {engine}, and not with {wanted}'
+    if one.cache in ('cached', 'mixed'):
+        return 'was answered by a cache'
+    if phase.endswith('_write') and one.shortest_s < STONE_WALL_S:
+        remedy = 'bytes_per_task' if phase in BANDWIDTHS else 'files_per_task'
+        return f'lasted {one.shortest_s:.3g} s, and not {STONE_WALL_S} s (raise {remedy})'
+    if one.summary.n < MIN_SAMPLES:
+        return f'has {one.summary.n} of the {MIN_SAMPLES} samples that an interval needs'
+    return ''
+
+
+def _log_mean(one: MetricResult) -> LogMean:
+    assert one.summary is not None  # _lack has asked
+    interval = one.summary.interval
+    error = interval.half_width / t_quantile(interval.confidence, interval.n - 1) / interval.mean
+    return LogMean(math.log(interval.mean), error * error, interval.n - 1)
+
+
+def _together(means: Sequence[LogMean]) -> LogMean:
+    """The rate of equal shares one after the other, of which each is known: what find does at two points."""
+    times = [math.exp(-each.log) for each in means]
+    weighted = [(each, own / sum(times)) for each, own in zip(means, times, strict=True)]
+    variance, df = _variance(weighted)
+    return LogMean(math.log(len(times) / sum(times)), variance, df)
+
+
+def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
+    """Of a weighted sum, with its degrees of freedom (Satterthwaite)."""
+    parts = [(weight**2 * each.variance, each.df) for each, weight in weighted]
+    variance = math.fsum(part for part, _ in parts)
+    if not variance:
+        return 0.0, min(df for _, df in parts)
+    return variance, max(1, int(variance**2 / math.fsum(part**2 / df for part, df in parts) + 1e-9))
+
+
+def _error(weighted: Sequence[tuple[LogMean, float]]) -> float:
+    """Half of the interval of the logarithm."""
+    variance, df = _variance(weighted)
+    return t_quantile(CONFIDENCE, df) * math.sqrt(variance)

@@ -1,0 +1,158 @@
+"""IO500's score over the phases of a session: what it is made of, how well it is known, and what lacks."""
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from seatrial.check.declared import load
+from seatrial.judge.io500 import PHASES, scores_of
+from seatrial.judge.statistics import summary
+from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
+from seatrial.model.plan import Case
+from seatrial.model.units import GIB
+from seatrial.workload.io500 import BANDWIDTHS, RATES, score_of
+from seatrial.workload.registry import metrics_at
+
+TRUE = {**dict.fromkeys(BANDWIDTHS, 2.0 * GIB), **dict.fromkeys(RATES, 8000.0)}
+ENGINES = {'Io500EasyData': 'ior', 'Io500HardData': 'ior', 'Io500Find': 'posixops'}
+POINTS = {'Io500Find': ('private', 'shared')}
+
+
+def case_of(check, samples, engine=None, nodes=4, **changes):
+    """A case of a check with these samples of each phase; changes: of the metrics of a phase by its name."""
+    metrics = tuple(
+        MetricResult(
+            **{
+                'metric': f'{metric}@{label}',
+                'name': metric,
+                'point': label,
+                'verdict': Verdict.MEASURED,
+                'why': '',
+                'values': tuple(samples[phase]),
+                'unit': 'B/s',
+                'better': 'higher',
+                'summary': summary(samples[phase]),
+                'fairness': {},
+                'cache': '',
+                'shortest_s': 301.0,
+                **changes.get(phase, {}),
+            }
+        )
+        for phase, (own, metric) in PHASES.items()
+        if own == check
+        for label in POINTS.get(check, ('one',))
+    )
+    return CaseResult(
+        case=Case(check, 'lab:io', 'scratch', 'default', nodes),
+        profile='acceptance',
+        verdict=Verdict.MEASURED,
+        reasons=(),
+        labels=(),
+        engine=engine or ENGINES.get(check, 'mdtest'),
+        version='4.0.0',
+        skipped=(),
+        host='n1',
+        per_task=1,
+        duration_s=1.0,
+        metrics=metrics,
+        curves=None,
+    )
+
+
+def noisy(noise=0.05, rng=random.Random(1)):  # noqa: B008 (one series for all)
+    return {phase: [mean * (1 + rng.gauss(0, noise)) for _ in range(6)] for phase, mean in TRUE.items()}
+
+
+CHECKS = sorted({check for check, _ in PHASES.values()})
+
+
+def score(samples=None, without=(), **changes):
+    samples = samples or noisy()
+    (found,) = scores_of([case_of(check, samples, **changes) for check in CHECKS if check not in without])
+    return found
+
+
+def test_every_phase_of_the_score_is_a_metric_of_a_check(repository):
+    assert set(PHASES) == {*BANDWIDTHS, *RATES}
+    known = load(repository / 'checks')
+    measured = {
+        check: {each.name for each in metrics_at(known[check].workload._replace(tasks=2))} for check in CHECKS
+    }
+    assert [metric in measured[check] for check, metric in PHASES.values()] == [True] * 12
+
+
+def test_the_score_is_that_of_the_formula():
+    exact = {phase: [mean] * 6 for phase, mean in TRUE.items()}
+    found = score(exact)
+    assert found.score == pytest.approx(score_of(2.0 * GIB, 8000.0)) == pytest.approx(4.0)
+    assert (found.bandwidth, found.rate) == (pytest.approx(2.0 * GIB), pytest.approx(8000.0))
+    assert found.low == found.high == found.score
+    assert 'score 4,' in found.sentence and 'not a submission' in found.sentence
+
+
+def test_find_is_all_files_over_the_time_of_both_searches():
+    samples = {phase: [mean] * 6 for phase, mean in TRUE.items()}
+    cases = [case_of(check, samples) for check in CHECKS if check != 'Io500Find']
+    find = case_of('Io500Find', samples)
+    slow = replace(find.metrics[1], summary=summary([4000.0] * 6))
+    (found,) = scores_of([*cases, replace(find, metrics=(find.metrics[0], slow))])
+    together = 2 / (1 / 8000.0 + 1 / 4000.0)
+    assert found.rate == pytest.approx(8000.0 * (together / 8000.0) ** (1 / 8))
+
+
+def test_the_interval_has_the_true_score_in_nine_of_ten_sessions():
+    rng = random.Random(7)
+    held = [found.low <= 4.0 <= found.high for found in (score(noisy(0.10, rng)) for _ in range(400))]
+    assert 0.86 <= sum(held) / len(held) <= 0.95
+
+
+def test_it_is_much_better_known_than_any_phase():
+    found = score()
+    assert math.log(found.high / found.low) < 0.05
+
+
+@pytest.mark.parametrize(
+    ('changes', 'lack'),
+    [
+        (
+            {'ior_easy_write': {'shortest_s': 299.0}},
+            'ior_easy_write lasted 299 s, and not 300 s (raise bytes_per_task)',
+        ),
+        (
+            {'mdtest_hard_write': {'shortest_s': 20.0}},
+            'mdtest_hard_write lasted 20 s, and not 300 s (raise files_per_task)',
+        ),
+        ({'ior_hard_read': {'cache': 'cached'}}, 'ior_hard_read was answered by a cache'),
+        ({'find': {'verdict': Verdict.INVALID, 'why': 'T4: it is so'}}, 'find is not valid: T4: it is so'),
+        ({'mdtest_easy_stat': {'summary': summary([1.0] * 4)}}, 'mdtest_easy_stat has 4 of the 6 samples'),
+    ],
+)
+def test_without_a_phase_by_the_rules_there_is_no_score_and_it_is_named(changes, lack):
+    found = score(**changes)
+    assert found.score is None
+    assert [each.startswith(lack) for each in found.lacks] == [True]
+    assert f'no score: {lack}' in found.sentence
+
+
+def test_a_read_or_a_stat_may_be_shorter_than_the_wall():
+    assert score(ior_easy_read={'shortest_s': 9.0}, mdtest_hard_stat={'shortest_s': 9.0}).score
+
+
+def test_another_engine_than_that_of_the_rules_is_named():
+    assert score(engine='fio').lacks[0] == 'ior_easy_write was measured with fio, and not with ior'
+
+
+def test_checks_that_are_not_in_the_session_are_named_once_each():
+    assert score(without=('Io500Find', 'Io500HardData')).lacks == (
+        'Io500Find is not in this session',
+        'Io500HardData is not in this session',
+    )
+
+
+def test_each_place_has_a_score_of_its_own_and_other_checks_have_none():
+    samples = noisy()
+    cases = [case_of(check, samples, nodes=nodes) for check in CHECKS for nodes in (1, 4)]
+    assert [each.where for each in scores_of(cases)] == ['lab:io/scratch/default/1n', 'lab:io/scratch/default/4n']
+    assert scores_of([case_of('SmallFiles', samples)]) == ()
