@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
+posix_programs, posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
 """
 
 import errno
@@ -16,6 +16,7 @@ from seatrial.engine import (
     posix_interactive,
     posix_limits,
     posix_listing,
+    posix_programs,
     posix_scenario,
     posix_semantics,
     posix_training,
@@ -25,6 +26,7 @@ from seatrial.engine.barrier import Barrier, BarrierError, join
 from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Fact
+from seatrial.workload.interactive import TREES
 from seatrial.workload.semantics import INTEGRITY
 
 FAILED = 1  # its exit status
@@ -85,8 +87,10 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         posix_scenario.carry_out(work, point, spec.directory)
     elif point.kind == 'ageing':
         posix_ageing.carry_out(work, spec.phase, point)
-    elif point.kind == 'interactive':
+    elif point.kind == 'interactive' and spec.phase == TREES:
         posix_interactive.carry_out(work, point)
+    elif point.kind == 'interactive':
+        posix_programs.carry_out(work, spec.phase, point)
     elif spec.phase == 'list':
         posix_listing.carry_out(work, spec.directory, point)
     else:

@@ -3,13 +3,14 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_training, posix_ageing, posix_semantics, posix_integrity, posix_limits and
-posix_scenario.
+posix_listing, posix_interactive, posix_programs, posix_training, posix_ageing, posix_semantics, posix_integrity,
+posix_limits and posix_scenario.
 The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
 than some microseconds, it is the interpreter that is measured.
 """
 
 import hashlib
+import importlib.util
 import json
 import re
 from typing import Dict, List, Optional, Tuple
@@ -28,6 +29,8 @@ from seatrial.engine.base import (
 from seatrial.engine.carried import module_argv
 from seatrial.engine.posix_guarantees import GUARANTEES, LIMITS, WAYS_TO_WRITE
 from seatrial.engine.posix_pair import ROOT
+from seatrial.engine.posix_programs import NEEDS
+from seatrial.engine.posix_programs import ROOT as ROOT_OF_PROGRAMS
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.engine.scenario_figures import figures
@@ -37,7 +40,7 @@ from seatrial.model.metric import Histogram, Measurement, Metric, bandwidth, rat
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES
 from seatrial.workload.ageing import FILES, FILL, REMOVE, histograms, total
-from seatrial.workload.interactive import entries_of
+from seatrial.workload.interactive import VENV, entries_of
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.training import NEXT
@@ -74,6 +77,7 @@ class PosixOps(Engine):
         '|'.join((ROOT, *(each.name for each in GUARANTEES))),
         r'f\d*|F|d|new|link|n{255}',
         '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(each.name for each in WAYS_TO_WRITE))),
+        rf'(.*/)?{ROOT_OF_PROGRAMS}\.\d+(/.*)?',
     )
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -81,8 +85,14 @@ class PosixOps(Engine):
         size = point.bytes_per_file
         if point.kind == 'operations' and not 0 < size <= MAX_BYTES_PER_CALL:
             return f'cannot write and read {size} bytes in one call'
+        if VENV in point.phases and importlib.util.find_spec('ensurepip') is None:
+            return 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
         longest = _longest_path(point)
         return f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
+
+    def needs(self, point: Point) -> Tuple[str, ...]:
+        """Programs that it runs beside the interpreter."""
+        return tuple(NEEDS.get(point.phases[0], ()))
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the interpreter say its version."""
@@ -197,7 +207,7 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
         there, _ = total(point)
         return {FILES: there.files} if phase == FILL else {REMOVE: there.inodes}
     if point.kind == 'interactive':
-        return entries_of(point)
+        return entries_of(point, phase)
     if point.kind == 'tree' or phase in PHASES:
         return operations(point, phase)
     return dict.fromkeys((each.name for each in metrics_of(point, phase)), levels_total(point, point.tasks).files)
