@@ -1,7 +1,7 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_programs, posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
+posix_programs, posix_contention, posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
 """
 
 import errno
@@ -12,6 +12,7 @@ from typing import List, Tuple
 from seatrial.engine import (
     posix_ageing,
     posix_calls,
+    posix_contention,
     posix_integrity,
     posix_interactive,
     posix_limits,
@@ -79,6 +80,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'limits':
         return posix_limits.carry_out(work, spec.phase, point)
+    if point.kind == 'contention':
+        return posix_contention.carry_out(work, spec.phase, point)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
     elif point.kind == 'training':

@@ -11,6 +11,7 @@ from seatrial.workload.ageing import Ageing
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
 from seatrial.workload.checkpoint import Checkpoint
+from seatrial.workload.contention import Contention
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.io500 import Io500
 from seatrial.workload.limits import Limits
@@ -36,6 +37,7 @@ KINDS: Dict[str, Kind] = {
         Listing(),
         Operations(),
         Interactive(),
+        Contention(),
         Semantics(),
         Limits(),
         Scenario(),
