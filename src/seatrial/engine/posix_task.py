@@ -1,7 +1,8 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_programs, posix_contention, posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
+posix_programs, posix_contention, posix_training, posix_burst, posix_ageing, posix_semantics, posix_limits and
+posix_scenario.
 """
 
 import errno
@@ -11,6 +12,7 @@ from typing import List, Tuple
 
 from seatrial.engine import (
     posix_ageing,
+    posix_burst,
     posix_calls,
     posix_contention,
     posix_integrity,
@@ -68,7 +70,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
     """Of all tasks, where anything depends on them."""
-    if (spec.point.nodes < 2 or spec.point.kind == 'training') and spec.point.kind not in FACTUAL:
+    if (spec.point.nodes < 2 or spec.point.kind in ('training', 'burst')) and spec.point.kind not in FACTUAL:
         return ()
     hosts = barrier.exchange('meet', host)
     return tuple(hosts[rank] for rank in range(spec.point.tasks))
@@ -86,6 +88,8 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         posix_calls.carry_out(work, point)
     elif point.kind == 'training':
         posix_training.carry_out(work, spec.phase, point)
+    elif point.kind == 'burst':
+        posix_burst.carry_out(work, spec.phase, point)
     elif point.kind == 'scenario':
         posix_scenario.carry_out(work, point, spec.directory)
     elif point.kind == 'ageing':

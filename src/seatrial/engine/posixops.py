@@ -3,8 +3,8 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_programs, posix_contention, posix_training, posix_ageing, posix_semantics,
-posix_integrity, posix_limits and posix_scenario.
+posix_listing, posix_interactive, posix_programs, posix_contention, posix_training, posix_burst, posix_ageing,
+posix_semantics, posix_integrity, posix_limits and posix_scenario.
 The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
 than some microseconds, it is the interpreter that is measured.
 """
@@ -16,7 +16,7 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
-from seatrial.engine import posix_contention, posix_training
+from seatrial.engine import posix_burst, posix_contention, posix_training
 from seatrial.engine.base import (
     MAX_BYTES_PER_CALL,
     Command,
@@ -63,6 +63,7 @@ class PosixOps(Engine):
         'interactive',
         'contention',
         'training',
+        'burst',
         'ageing',
         'semantics',
         'limits',
@@ -72,7 +73,7 @@ class PosixOps(Engine):
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
     makes: Tuple[str, ...] = (
         *FILE_NAMES,
-        r'course\.\d+|aged\.\d+',
+        r'(course|aged|checkpoint)\.\d+',
         r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
         r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
         # posix_semantics: a directory for each guarantee, and what is tried in it.
@@ -91,6 +92,8 @@ class PosixOps(Engine):
             return 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
         if point.kind == 'contention':
             return posix_contention.too_few(point)
+        if point.kind == 'burst' and point.tasks < 2:
+            return 'cannot train and write checkpoints at once with one task'
         longest = _longest_path(point)
         return f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
 
@@ -124,7 +127,7 @@ class PosixOps(Engine):
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
         if point.kind == 'ageing':
             return point.nodes > 1 and phase == REMOVE
-        if point.kind == 'training':
+        if point.kind in ('training', 'burst'):
             return point.nodes > 1 and phase not in ('write', NEXT)
         if point.kind != 'tree':
             return False
@@ -157,6 +160,8 @@ class PosixOps(Engine):
         clock_s = max(NANOSECOND, sum(uncertain))
         if point.kind == 'training':
             return posix_training.measured(phase, point, reports)._replace(clock_s=clock_s)
+        if point.kind == 'burst':
+            return posix_burst.measured(phase, point, reports, metrics)._replace(clock_s=clock_s)
         facts = reports[0].facts
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
@@ -207,6 +212,8 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
         return {}
     if point.kind == 'training':
         return posix_training.operations(phase, point)
+    if point.kind == 'burst':
+        return posix_burst.operations(phase, point)
     if point.kind == 'ageing':
         there, _ = total(point)
         return {FILES: there.files} if phase == FILL else {REMOVE: there.inodes}

@@ -10,6 +10,7 @@ from seatrial.workload.access import Access
 from seatrial.workload.ageing import Ageing
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
+from seatrial.workload.burst import Burst
 from seatrial.workload.checkpoint import Checkpoint
 from seatrial.workload.contention import Contention
 from seatrial.workload.interactive import Interactive
@@ -30,6 +31,7 @@ KINDS: Dict[str, Kind] = {
         Access(),
         Checkpoint(),
         Training(),
+        Burst(),
         Reuse(),
         Bonnie(),
         Random(),
