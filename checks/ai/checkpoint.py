@@ -24,3 +24,4 @@ class CheckpointBesideTraining(Check):
 
     workload = burst(training(2_828_486, batch=1, batch_s=0.0035, read_threads=4))
     sweep = Sweep('variant', (('both', {}),))
+    every_point = True

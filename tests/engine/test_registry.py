@@ -66,8 +66,8 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         (
             'posixops',
             {
-                *('tree', 'listing', 'operations', 'interactive', 'contention', 'training', 'ageing', 'semantics'),
-                *('limits', 'scenario'),
+                *('tree', 'listing', 'operations', 'interactive', 'contention', 'training', 'burst'),
+                *('ageing', 'semantics', 'limits', 'scenario'),
             },
         ),
         ('dlio', {'training'}),
@@ -216,5 +216,5 @@ def test_candidates_that_are_for_something_else_say_for_what():
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
     others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, contention, '
-    others += 'training reads, ageing, POSIX semantics, limits and scenarios'
+    others += 'training reads, checkpoints beside training reads, ageing, POSIX semantics, limits and scenarios'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

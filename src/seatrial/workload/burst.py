@@ -6,7 +6,6 @@ from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
 from seatrial.workload.base import Footprint
 from seatrial.workload.training import Training
-from seatrial.workload.words import counted
 
 PHASES = ('write', 'burst')
 
@@ -37,9 +36,9 @@ class Burst(Training):
     phases = PHASES
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
-        """Bandwidths of the checkpoints, samples a second of the training, and what is lost of each."""
+        """Bandwidths of the checkpoints, samples a second of the training, and what is lost of each: these steer."""
         if phase == 'write':
-            return super().metrics(point, phase)
+            return (MetricType(phase, 'B/s', steers=False),)
         rates = tuple(MetricType(name + how, unit) for how in (ALONE, BESIDE) for name, unit in _UNITS.items())
         return (*rates, *(MetricType(name + LOSS, '', LOWER, steers=False) for name in _UNITS))
 
@@ -55,8 +54,8 @@ class Burst(Training):
 
     def sentence(self, points: Sequence[Point]) -> str:
         trains, saves = halves(max(point.tasks for point in points))
-        one, other = counted(trains, 'task'), counted(saves, 'other')
-        return f'{one} read{"s" * (trains == 1)} a data set as a training does, while {other} write a checkpoint'
+        reads, writes = ('reads' if trains == 1 else 'read'), ('writes' if saves == 1 else 'write')
+        return f'Of the tasks {trains} {reads} a data set as a training does, while {saves} {writes} a checkpoint'
 
     def title_of(self, point: Point) -> str:
         return self.words
@@ -65,6 +64,10 @@ class Burst(Training):
         """The data set, and a checkpoint beside it."""
         plain, saves = super().footprint(points), max(halves(point.tasks)[1] for point in points)
         return Footprint(plain.bytes + saves * max(point.bytes_per_task for point in points), plain.inodes + saves)
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """One after the other: a checkpoint, the training, and both."""
+        return sum(each.seconds for each in measurement.metrics if each.unit and each.name != TRAINING + BESIDE)
 
     def found_warm(self, phase: str) -> str:
         return ''
@@ -80,7 +83,7 @@ class Burst(Training):
 
     def cache_of(self, metric: str, launch: str) -> str:
         """What a checkpoint writes was in no cache before."""
-        return launch if metric.startswith(TRAINING) else ''
+        return '' if metric.startswith(CHECKPOINT) else launch
 
 
 def halves(tasks: int) -> Tuple[int, int]:
