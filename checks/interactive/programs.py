@@ -21,6 +21,7 @@ class PipInstalls(Check):
 
     workload = interactive_use(depth=2, branching=5, files_per_directory=10, bytes_per_file='8KiB', does=VENV)
     sweep = Sweep('tree', (('package', {}),))
+    every_point = True
 
 
 @trial
