@@ -413,6 +413,16 @@ def test_semantics_have_a_table_and_no_drawing(metadata):
     assert 'What the literature found' not in section
 
 
+def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
+    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
+    assert seen.faults == []
+    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
+    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
+    assert re.search(r'mkdir MEASURED 3000', seen.said)
+
+
 def test_what_does_not_hold_stands_first(make, metadata):
     vol0 = metadata.split('<details class="case"')[-1]
     assert re.findall(r'<th scope="row">(\w+)<small>', vol0) == ['flock', 'direct_io', 'read_after_close']

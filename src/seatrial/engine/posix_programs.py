@@ -209,7 +209,12 @@ def _run(home: str, *argv: str, feed: bytes = b'') -> str:
     """What a program prints. Raises Failure with its last word where it fails, and OSError where it cannot start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment.update(
-        HOME=home, TMPDIR=f'{home}/tmp', LC_ALL='C', GIT_CONFIG_NOSYSTEM='1', GIT_CONFIG_GLOBAL=os.devnull
+        PIP_CONFIG_FILE=os.devnull,
+        HOME=home,
+        TMPDIR=f'{home}/tmp',
+        LC_ALL='C',
+        GIT_CONFIG_NOSYSTEM='1',
+        GIT_CONFIG_GLOBAL=os.devnull,
     )
     done = subprocess.run(
         argv, cwd=home, env=environment, input=feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False

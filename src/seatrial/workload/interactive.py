@@ -29,7 +29,7 @@ TITLES = {
 BESIDE = {
     TREES: Footprint(0, 0),
     GIT: Footprint(MIB, 200),
-    VENV: Footprint(96 * MIB, 6000),
+    VENV: Footprint(64 * MIB, 3000),
     BUILD: Footprint(MIB, 100),
 }
 """What a task has on disk at most beside its files. Of an environment it is pip: 1700 entries of 25 MiB with Python
