@@ -101,6 +101,7 @@ def test_the_page_says_what_chance_does_to_the_references(seen, plain):
 @example("' onclick='x")
 @example('{{ 7 * 7 }}{% raw %}')
 @example('\x00\x1b[31m\ud800\u202e')
+@example('a0\u00b20z')
 @example(LONG)
 def test_no_text_changes_the_structure_of_the_page(make, plain, text):
     found = Seen(page(holding(make, text)))
