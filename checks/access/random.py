@@ -37,3 +37,11 @@ class RandomReadCached(Check):
 
     workload = random_access(('randread',), working_set='64GiB', direct=False)
     sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
+
+
+@trial
+class RandomMapped(Check):
+    """Random reads, then random writes, of 4 KiB and 64 KiB by mmap(2): page faults, and msync at the end."""
+
+    workload = random_access(('randread', 'randwrite'), working_set='64GiB', direct=False, interface='mmap')
+    sweep = Sweep('transfer_size', ('4KiB', '64KiB'))

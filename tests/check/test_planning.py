@@ -17,6 +17,7 @@ from seatrial.site.load import load
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
 from seatrial.workload.devices import raw_devices
+from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
 from seatrial.workload.registry import planned_metrics
@@ -126,6 +127,17 @@ def test_a_node_sweep_needs_a_second_node(session):
     assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
         (1, 'a single node has none to be compared with')
     }
+
+
+def test_what_needs_a_program_that_this_machine_lacks_is_not_asked_of_it_but_of_nodes(session, monkeypatch):
+    clones = interactive_use(1, 2, 3, '4KiB', GIT)
+    login = Declared('Tasks', 'other', '', clones, Sweep('tree', (('one', {}),)), 0.10)
+    nodes = replace(login, name='Sizes', family='files')
+    monkeypatch.setattr('shutil.which', lambda name: None if name == 'git' else f'/found/{name}')
+    assert not_applicable(session, login)[TASKS_CASE].startswith('git is not installed on this machine')
+    assert HERE in cases_of(session, nodes)
+    monkeypatch.setattr('shutil.which', lambda name: f'/found/{name}')
+    assert TASKS_CASE in cases_of(session, login)
 
 
 # Which points

@@ -144,8 +144,8 @@ def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site,
             ', posixops',
             {
                 'fio': OF_FIO,
-                'posixops': 'training reads, the listing of a directory, POSIX operations, interactive use, '
-                'POSIX semantics, limits, scenarios and ageing',
+                'posixops': 'training reads, checkpoints beside training reads, the listing of a directory, '
+                'POSIX operations, interactive use, contention, POSIX semantics, limits, scenarios and ageing',
             },
         ),
         (', dd', {'fio': OF_FIO}),
@@ -160,8 +160,8 @@ def test_data_and_metadata_can_be_measured_by_different_engines(doctor, site, tm
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
     site.change('}]\nfile_systems', '}, dd, posixops]\nfile_systems')
     said = doctor()
-    of_posixops = 'training reads, a metadata tree, the listing of a directory, POSIX operations, interactive use'
-    of_posixops += ', POSIX semantics, limits, scenarios and ageing'
+    of_posixops = 'training reads, checkpoints beside training reads, a metadata tree, the listing of a directory'
+    of_posixops += ', POSIX operations, interactive use, contention, POSIX semantics, limits, scenarios and ageing'
     assert (said.status, measured(said)) == (0, {'dd': 'data access', 'posixops': of_posixops})
     assert 'No engine measures' not in said.out  # no trial asks for random I/O
 

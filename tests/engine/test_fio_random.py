@@ -153,6 +153,12 @@ class TestJobFile:
         assert {job['ioengine'] for job in jobs_of(at)} == {asked}
 
     @given(points())
+    def test_a_mapped_file_is_for_its_own_engine(self, at):
+        mapped = at._replace(interface='mmap', direct=False, queue_depth=1)
+        assert {job['ioengine'] for job in jobs_of(mapped)} == {'mmap'}
+        assert not any('direct' in job for job in jobs_of(mapped))
+
+    @given(points())
     def test_what_writes_is_synced_in_its_time_and_what_reads_alone_is_not(self, at):
         expected = '1' if 'write' in DIRECTIONS[at.phases[0]] else None
         assert {job.get('end_fsync') for job in jobs_of(at)} == {expected}
@@ -459,7 +465,7 @@ class TestOnTwoNodes:
             assert caught.value.sentence.startswith(f'task {rank} on node{rank + 1}: ')
 
 
-CALLS = 'trace=openat,pread64,pwrite64,io_submit,io_getevents,fsync'
+CALLS = 'trace=openat,pread64,pwrite64,io_submit,io_getevents,fsync,msync'
 
 
 class Traced:
@@ -535,6 +541,13 @@ class TestTheRealOne:
         found, jobs = traced(point(direct=False), tmp_path)
         assert found.direct is False
         assert not any('O_DIRECT' in job.open for job in jobs)
+
+    def test_a_mapped_file_is_written_without_a_call_and_ends_with_its_sync(self, tmp_path):
+        found, jobs = traced(point('randwrite', direct=False, interface='mmap'), tmp_path)
+        assert len(jobs) == 2 and found.metric('randwrite_iops').operations > 0
+        for job in jobs:
+            assert job.transfers == []
+            assert re.match(r'msync\(0x[0-9a-f]+, 8388608, MS_SYNC\) += 0', job.last)
 
     def test_its_time_ends_it_and_not_the_size_of_its_files(self, tmp_path):
         at = point(share=MIB, transfer_size=256 * KIB, duration_s=0.7)

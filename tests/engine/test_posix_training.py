@@ -7,7 +7,7 @@ import pytest
 
 from posix_disk import Disk, point
 from seatrial.engine.base import EngineError
-from seatrial.engine.posix_training import REST
+from seatrial.engine.posix_training import REST, Reader, batches_in
 from seatrial.engine.posixops import PosixOps
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.training import FIRST, NEXT, PHASES, batches_of, training
@@ -77,11 +77,20 @@ def test_a_task_that_read_less_or_did_not_time_the_rest_is_refused(disk):
 
 
 def test_each_epoch_of_a_task_reads_all_of_its_samples_in_an_order_of_its_own():
-    from seatrial.engine.posix_training import _batches
-
     at = point(SMALL, 2)
-    first, following = ([each for some in _batches(at, phase, 1) for each in some] for phase in (FIRST, NEXT))
+    first, following = ([each for some in batches_in(at, phase, 1, 1) for each in some] for phase in (FIRST, NEXT))
     assert first != following and sorted(first) == sorted(following) and len(set(first)) == 18
     assert {Path(each.name).name for each in first} == {f'data.{number:08d}' for number in range(6, 12)}
-    ordered = [each for some in _batches(at._replace(order='contiguous'), FIRST, 1) for each in some]
+    ordered = [each for some in batches_in(at._replace(order='contiguous'), FIRST, 1, 1) for each in some]
     assert ordered == sorted(first)
+
+
+def test_a_reader_without_an_end_begins_its_data_set_again(disk, monkeypatch):
+    at = point(SMALL, 1)
+    disk.launch('write', at)
+    monkeypatch.chdir(disk.data)
+    reader = Reader(at, batches_in(at, FIRST, 0, 0), endless=True)
+    assert reader.work_on(12) == 4 + 4 + 4 + 4 + 2 + 4 + 4 + 4 + 4 + 2 + 4 + 4
+    reader.end()
+    assert len(reader.worked) == 12
+    assert reader.samples_read == 18 * 3  # three batches are read ahead

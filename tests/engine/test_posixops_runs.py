@@ -22,7 +22,8 @@ from seatrial.engine.posix_work import Failure
 from seatrial.engine.posixops import PosixOps, directory_of
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
-from seatrial.workload.interactive import STEPS, entries_of, interactive_use
+from seatrial.workload.contention import contention
+from seatrial.workload.interactive import STEPS, TREES, entries_of, interactive_use
 from seatrial.workload.listing import listing, listing_metrics
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
@@ -327,8 +328,8 @@ def probed(tmp_path_factory):
 class TestInteractiveUse:
     def test_every_step_handles_what_is_planned_and_leaves_nothing(self, disk):
         metrics = disk.launch('interactive', point(INTERACTIVE)).metrics
-        assert [each.name for each in metrics] == list(STEPS)
-        assert {each.name: each.operations for each in metrics} == entries_of(point(INTERACTIVE))
+        assert [each.name for each in metrics] == list(STEPS[TREES])
+        assert {each.name: each.operations for each in metrics} == entries_of(point(INTERACTIVE), TREES)
         assert disk.walk() == [] and not list(disk.data.iterdir())
 
     def test_what_is_unpacked_has_random_data_and_the_modes_of_the_archive(self, tmp_path, monkeypatch):
@@ -404,6 +405,7 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
         ('interactive', point(INTERACTIVE)),
         ('fileop', point(OPERATIONS)),
         ('probe', point(posix_semantics())),
+        ('append', point(contention('append', 200, 64))),
         ('create', listed()),
     ]
     launches.append(('integrity', point(posix_integrity())))

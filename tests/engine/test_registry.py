@@ -11,6 +11,7 @@ from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_ca
 from seatrial.model.plan import EngineChoice
 from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
+from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.random import random_access
 from seatrial.workload.registry import KINDS
@@ -65,7 +66,10 @@ def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
         ('mdtest', {'tree'}),
         (
             'posixops',
-            {'tree', 'listing', 'operations', 'interactive', 'training', 'ageing', 'semantics', 'limits', 'scenario'},
+            {
+                *('tree', 'listing', 'operations', 'interactive', 'contention', 'training', 'burst'),
+                *('ageing', 'semantics', 'limits', 'scenario'),
+            },
         ),
         ('dlio', {'training'}),
         ('io500', {'io500'}),
@@ -99,6 +103,15 @@ def test_one_that_is_not_installed_is_skipped_by_name():
     chosen = choose([FIO, DD], [READ], installed('/opt/dd'))
     assert isinstance(chosen.engine, Dd)
     assert chosen.skipped == ('fio: not installed (fio)',)
+
+
+def test_one_that_needs_another_program_is_skipped_with_its_name():
+    clones = placed(interactive_use(1, 2, 3, '4KiB', GIT), 'clones')
+    trees = placed(interactive_use(1, 2, 3, '4KiB'), 'trees')
+    posixops = [EngineChoice('posixops', 'posixops')]
+    assert choose(posixops, [clones], installed('python3')).skipped == ('posixops: not installed (git)',)
+    assert choose(posixops, [clones], installed('python3', 'git')).program == '/found/python3'
+    assert choose(posixops, [trees], installed('python3')).program == '/found/python3'
 
 
 def test_one_that_cannot_is_skipped_with_its_reason_and_the_point():
@@ -203,6 +216,6 @@ def test_candidates_that_are_for_something_else_say_for_what():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     posixops = EngineChoice('posixops', 'posixops')
     assert choose([DD, posixops], deep, installed('/opt/dd', 'python3')) == (None, '', ())
-    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, training reads'
-    others += ', ageing, POSIX semantics, limits and scenarios'
+    others = 'a metadata tree, the listing of a directory, POSIX operations, interactive use, contention, '
+    others += 'training reads, checkpoints beside training reads, ageing, POSIX semantics, limits and scenarios'
     assert why_none([DD, DD, posixops], ()) == f'dd: measures data access alone; posixops: measures {others} alone'

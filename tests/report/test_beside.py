@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.model.metric import LOWER
+from seatrial.model.metric import LOWER, Fact
 from seatrial.model.record import Finding, Provenance
 from seatrial.model.units import BINARY, DECIMAL
 from seatrial.report.beside import MAX_COLUMNS, beside, guarantees_beside
@@ -179,6 +179,15 @@ def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):
         ('direct_io', [None, None, None]),
     ]
     assert found.alike == 1
+
+
+def test_what_calls_break_while_they_are_timed_is_beside_what_they_keep_elsewhere(make):
+    facts = [(Fact('appends_whole', holds, ''),) for holds in (True, False)]
+    cases = trees_on(make, {'scratch': 1.0, 'fast': 4.0})
+    told = [replace(case, result=replace(case.result, facts=own)) for case, own in zip(cases, facts, strict=True)]
+    (found,) = guarantees_beside(told)
+    assert [(name, [fact.holds for fact in own]) for name, own in found.rows] == [('appends_whole', [True, False])]
+    assert guarantees_beside(cases) == []
 
 
 def test_where_no_guarantee_was_tried_makes_no_difference(session):

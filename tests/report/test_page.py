@@ -101,6 +101,7 @@ def test_the_page_says_what_chance_does_to_the_references(seen, plain):
 @example("' onclick='x")
 @example('{{ 7 * 7 }}{% raw %}')
 @example('\x00\x1b[31m\ud800\u202e')
+@example('a0\u00b20z')
 @example(LONG)
 def test_no_text_changes_the_structure_of_the_page(make, plain, text):
     found = Seen(page(holding(make, text)))
@@ -411,6 +412,16 @@ def test_semantics_have_a_table_and_no_drawing(metadata):
     assert 'class="guarantees"' in section
     assert 'class="curve' not in section
     assert 'What the literature found' not in section
+
+
+def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
+    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
+    assert seen.faults == []
+    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
+    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
+    assert re.search(r'mkdir MEASURED 3000', seen.said)
 
 
 def test_what_does_not_hold_stands_first(make, metadata):

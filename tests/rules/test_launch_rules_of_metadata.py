@@ -245,3 +245,16 @@ def test_t20a_what_may_be_short_and_is_not_is_not_labelled(lenient):
 
 def test_an_engine_that_does_not_tell_its_tasks_times_shows_no_wait(create):
     assert broken(rated(create, task_seconds=())) == []
+
+
+def test_t26_a_guarantee_that_calls_break_while_they_are_timed_is_labelled_with_what_was_seen(create):
+    lost = measured(create, facts=(Fact('appends_whole', False, '3 of 20 records were lost or cut'),))
+    assert broken(lost) == ['T26'] and RULES['T26'].effect == 'label'
+    assert said(lost).startswith('appends_whole does not hold: 3 of 20 records were lost or cut')
+    for holds in (True, None):
+        assert broken(measured(create, facts=(Fact('appends_whole', holds, ''),))) == []
+
+
+def test_t26_where_guarantees_are_all_that_is_asked_for_they_are_no_label(create):
+    asked = create._replace(point=posix_semantics(2)._replace(tasks=2), phase='probe', expected=None, counted=None)
+    assert broken(measured(asked, metrics=(), facts=(Fact('flock', False, 'no'),))) == []

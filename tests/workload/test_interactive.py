@@ -4,26 +4,40 @@ import pytest
 
 from seatrial.model.units import KIB
 from seatrial.workload.base import Effort, Entries
-from seatrial.workload.interactive import STEPS, entries_of, interactive_use
+from seatrial.workload.interactive import BUILD, GIT, STEPS, TREES, VENV, entries_of, interactive_use
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 
 KIND = kind_of('interactive')
 POINT = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-def test_one_launch_measures_every_step():
-    assert [each.name for each in metrics_at(POINT)] == list(STEPS)
-    assert fault_of(POINT) is None
+@pytest.mark.parametrize('does', STEPS)
+def test_one_launch_measures_every_step(does):
+    point = POINT._replace(phases=(does,))
+    assert [each.name for each in metrics_at(point)] == list(STEPS[does]) == list(entries_of(point, does))
+    assert fault_of(point) is None
 
 
 def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_task():
-    assert entries_of(POINT) == {
+    assert entries_of(POINT, TREES) == {
         'untar': 4 * (1550 + 31),
         'import': 4 * 1550,
         'find': 4 * (1550 + 31),
         'du': 4 * (1550 + 31),
         'rm': 4 * (1550 + 31),
     }
+
+
+def test_programs_handle_files_and_a_virtual_environment_is_one():
+    assert entries_of(POINT, GIT) == {'git_clone': 4 * 1550, 'git_status': 4 * 1550}
+    assert entries_of(POINT, VENV) == {'venv_create': 4, 'pip_install': 4 * 1550, 'package_import': 4 * 1550}
+    assert entries_of(POINT, BUILD) == {'compile': 4 * 1550}
+
+
+@pytest.mark.parametrize('does', [GIT, VENV, BUILD])
+def test_there_is_room_for_what_programs_make_beside_the_files(does):
+    plain, beside = KIND.footprint([POINT]), KIND.footprint([POINT._replace(phases=(does,))])
+    assert beside.bytes > 3 * plain.bytes and beside.inodes > 3 * plain.inodes
 
 
 def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
@@ -36,6 +50,7 @@ def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
 @pytest.mark.parametrize(
     ('changes', 'fault'),
     [
+        ({'phases': ('read',)}, "phases: ['read']; interactive use has one of interactive, git, venv, build"),
         ({'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task; write private"),
         (
             {'files_per_directory': 0},
@@ -47,6 +62,20 @@ def test_there_is_room_for_the_trees_of_all_tasks_and_nothing_is_left():
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(POINT._replace(**changes)).startswith(fault)
+
+
+@pytest.mark.parametrize(
+    ('does', 'said'),
+    [
+        (
+            GIT,
+            'Each of 4 tasks clones a repository with 1550 files of 8 KiB by git, and asks for the status of a clone',
+        ),
+        (BUILD, 'Each of 4 tasks compiles a program of 1550 files of 8 KiB by make and cc'),
+    ],
+)
+def test_it_says_what_programs_do(does, said):
+    assert KIND.sentence([POINT._replace(phases=(does,))]) == said
 
 
 def test_it_says_what_it_does():

@@ -19,6 +19,7 @@ from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
 RANDOM = kind_of('random')
 THINK = 'write a time from 0, and above 0 with one transfer in flight alone'
+MAPPED = 'a mapped file knows neither O_DIRECT nor several transfers in flight'
 READ = random_access(('randread',), '1GiB')
 MIXED = random_access(('randrw',), '1GiB', read_share=0.7, queue_depth=16)
 SIZES = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
@@ -69,6 +70,9 @@ def templates(draw):
         ),
         ({'working_set': 0}, 'working_set: 0 B hold no transfer of 4096 B for each task'),
         ({'transfer_size': 6000}, 'transfer_size: O_DIRECT wants multiples of 4096 B, not 6000'),
+        ({'interface': 'posix'}, "interface: 'posix' is none of random I/O; it can be mmap, or empty for calls"),
+        ({'interface': 'mmap'}, f'interface: {MAPPED}'),
+        ({'interface': 'mmap', 'direct': False, 'queue_depth': 2}, f'interface: {MAPPED}'),
         ({'queue_depth': 0}, 'queue_depth: 0 transfers in flight are none; write a number from 1'),
         ({'duration_s': 0.0}, 'duration_s: 0 s never begin or never end; write a time above 0'),
         ({'duration_s': float('inf')}, 'duration_s: inf s never begin or never end; write a time above 0'),

@@ -13,7 +13,9 @@ from seatrial.workload import (
     access,
     ageing,
     bonnie,
+    burst,
     checkpoint,
+    contention,
     devices,
     interactive,
     io500,
@@ -45,6 +47,7 @@ TEMPLATES = {
     'access': access.data_access('multiple'),
     'checkpoint': checkpoint.checkpoint('8GiB', 600.0, '1GiB'),
     'training': training.training('1MiB', 4, 0.1, 2),
+    'burst': burst.burst(training.training('1MiB', 4, 0.1, 2)),
     'reuse': reuse.file_reuse(tuple(reuse.DIRECTIONS)),
     'bonnie': bonnie.bonnie_file(),
     'random': random.random_access(('randread', 'randrw'), '1GiB', read_share=0.7),
@@ -52,6 +55,7 @@ TEMPLATES = {
     'listing': listing.listing(10, (0.5,)),
     'operations': operations.posix_operations(10, '4KiB'),
     'interactive': interactive.interactive_use(1, 2, 3, '4KiB'),
+    'contention': contention.contention('append', 1000, '256B'),
     'semantics': semantics.posix_semantics(),
     'scenario': scenario.scenario(60, 10, 60),
     'limits': limits.until(limits.QUOTA_BYTES),
@@ -69,6 +73,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
         for module in (
             access,
             bonnie,
+            burst,
             checkpoint,
             training,
             ageing,
@@ -78,6 +83,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
             listing,
             operations,
             limits,
+            contention,
             interactive,
             semantics,
             scenario,
@@ -95,7 +101,7 @@ def test_every_kind_in_the_folder_is_registered_under_its_own_name():
 def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
     with pytest.raises(
         UnknownKind,
-        match="'elsewhere' is not a kind of workload; it can be access, checkpoint, training, reuse, bonnie, random,",
+        match="'elsewhere' is not a kind of workload; it can be access, checkpoint, training, burst, reuse, bonnie,",
     ):
         call('elsewhere')
 

@@ -100,3 +100,9 @@ INTEGRITY = tuple(
     Guarantee(fact=each.name, id=f'IN-01.{each.name}', words=each.words, source=POSIX_2017)
     for each in posix_guarantees.WAYS_TO_WRITE
 )
+
+CONTENDED = {
+    phase: (Guarantee(fact=each.name, id=f'CN-01.{each.name}', words=each.words, source=POSIX_2017),)
+    for phase, each in posix_guarantees.CONTENDED.items()
+}
+"""By the phase of contention."""

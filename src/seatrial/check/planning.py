@@ -1,6 +1,7 @@
 """From what a check declares and what a site has to the trial plan of one case."""
 
 import hashlib
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import seatrial
 from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session, contract_digest
+from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
 from seatrial.judge.references import QUANTILES
@@ -160,6 +162,9 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     """What the check is about, and the profile, the file system or the allocation does not have."""
     if declared.every_point and not session.profile.judges:
         return f'it is measured at every point, which no {session.profile.name} test does; choose another profile'
+    missing = _missing(session, declared, case)
+    if missing:
+        return f'{missing} is not installed on this machine, which it is measured on'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     kind = kind_of(declared.workload.kind)
     if kind.fills(declared.workload):
@@ -207,6 +212,15 @@ def _no_devices(session: Session, declared: Declared, case: Case) -> str:
         wanted = f'raise tasks_per_node under partitions.{case.partition}'
         return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'
     return ''
+
+
+def _missing(session: Session, declared: Declared, case: Case) -> str:
+    """A program that a check is about, where this machine measures and lacks it; a job on nodes looks for itself."""
+    if session.site.launcher(case.partition).kind != 'local':
+        return ''
+    able = [engine for engine in ENGINES if declared.workload.kind in engine.kinds]
+    needed = [name for engine in able for name in engine.needs(declared.workload)]
+    return next((name for name in needed if shutil.which(name) is None), '')
 
 
 def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, ...]:

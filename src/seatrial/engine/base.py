@@ -87,8 +87,8 @@ class Engine:
     mpi:         whether it is started by the site's MPI launcher
     names_hosts: whether it tells of every task which node it ran on
     checks_close: whether a close(2) that fails is an error to it
-    makes:       regular expressions of the names of all that it makes in the data directory and below; what has
-                 another name is never removed
+    makes:       regular expressions of the names of all that it makes in the data directory and below, or of their
+                 paths below the run directory; what has another name is never removed
     keeps_files: whether it writes into an empty file that is there, rather than into a new one in its place
     data_rate:   how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
     compressible: why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
@@ -116,6 +116,10 @@ class Engine:
         workload it can do the phase.
         """
         raise NotImplementedError
+
+    def needs(self, point: Point) -> Tuple[str, ...]:
+        """Programs beside its own that must be on the PATH of every node."""
+        return ()
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the program say its version."""

@@ -1,6 +1,7 @@
 """fio as an engine of random I/O: jobs that read and write at random until their time is over, at a queue depth.
 
-One transfer in flight is pread(2) or pwrite(2). More are Linux's asynchronous I/O (libaio), which waits for each
+One transfer in flight is pread(2) or pwrite(2), or a copy from or to a mapping of the whole file, which msync(2) ends
+where fsync(2) does else (seen with strace and 3.33). More are Linux's asynchronous I/O (libaio), which waits for each
 transfer unless O_DIRECT is on (io_submit(2)), so that a queue depth would be none.
 
 A latency is that of a transfer from before its submission to its completion (fio's lat), in the bins of its report:
@@ -44,7 +45,7 @@ class FioRandom(Fio):
         if phase not in DIRECTIONS:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {
-            'ioengine': 'libaio' if point.queue_depth > 1 else 'psync',
+            'ioengine': point.interface or ('libaio' if point.queue_depth > 1 else 'psync'),
             'iodepth': point.queue_depth,
             'rw': phase,
             'bs': point.transfer_size,

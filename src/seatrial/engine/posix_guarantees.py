@@ -1,6 +1,6 @@
 """What POSIX guarantees of a file system, and Linux beside it: the facts that posixops tries, in its order."""
 
-from typing import NamedTuple, Tuple
+from typing import Dict, NamedTuple, Tuple
 
 
 class Guarantee(NamedTuple):
@@ -78,3 +78,13 @@ LIMITS: Tuple[Guarantee, ...] = (
     Guarantee('again', 'what was removed can be used again', 1, 'POSIX.1 unlink()'),
 )
 """The facts of a limit that was reached. What was acknowledged and is not whole is a failure (rule F2)."""
+
+CONTENDED: Dict[str, Guarantee] = {
+    'append': Guarantee(
+        'appends_whole', 'records that all tasks append at once are all there, whole', 2, 'POSIX.1 write(), O_APPEND'
+    ),
+    'lock': Guarantee(
+        'locks_exclude', 'what tasks change under a lock of fcntl loses no change', 2, 'POSIX.1 fcntl()'
+    ),
+}
+"""The fact beside the figures of each phase of contention that has one."""

@@ -85,14 +85,15 @@ def _import(root: str, size: int) -> int:
 
 
 def _find(root: str) -> int:
-    return sum(1 for _ in _entries(root)) + 1
+    return sum(1 for _ in entries_in(root)) + 1
 
 
 def _du(root: str) -> int:
-    return sum(1 for entry in _entries(root) if entry.stat(follow_symlinks=False)) + bool(os.lstat(root))
+    return sum(1 for entry in entries_in(root) if entry.stat(follow_symlinks=False)) + bool(os.lstat(root))
 
 
-def _entries(root: str) -> 'List[os.DirEntry[str]]':
+def entries_in(root: str) -> 'List[os.DirEntry[str]]':
+    """All that lies below a directory, by the types that the listing gives. Raises OSError."""
     found: List['os.DirEntry[str]'] = []
     waiting = [root]
     while waiting:

@@ -1,7 +1,8 @@
 """The program of posixops on the nodes: one process a task, which says one line of JSON at its end.
 
 The kinds of workload have files of their own: posix_tree, posix_calls, posix_listing, posix_interactive,
-posix_training, posix_ageing, posix_semantics, posix_limits and posix_scenario.
+posix_programs, posix_contention, posix_training, posix_burst, posix_ageing, posix_semantics, posix_limits and
+posix_scenario.
 """
 
 import errno
@@ -11,11 +12,14 @@ from typing import List, Tuple
 
 from seatrial.engine import (
     posix_ageing,
+    posix_burst,
     posix_calls,
+    posix_contention,
     posix_integrity,
     posix_interactive,
     posix_limits,
     posix_listing,
+    posix_programs,
     posix_scenario,
     posix_semantics,
     posix_training,
@@ -25,6 +29,7 @@ from seatrial.engine.barrier import Barrier, BarrierError, join
 from seatrial.engine.posix_work import Failed, Failure, Report, Spec, Work, stop_collecting
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Fact
+from seatrial.workload.interactive import TREES
 from seatrial.workload.semantics import INTEGRITY
 
 FAILED = 1  # its exit status
@@ -65,7 +70,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 def _hosts(spec: Spec, barrier: Barrier, host: str) -> Tuple[str, ...]:
     """Of all tasks, where anything depends on them."""
-    if (spec.point.nodes < 2 or spec.point.kind == 'training') and spec.point.kind not in FACTUAL:
+    if (spec.point.nodes < 2 or spec.point.kind in ('training', 'burst')) and spec.point.kind not in FACTUAL:
         return ()
     hosts = barrier.exchange('meet', host)
     return tuple(hosts[rank] for rank in range(spec.point.tasks))
@@ -77,16 +82,22 @@ def _carry_out(spec: Spec, work: Work) -> Tuple[Fact, ...]:
         return posix_integrity.carry_out(work) if spec.phase == INTEGRITY else posix_semantics.carry_out(work)
     if point.kind == 'limits':
         return posix_limits.carry_out(work, spec.phase, point)
+    if point.kind == 'contention':
+        return posix_contention.carry_out(work, spec.phase, point)
     if point.kind == 'operations':
         posix_calls.carry_out(work, point)
     elif point.kind == 'training':
         posix_training.carry_out(work, spec.phase, point)
+    elif point.kind == 'burst':
+        posix_burst.carry_out(work, spec.phase, point)
     elif point.kind == 'scenario':
         posix_scenario.carry_out(work, point, spec.directory)
     elif point.kind == 'ageing':
         posix_ageing.carry_out(work, spec.phase, point)
-    elif point.kind == 'interactive':
+    elif point.kind == 'interactive' and spec.phase == TREES:
         posix_interactive.carry_out(work, point)
+    elif point.kind == 'interactive':
+        posix_programs.carry_out(work, spec.phase, point)
     elif spec.phase == 'list':
         posix_listing.carry_out(work, spec.directory, point)
     else:

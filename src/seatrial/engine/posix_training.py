@@ -10,6 +10,7 @@ By mmap(2) a sample is mapped, and all of its bytes are touched without the inte
 them is made, of some GB/s. On several nodes a task reads what one of the next node has written, in both epochs.
 """
 
+import collections
 import mmap
 import os
 import queue
@@ -17,7 +18,7 @@ import random
 import threading
 import time
 import zlib
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.posix_work import Data, Failure, Report, Span, Work, read_all, write_all
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
@@ -35,13 +36,20 @@ class Sample(NamedTuple):
     offset: int
 
 
+class Ahead(NamedTuple):
+    """A batch that is to be read, and what is set when it is there."""
+
+    batch: List[Sample]
+    there: threading.Event
+
+
 def carry_out(work: Work, phase: str, point: Point) -> None:
     """One task's part. Raises Failure and OSError."""
     if phase == 'write':
         work.together(phase, lambda: _write(point, work.rank))
         return
-    batches = _batches(point, phase, work.rank)
-    reader = _Reader(point, batches)
+    batches = batches_in(point, phase, work.rank, writer_of(point, work.rank))
+    reader = Reader(point, batches)
     work.together(phase, lambda: reader.work_on(1))
     work.alone(phase + REST, lambda: reader.work_on(len(batches) - 1))
     reader.end()
@@ -117,9 +125,9 @@ def _name(file: int) -> str:
     return f'data.{file:08d}'
 
 
-def _batches(point: Point, phase: str, rank: int) -> List[List[Sample]]:
-    """In every launch of the phase the same, and in the other epoch another order."""
-    files = files_of(point, writer_of(point, rank))
+def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[Sample]]:
+    """Of what one task has written. In every launch of the phase the same, and in the other epoch another order."""
+    files = files_of(point, writer)
     offsets = range(0, file_size(point), point.transfer_size)
     samples = [Sample(_name(file), offset) for file in files for offset in offsets]
     if point.order == 'random':
@@ -128,14 +136,18 @@ def _batches(point: Point, phase: str, rank: int) -> List[List[Sample]]:
     return [[next(left) for _ in range(number)] for number in batches_of(point)]
 
 
-class _Reader:
-    """Threads that read batches ahead, in their order."""
+class Reader:
+    """Threads that read batches ahead, in their order; endless: when all are read, from the first one on again.
 
-    def __init__(self, point: Point, batches: List[List[Sample]]) -> None:
-        self._point, self._batches, self._next = point, batches, 0
-        self._wanted: 'queue.Queue[Optional[int]]' = queue.Queue()
-        self._there = [threading.Event() for _ in batches]
+    worked: from when to when the accelerator worked on each batch, by this node's CLOCK_MONOTONIC
+    """
+
+    def __init__(self, point: Point, batches: List[List[Sample]], endless: bool = False) -> None:
+        self._point, self._batches, self._next, self._endless = point, batches, 0, endless
+        self._wanted: 'queue.Queue[Optional[Ahead]]' = queue.Queue()
+        self._there: Deque[threading.Event] = collections.deque()
         self._failed: List[BaseException] = []
+        self.worked: List[Tuple[float, float]] = []
         self._asked = 0
         self._threads = [
             threading.Thread(target=self._read, daemon=True) for _ in range(min(point.queue_depth, len(batches)))
@@ -150,12 +162,14 @@ class _Reader:
                 self._ask()
         samples = 0
         for _ in range(number):
-            self._there[self._next].wait()
+            self._there.popleft().wait()
             if self._failed:
                 raise self._failed[0]
             self._ask()
-            taken = len(self._batches[self._next])
+            taken = len(self._batches[self._next % len(self._batches)])
+            begun = time.monotonic()
             time.sleep(self._point.think_s * taken / self._point.batch)
+            self.worked.append((begun, time.monotonic()))
             samples += taken
             self._next += 1
         return samples
@@ -167,20 +181,29 @@ class _Reader:
         for thread in self._threads:
             thread.join()
 
+    @property
+    def samples_read(self) -> int:
+        """Once it has ended, with those that nobody took any more."""
+        rounds, rest = divmod(self._asked, len(self._batches))
+        return rounds * sum(map(len, self._batches)) + sum(map(len, self._batches[:rest]))
+
     def _ask(self) -> None:
-        if self._asked < len(self._batches):
-            self._wanted.put(self._asked)
+        if self._endless or self._asked < len(self._batches):
+            self._there.append(threading.Event())
+            self._wanted.put(Ahead(self._batches[self._asked % len(self._batches)], self._there[-1]))
             self._asked += 1
 
     def _read(self) -> None:
         source = _Mapped(self._point) if self._point.interface == 'mmap' else _Source(self._point)
-        for number in iter(self._wanted.get, None):
+        for batch, there in iter(self._wanted.get, None):
             try:
-                for sample in self._batches[number]:
+                for sample in batch:
                     source.read(sample)
+                    if self._endless:  # it is to come from the storage the next time, too
+                        source.forget(sample)
             except (Failure, OSError) as error:
                 self._failed.append(error)
-            self._there[number].set()
+            there.set()
         source.close()
 
 
@@ -200,6 +223,10 @@ class _Source:
         found = self._fetch(sample.offset)
         if found != self._size:
             raise Failure('T17', f'{sample.name} has {found} B of a sample from {sample.offset} on, not {self._size}')
+
+    def forget(self, sample: Sample) -> None:
+        """Have the page cache drop the sample that was read last. Raises OSError."""
+        os.posix_fadvise(self._descriptor, sample.offset, self._size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
         """Close the file, if one is open."""

@@ -3,19 +3,20 @@
 One process a task, started by the runner; all of them meet at a barrier before each timed act (barrier.py), so that
 a rate is the operations of all tasks from the first one's start to the last one's end, without start-up and without
 waiting for the last one. What is done and what counts as an operation is said in posix_tree, posix_calls,
-posix_listing, posix_interactive, posix_training, posix_ageing, posix_semantics, posix_integrity, posix_limits and
-posix_scenario.
+posix_listing, posix_interactive, posix_programs, posix_contention, posix_training, posix_burst, posix_ageing,
+posix_semantics, posix_integrity, posix_limits and posix_scenario.
 The interpreter adds to every operation what docs/benchmarks.md says of it: where a call of the file system takes less
 than some microseconds, it is the interpreter that is measured.
 """
 
 import hashlib
+import importlib.util
 import json
 import re
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
-from seatrial.engine import posix_training
+from seatrial.engine import posix_burst, posix_contention, posix_training
 from seatrial.engine.base import (
     MAX_BYTES_PER_CALL,
     Command,
@@ -26,8 +27,10 @@ from seatrial.engine.base import (
     percentiles_of,
 )
 from seatrial.engine.carried import module_argv
-from seatrial.engine.posix_guarantees import GUARANTEES, LIMITS, WAYS_TO_WRITE
+from seatrial.engine.posix_guarantees import CONTENDED, GUARANTEES, LIMITS, WAYS_TO_WRITE, Guarantee
 from seatrial.engine.posix_pair import ROOT
+from seatrial.engine.posix_programs import NEEDS
+from seatrial.engine.posix_programs import ROOT as ROOT_OF_PROGRAMS
 from seatrial.engine.posix_tree import nodes_away
 from seatrial.engine.posix_work import NANOSECOND, Report, Spec, Timed
 from seatrial.engine.scenario_figures import figures
@@ -37,7 +40,8 @@ from seatrial.model.metric import Histogram, Measurement, Metric, bandwidth, rat
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES
 from seatrial.workload.ageing import FILES, FILL, REMOVE, histograms, total
-from seatrial.workload.interactive import entries_of
+from seatrial.workload.contention import CALLS, calls_of
+from seatrial.workload.interactive import VENV, entries_of
 from seatrial.workload.registry import kind_of, metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY
 from seatrial.workload.training import NEXT
@@ -57,7 +61,9 @@ class PosixOps(Engine):
         'listing',
         'operations',
         'interactive',
+        'contention',
         'training',
+        'burst',
         'ageing',
         'semantics',
         'limits',
@@ -67,13 +73,14 @@ class PosixOps(Engine):
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
     makes: Tuple[str, ...] = (
         *FILE_NAMES,
-        r'course\.\d+|aged\.\d+',
+        r'(course|aged|checkpoint)\.\d+',
         r'tree(\.\d+)?|listing\.[0-9a-f]{12}|calls(\.\d+)?',
         r'd\d+|[de]\.\d+\.\d+|f\.\d+\.\d+(\.[lr])?',
         # posix_semantics: a directory for each guarantee, and what is tried in it.
         '|'.join((ROOT, *(each.name for each in GUARANTEES))),
         r'f\d*|F|d|new|link|n{255}',
         '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(each.name for each in WAYS_TO_WRITE))),
+        rf'(.*/)?{ROOT_OF_PROGRAMS}\.\d+(/.*)?',
     )
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -81,8 +88,18 @@ class PosixOps(Engine):
         size = point.bytes_per_file
         if point.kind == 'operations' and not 0 < size <= MAX_BYTES_PER_CALL:
             return f'cannot write and read {size} bytes in one call'
+        if VENV in point.phases and importlib.util.find_spec('ensurepip') is None:
+            return 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
+        if point.kind == 'contention':
+            return posix_contention.too_few(point)
+        if point.kind == 'burst' and point.tasks < 2:
+            return 'cannot train and write checkpoints at once with one task'
         longest = _longest_path(point)
         return f'cannot handle paths of {longest} characters' if longest > MAX_PATH else None
+
+    def needs(self, point: Point) -> Tuple[str, ...]:
+        """Programs that it runs beside the interpreter."""
+        return tuple(NEEDS.get(point.phases[0], ()))
 
     def version_argv(self, program: str) -> List[str]:
         """The command that makes the interpreter say its version."""
@@ -110,7 +127,7 @@ class PosixOps(Engine):
         """Whether the node works on entries that it has neither made nor seen in an earlier phase."""
         if point.kind == 'ageing':
             return point.nodes > 1 and phase == REMOVE
-        if point.kind == 'training':
+        if point.kind in ('training', 'burst'):
             return point.nodes > 1 and phase not in ('write', NEXT)
         if point.kind != 'tree':
             return False
@@ -149,13 +166,15 @@ class PosixOps(Engine):
         clock_s = max(NANOSECOND, sum(uncertain))
         if point.kind == 'training':
             return posix_training.measured(phase, point, reports)._replace(clock_s=clock_s)
+        if point.kind == 'burst':
+            return posix_burst.measured(phase, point, reports, metrics)._replace(clock_s=clock_s)
         facts = reports[0].facts
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
+        tried = _tried(phase, point)
+        if [fact.name for fact in facts] != [each.name for each in tried]:
+            raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
         if point.kind in ('semantics', 'limits'):
-            tried = LIMITS if point.kind == 'limits' else WAYS_TO_WRITE if phase == INTEGRITY else GUARANTEES
-            if [fact.name for fact in facts] != [each.name for each in tried]:
-                raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
             counts = {HOLDING: sum(fact.holds is True for fact in facts), **reports[0].counts.get('limit', {})}
             metrics = [
                 Metric(each.name, float(counts[each.name]), '', each.better) for each in metrics_of(point, phase)
@@ -199,14 +218,28 @@ def _planned(phase: str, point: Point) -> Dict[str, int]:
         return {}
     if point.kind == 'training':
         return posix_training.operations(phase, point)
+    if point.kind == 'burst':
+        return posix_burst.operations(phase, point)
     if point.kind == 'ageing':
         there, _ = total(point)
         return {FILES: there.files} if phase == FILL else {REMOVE: there.inodes}
     if point.kind == 'interactive':
-        return entries_of(point)
+        return entries_of(point, phase)
+    if point.kind == 'contention':
+        each = {'open_write': calls_of(point), 'append': calls_of(point), 'lock': calls_of(point)}
+        return {name: point.tasks * each.get(name, point.files_per_directory) for name in CALLS[phase]}
     if point.kind == 'tree' or phase in PHASES:
         return operations(point, phase)
     return dict.fromkeys((each.name for each in metrics_of(point, phase)), levels_total(point, point.tasks).files)
+
+
+def _tried(phase: str, point: Point) -> Tuple[Guarantee, ...]:
+    """The facts that a launch tells."""
+    if point.kind == 'semantics':
+        return WAYS_TO_WRITE if phase == INTEGRITY else GUARANTEES
+    if point.kind == 'contention':
+        return (CONTENDED[phase],) if phase in CONTENDED else ()
+    return LIMITS if point.kind == 'limits' else ()
 
 
 def _reports(outcome: Outcome, point: Point) -> List[Report]:

@@ -97,7 +97,9 @@ def choose(
             continue
         wanted = program_of(engine, candidate)
         program = which(wanted)
-        why = f'not installed ({wanted})' if program is None else cannot(engine, points) or unfit(engine)
+        needed = [wanted, *(name for point in points for name in engine.needs(point))]
+        missing = [name for name in needed if which(name) is None]
+        why = f'not installed ({missing[0]})' if missing else cannot(engine, points) or unfit(engine)
         if program is not None and why is None:
             return Choice(engine, program, tuple(skipped))
         skipped.append(f'{engine.name}: {why}')

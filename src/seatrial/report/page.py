@@ -166,7 +166,7 @@ class CaseView:
 
 def _case(evidence: CaseEvidence, anchor: str, system: str) -> CaseView:
     plan, result = evidence.plan, evidence.result
-    guarantees = _guarantees(evidence) if words.only_counts(plan) else []
+    guarantees = _guarantees(evidence) if result.facts or words.only_counts(plan) else []
     units = units_of(result.metrics, system)
     return CaseView(
         evidence=evidence,

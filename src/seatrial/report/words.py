@@ -358,7 +358,7 @@ def _starts(evidence: SessionEvidence) -> list[Start]:
 
 def _numbered(host: str) -> list[tuple[int, str]]:
     """For an order in which n10 comes behind n9."""
-    return [(int(part), '') if part.isdigit() else (-1, part) for part in re.split(r'(\d+)', host)]
+    return [(int(part), '') if part.isdecimal() else (-1, part) for part in re.split(r'(\d+)', host)]
 
 
 def _visible(character: str) -> str:

@@ -553,6 +553,20 @@ def not_looked_up_before(launched: Launched) -> Optional[str]:
 
 
 @rule(
+    'T26',
+    'Calls that are timed do what POSIX guarantees of them',
+    METADATA_LAUNCH,
+    'label',
+    'the figure is valid, and of a system that lets them go wrong: nothing may build on them here',
+    'open(2): O_APPEND on NFS; 10,000 of 20,000 records were lost between two nodes (seen)',
+)
+def guaranteed(launched: Launched) -> Optional[str]:
+    timed = launched.measurement.seconds > 0  # where nothing is, facts are all that is asked for
+    broken = [fact for fact in launched.measurement.facts if fact.holds is False]
+    return f'{broken[0].name} does not hold: {broken[0].seen}' if timed and broken else None
+
+
+@rule(
     'T17a',
     'After every phase the entries of a tree are there, all of them and no others, each with its bytes',
     METADATA_LAUNCH,

@@ -1,27 +1,59 @@
-"""Interactive use: what users do all day in trees of small files, each step timed by itself."""
+"""Interactive use: what users do all day with small files, each step timed by itself, all tasks at once."""
 
 from typing import Dict, Optional, Sequence, Tuple, Union
 
 from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
-from seatrial.model.units import in_bytes
+from seatrial.model.units import MIB, in_bytes
 from seatrial.workload.base import Footprint
 from seatrial.workload.operations import Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
-STEPS = ('untar', 'import', 'find', 'du', 'rm')
-"""In their order; the engine says what each does."""
+TREES, GIT, VENV, BUILD = 'interactive', 'git', 'venv', 'build'
 
-PHASE = 'interactive'
+STEPS: Dict[str, Tuple[str, ...]] = {
+    TREES: ('untar', 'import', 'find', 'du', 'rm'),
+    GIT: ('git_clone', 'git_status'),
+    VENV: ('venv_create', 'pip_install', 'package_import'),
+    BUILD: ('compile',),
+}
+"""Of each phase, in their order; the engine says what each does."""
+
+TITLES = {
+    TREES: 'interactive use',
+    GIT: 'git clone and git status',
+    VENV: 'pip install',
+    BUILD: 'a build',
+}
+
+BESIDE = {
+    TREES: Footprint(0, 0),
+    GIT: Footprint(MIB, 200),
+    VENV: Footprint(64 * MIB, 3000),
+    BUILD: Footprint(MIB, 100),
+}
+"""What a task has on disk at most beside its files. Of an environment it is pip: 1700 entries of 25 MiB with Python
+3.11, setuptools included."""
+
+COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
+"""How often the files are there: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
 
 
 def interactive_use(
-    depth: int, branching: int, files_per_directory: int, bytes_per_file: Union[int, str], tasks: int = 0
+    depth: int,
+    branching: int,
+    files_per_directory: int,
+    bytes_per_file: Union[int, str],
+    does: str = TREES,
+    tasks: int = 0,
 ) -> Point:
-    """The workload: a tree of each task, with so many files in every directory, made and gone in one launch."""
+    """The workload: a tree of each task, with so many files in every directory, made and gone in one launch.
+
+    does: what is done with it, one of STEPS
+    """
     return Point(
         'interactive',
-        (PHASE,),
+        (does,),
         tasks=tasks,
         scales=False,
         depth=depth,
@@ -40,6 +72,8 @@ class Interactive(Operations):
     parameters = ('depth', 'branching', 'files_per_directory', 'bytes_per_file', 'subtrees')
 
     def fault(self, point: Point) -> Optional[str]:
+        if len(point.phases) != 1 or point.phases[0] not in STEPS:
+            return f'phases: {list(point.phases)}; interactive use has one of {", ".join(STEPS)}'
         if point.subtrees != 'private':
             return f"subtrees: '{point.subtrees}' trees are not unpacked and removed by each task; write private"
         if point.files_per_directory < 1:
@@ -48,19 +82,36 @@ class Interactive(Operations):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of each step, in entries of all tasks."""
-        return tuple(MetricType(name, 'op/s') for name in STEPS)
+        return tuple(MetricType(name, 'op/s') for name in STEPS[phase])
 
     def sentence(self, points: Sequence[Point]) -> str:
-        what = f'{things(points)} {places(points)}'
-        return (
-            f'{who(points)} unpacks an archive of {what}, imports modules, and searches, sums up and removes a tree'
-        )
+        (does,) = points[0].phases
+        if does == TREES:
+            what = f'{things(points)} {places(points)}'
+            rest = 'imports modules, and searches, sums up and removes a tree'
+            return f'{who(points)} unpacks an archive of {what}, {rest}'
+        return f'{who(points)} {_DOES[does].format(things(points))}'
+
+    def title_of(self, point: Point) -> str:
+        return TITLES[point.phases[0]]
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        return Tree.footprint(self, points)
+        (does,) = points[0].phases
+        plain, tasks = Tree.footprint(self, points), max(point.tasks for point in points)
+        beside, copies = BESIDE[does], COPIES[does]
+        return Footprint(copies * plain.bytes + tasks * beside.bytes, copies * plain.inodes + tasks * beside.inodes)
 
 
-def entries_of(point: Point) -> Dict[str, int]:
-    """How many entries all tasks together handle in each step."""
+def entries_of(point: Point, phase: str) -> Dict[str, int]:
+    """How many entries all tasks together handle in each step; an environment is one."""
     there = levels_total(point, point.tasks)
-    return {step: there.files if step == 'import' else there.files + there.directories for step in STEPS}
+    handled = dict.fromkeys(STEPS[phase], there.files + (there.directories if phase == TREES else 0))
+    special = {'import': there.files, 'venv_create': point.tasks}
+    return {**handled, **{step: number for step, number in special.items() if step in handled}}
+
+
+_DOES = {
+    GIT: 'clones a repository with {} by git, and asks for the status of a clone',
+    VENV: 'makes a virtual environment, installs a package with {} into it by pip, and imports one such package',
+    BUILD: 'compiles a program of {} by make and cc',
+}

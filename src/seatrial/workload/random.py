@@ -24,6 +24,9 @@ ALIGNMENT = 4096
 WAITING = '_waiting'
 """How the metric ends that is the share of time in which tasks waited for transfers."""
 
+INTERFACES = ('', 'mmap')
+"""Calls of read and write, or loads and stores of a mapped file (mmap(2))."""
+
 SEVERAL = 10
 """Files that a task goes through where it has several: those of a client in Fermilab's skims (Garzoglio 2011)."""
 
@@ -39,6 +42,7 @@ def random_access(
     files: str = 'multiple',
     tasks: int = 0,
     think_s: float = 0.0,
+    interface: str = '',
 ) -> Point:
     """The workload of a check of random I/O. Sizes as numbers of bytes or as '64KiB'; the rest as in Point.
 
@@ -56,6 +60,7 @@ def random_access(
         duration_s=duration_s,
         read_share=read_share,
         think_s=think_s,
+        interface=interface,
     )
 
 
@@ -73,6 +78,7 @@ class Random(Kind):
     )
     parameters = (
         'files',
+        'interface',
         'direct',
         'transfer_size',
         'bytes_per_task',
@@ -96,6 +102,10 @@ class Random(Kind):
             return f'working_set: {point.working_set} B hold no transfer of {point.transfer_size} B for each task'
         if point.direct and point.transfer_size % ALIGNMENT:
             return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {point.transfer_size}'
+        if point.interface not in INTERFACES:
+            return f"interface: '{point.interface}' is none of random I/O; it can be mmap, or empty for calls"
+        if point.interface and (point.direct or point.queue_depth > 1):
+            return 'interface: a mapped file knows neither O_DIRECT nor several transfers in flight'
         if point.queue_depth < 1:
             return f'queue_depth: {point.queue_depth} transfers in flight are none; write a number from 1'
         if not 0 < point.duration_s < inf:
@@ -130,7 +140,8 @@ class Random(Kind):
         sizes = joined(list(dict.fromkeys(exact_size(each.transfer_size) for each in points)), 'or')
         depths = {each.queue_depth for each in points}
         deep = f', {point.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
-        how = f'for {point.duration_s:g} s, {"with O_DIRECT" if point.direct else "through the page cache"}'
+        through = 'with O_DIRECT' if point.direct else 'by mmap(2)' if point.interface else 'through the page cache'
+        how = f'for {point.duration_s:g} s, {through}'
         how += f', with {1000 * point.think_s:g} ms of think time after each' if point.think_s else ''
         return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
 

@@ -10,7 +10,9 @@ from seatrial.workload.access import Access
 from seatrial.workload.ageing import Ageing
 from seatrial.workload.base import MAX_TASKS, Kind
 from seatrial.workload.bonnie import Bonnie
+from seatrial.workload.burst import Burst
 from seatrial.workload.checkpoint import Checkpoint
+from seatrial.workload.contention import Contention
 from seatrial.workload.devices import Devices
 from seatrial.workload.interactive import Interactive
 from seatrial.workload.io500 import Io500
@@ -30,6 +32,7 @@ KINDS: Dict[str, Kind] = {
         Access(),
         Checkpoint(),
         Training(),
+        Burst(),
         Reuse(),
         Bonnie(),
         Random(),
@@ -37,6 +40,7 @@ KINDS: Dict[str, Kind] = {
         Listing(),
         Operations(),
         Interactive(),
+        Contention(),
         Semantics(),
         Limits(),
         Scenario(),

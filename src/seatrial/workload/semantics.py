@@ -30,7 +30,7 @@ class Semantics(Kind):
 
     name = 'semantics'
     words = title = 'POSIX semantics'
-    columns = (('guarantees that hold', (HOLDING,)),)
+    columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = (('guarantees that hold', (HOLDING,)),)
 
     def fault(self, point: Point) -> Optional[str]:
         return None

@@ -82,10 +82,11 @@ class Training(Access):
     )
     of_trial: Tuple[str, ...] = ('interface',)
     by_darshan = False
+    phases: Tuple[str, ...] = PHASES
 
     def fault(self, point: Point) -> Optional[str]:
-        if point.phases != PHASES:
-            return f'phases: {list(point.phases)}; a training has {", ".join(PHASES)}'
+        if point.phases != self.phases:
+            return f'phases: {list(point.phases)}; a training has {", ".join(self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
             if getattr(point, field) not in allowed:
                 return f"{field}: '{getattr(point, field)}' is none of a training; it can be {' or '.join(allowed)}"

@@ -829,6 +829,18 @@ def test_a_top_level_entry_that_the_session_did_not_make_is_left(run):
     assert sorted(os.listdir(run.path)) == [MARKER, 'notes']
 
 
+def test_what_lies_below_a_path_that_is_the_sessions_is_removed_whatever_its_name(parent):
+    made = create(str(parent), SESSION, CASE, ENTRIES, (r'(.*/)?programs\.\d+(/.*)?',))
+    made.make('data')
+    for path in ('data/programs.0/.git/HEAD', 'data/notes', 'data/programs/HEAD'):
+        Path(made.path, path).parent.mkdir(parents=True, exist_ok=True)
+        Path(made.path, path).touch()
+    left = remove(made.path, SESSION).left
+    assert sorted(left) == [f'data/{name}: the session did not make it' for name in ('notes', 'programs')]
+    assert sorted(os.listdir(Path(made.path, 'data'))) == ['notes', 'programs']
+    made.close()
+
+
 def test_a_fifo_and_a_socket_are_left(run):
     run.make('data')
     os.mkfifo(run.path_of('data/fifo'))

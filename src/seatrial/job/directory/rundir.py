@@ -70,7 +70,8 @@ class Marker(NamedTuple):
     inode: of the run directory. marker_inode: of the marker itself; a copy has others
     device: of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     entries: the top-level names that the session makes; all others in it are foreign
-    names: regular expressions of the names that its engine makes in these; all others are foreign too
+    names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
+        all others are foreign too
     kept: whether it stays behind its session, for others to measure beside
     """
 
@@ -645,7 +646,7 @@ def _empty(walk: _Walk, account: _Account) -> None:
 
 def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
     status = walk.stat(name)
-    if len(walk.levels) > 2 and not account.is_made(name):
+    if len(walk.levels) > 2 and not (account.is_made(name) or account.is_made(walk.path(name))):
         raise _Left(NOT_MADE)
     if stat.S_ISDIR(status.st_mode):
         walk.enter(name, status)

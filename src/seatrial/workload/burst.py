@@ -1,0 +1,94 @@
+"""Checkpoints beside the reads of a training: what each loses when both are at work at once."""
+
+from typing import Optional, Sequence, Tuple
+
+from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
+from seatrial.model.point import Point
+from seatrial.workload.base import Footprint
+from seatrial.workload.training import Training
+
+PHASES = ('write', 'burst')
+
+ALONE, BESIDE = '', '_beside'
+"""How the metrics end that are of one load by itself, and of both at once."""
+
+CHECKPOINT, TRAINING = 'checkpoint', 'training'
+LOSS = '_loss'
+
+
+def burst(training: Point) -> Point:
+    """The workload: the reads of this training by half of the tasks, and checkpoints by the others.
+
+    A checkpoint is of as many bytes a task as a task has of the data set: profiles and sites choose them.
+    """
+    return training._replace(kind='burst', phases=PHASES)
+
+
+class Burst(Training):
+    """The data set is written; then one launch has a checkpoint alone, the training alone, and both at once.
+
+    The training goes on for as long as a checkpoint takes, and counts while it does. What one loses is
+    1 - beside / alone, of the same launch, so that its interval is that of pairs.
+    """
+
+    name = 'burst'
+    words = 'checkpoints beside training reads'
+    phases = PHASES
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """Bandwidths of the checkpoints, samples a second of the training, and what is lost of each: these steer."""
+        if phase == 'write':
+            return (MetricType(phase, 'B/s', steers=False),)
+        rates = tuple(MetricType(name + how, unit) for how in (ALONE, BESIDE) for name, unit in _UNITS.items())
+        return (*rates, *(MetricType(name + LOSS, '', LOWER, steers=False) for name in _UNITS))
+
+    def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
+        figures = {metric.name: metric for metric in measurement.metrics}
+        found = []
+        for name in _UNITS:
+            alone, beside = figures.get(name + ALONE), figures.get(name + BESIDE)
+            if alone is not None and beside is not None and alone.value:
+                loss = 1 - beside.value / alone.value
+                found.append(Metric(name + LOSS, loss, '', LOWER, beside.seconds, figure=f'{loss:.6f}'))
+        return tuple(found)
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        trains, saves = halves(max(point.tasks for point in points))
+        reads, writes = ('reads' if trains == 1 else 'read'), ('writes' if saves == 1 else 'write')
+        return f'Of the tasks {trains} {reads} a data set as a training does, while {saves} {writes} a checkpoint'
+
+    def title_of(self, point: Point) -> str:
+        return self.words
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        """The data set, and a checkpoint beside it."""
+        plain, saves = super().footprint(points), max(halves(point.tasks)[1] for point in points)
+        return Footprint(plain.bytes + saves * max(point.bytes_per_task for point in points), plain.inodes + saves)
+
+    def timed_s(self, measurement: Measurement) -> float:
+        """One after the other: a checkpoint, the training, and both."""
+        return sum(each.seconds for each in measurement.metrics if each.unit and each.name != TRAINING + BESIDE)
+
+    def found_warm(self, phase: str) -> str:
+        return ''
+
+    def exact_bytes(self, point: Point) -> Optional[int]:
+        """The training goes on for as long as a checkpoint takes."""
+        return None
+
+    def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
+        if phase == 'write':
+            return super().moved(point, phase)
+        return 2 * halves(point.tasks)[1] * point.bytes_per_task, None
+
+    def cache_of(self, metric: str, launch: str) -> str:
+        """What a checkpoint writes was in no cache before."""
+        return '' if metric.startswith(CHECKPOINT) else launch
+
+
+def halves(tasks: int) -> Tuple[int, int]:
+    """How many tasks train, the first ones, and how many write checkpoints."""
+    return tasks // 2, tasks - tasks // 2
+
+
+_UNITS = {CHECKPOINT: 'B/s', TRAINING: 'op/s'}

@@ -1,0 +1,120 @@
+"""Contention: what tasks want of one file at once, or of the file system with many files open, call by call."""
+
+from typing import Dict, Optional, Sequence, Tuple, Union
+
+from seatrial.model.metric import MetricType
+from seatrial.model.plan import Sizing
+from seatrial.model.point import Point
+from seatrial.model.units import in_bytes, round_up
+from seatrial.workload.base import Effort, Footprint
+from seatrial.workload.semantics import Semantics
+from seatrial.workload.tree import BLOCK, who
+from seatrial.workload.words import counted, exact_size, grouped
+
+APPEND, LOCK, OPEN = 'append', 'lock', 'open'
+
+CALLS: Dict[str, Tuple[str, ...]] = {
+    APPEND: ('append',),
+    LOCK: ('lock',),
+    OPEN: ('open_create', 'open_write', 'open_close'),
+}
+"""Of each phase, in their order; the engine says what each is."""
+
+ROUNDS = 4
+"""How often a task that holds files open writes to each."""
+
+LEAST = 100
+"""Calls of each task, however many tasks share the calls between them: of fewer a 99th percentile is the slowest."""
+
+COUNTER = 8
+"""Bytes that are changed under one lock."""
+
+
+def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
+    """The workload: one of CALLS.
+
+    calls: of all tasks together, to append or to lock: they follow each other, so that their time grows with them all
+    record: bytes that one call appends or writes; open_files: that each task holds open at once
+    """
+    size = COUNTER if does == LOCK else in_bytes(record)
+    return Point(
+        'contention',
+        (does,),
+        tasks=tasks,
+        scales=False,
+        transfer_size=size,
+        working_set=calls * size,
+        files_per_directory=open_files,
+    )
+
+
+class Contention(Semantics):
+    """One launch, whose calls are timed one by one. What POSIX guarantees of them is a fact beside the figures."""
+
+    name = 'contention'
+    words = 'contention'
+    title = 'Contention'
+    columns = ()
+    parameters = ('transfer_size', 'working_set', 'files_per_directory')
+    short_ok = True
+
+    def fault(self, point: Point) -> Optional[str]:
+        if len(point.phases) != 1 or point.phases[0] not in CALLS:
+            return f'phases: {list(point.phases)}; contention has one of {", ".join(CALLS)}'
+        if point.transfer_size < 1 or (APPEND in point.phases and point.transfer_size < HEAD):
+            return f'transfer_size: a record of {point.transfer_size} B cannot be numbered; write {HEAD} B or more'
+        if (OPEN in point.phases) != (point.files_per_directory > 0):
+            return f'files_per_directory: {point.files_per_directory} files are held open; {OPEN} alone has some'
+        if OPEN not in point.phases and point.working_set < point.transfer_size:
+            return f'working_set: {point.working_set} B are no call of {point.transfer_size} B'
+        return None
+
+    def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
+        """A rate of each call, of all tasks; the latencies of single calls are percentiles beside it."""
+        return tuple(MetricType(name, 'op/s') for name in CALLS[phase])
+
+    def sentence(self, points: Sequence[Point]) -> str:
+        point = points[0]
+        size = exact_size(point.transfer_size)
+        if OPEN in point.phases:
+            held = counted(point.files_per_directory, 'file')
+            return f'{who(points)} holds {held} open and writes records of {size} to one after the other'
+        calls = grouped(max(map(calls_of, points)))
+        if APPEND in point.phases:
+            return f'{who(points)} appends {calls} records of {size} to one file'
+        return f'{who(points)} takes a lock on a part of one file {calls} times, each held by another before'
+
+    def title_of(self, point: Point) -> str:
+        return _TITLES[point.phases[0]]
+
+    def totals(self, point: Point) -> str:
+        if OPEN in point.phases:
+            return counted(point.tasks * point.files_per_directory, 'file')
+        return f'1 file of {exact_size(self.footprint([point]).bytes)}'
+
+    def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
+        return Sizing(0, 1, 0.0, 0.0)
+
+    def footprint(self, points: Sequence[Point]) -> Footprint:
+        point = max(points, key=lambda each: each.tasks)
+        if OPEN in point.phases:
+            size, files = round_up(ROUNDS * point.transfer_size, BLOCK), point.tasks * point.files_per_directory
+            return Footprint(files * size, files + point.tasks)
+        slots = point.tasks + 1 if LOCK in point.phases else point.tasks * calls_of(point)
+        return Footprint(slots * point.transfer_size, 1)
+
+    def amount(self, point: Point) -> int:
+        return point.tasks * calls_of(point)
+
+
+def calls_of(point: Point) -> int:
+    """Of each task, in one phase."""
+    if OPEN in point.phases:
+        return ROUNDS * point.files_per_directory
+    return max(LEAST, point.working_set // point.transfer_size // max(1, point.tasks))
+
+
+HEAD = 32
+"""Bytes of a record that say whose it is, and which."""
+
+_TITLES = {APPEND: 'appends to a shared log', LOCK: 'lock contention', OPEN: 'many open files'}
