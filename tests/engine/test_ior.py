@@ -435,7 +435,7 @@ def test_netcdf_goes_up_to_4_gib_past_the_first_byte_of_a_task(at):
     assert Ior().cannot(at) is None
 
 
-def test_a_read_through_netcdf_is_not_said_to_be_elsewhere_for_ncmpi_does_not_heed_it():
+def test_a_read_through_netcdf_is_of_what_the_task_wrote_itself():
     at = point(netcdf(SFSA), nodes=2)
     assert '-C' not in argv_of('read', at)
     assert not Ior().reads_elsewhere(at, 'read')

@@ -13,9 +13,9 @@ Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous file
 H5Fflush there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
 
 Its NCMPI (aiori-NCMPI.c) refuses -F and -z, and makes one variable of a record a block, in the offsets above behind
-PnetCDF's header; -e comes to fsync(2) (strace, IOR 4.0.0, PnetCDF 1.12.3, Open MPI 4.1.4). It does not heed -C, under
-which every rank still reads its own segment (strace). Where a task's offset is 4 GiB past its first it takes the
-transfer for the first, and defines the variable again, which PnetCDF refuses (seen).
+PnetCDF's header; -e comes to fsync(2) (strace, IOR 4.0.0, PnetCDF 1.12.3, Open MPI 4.1.4). -C changes
+nothing there: every rank still reads its own segment (strace). Where a task's offset is 4 GiB past its first it takes
+the transfer for the first, and defines the variable again, which PnetCDF refuses (seen).
 
 The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
 seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
@@ -327,7 +327,7 @@ def setup_of(point: Point, phase: str) -> Setup:
     the whole of one file (read):    as a file a task, over a link a task to the one file, for IOR has no form of
     its own; its links would be unlinked by a write.
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
-    nothing (rule T3), a file that all share has nothing to shift, and NCMPI does not heed it.
+    nothing (rule T3), nor with NCMPI, and a file that all read in full has nothing to shift.
     """
     linked, write = shared_whole(point), DIRECTIONS[phase] == ('write',)
     if linked and write:
