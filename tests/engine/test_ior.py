@@ -55,6 +55,10 @@ def hdf5(workload, collective=False):
     return workload._replace(interface='hdf5', collective=collective)
 
 
+def netcdf(workload, collective=False):
+    return workload._replace(interface='netcdf', collective=collective)
+
+
 point = functools.partial(access_point, transfers=64)
 
 
@@ -84,7 +88,14 @@ GOOD = {
     'one-hdf5-sfsa-write': ('write', point(hdf5(SFSA))),
     'one-hdf5-sfsa-read': ('read', point(hdf5(SFSA))),
     'one-hdf5-collective-write': ('write', point(hdf5(SFSA, collective=True))),
+    'one-netcdf-sfsa-write': ('write', point(netcdf(SFSA))),
+    'one-netcdf-sfsa-read': ('read', point(netcdf(SFSA))),
+    'one-netcdf-strided-write': ('write', point(netcdf(SFSA_STRIDED))),
+    'one-netcdf-strided-read': ('read', point(netcdf(SFSA_STRIDED))),
+    'one-netcdf-collective-write': ('write', point(netcdf(SFSA_STRIDED, collective=True))),
+    'one-netcdf-collective-read': ('read', point(netcdf(SFSA_STRIDED, collective=True))),
     'two-nodes-mfwa-read': ('read', point(nodes=2)),
+    'two-nodes-netcdf-read': ('read', point(netcdf(SFSA), nodes=2)),
     'over-existing': ('write', point()),
     'one-mpiio-mfwa-write': ('write', point(mpiio(MFWA))),
 }
@@ -111,6 +122,7 @@ REFUSED = {
     'fail-eacces': ('E1', 'exited with 255'),
     'fail-badapi': ('E1', 'Unrecognized I/O API'),
     'hdf5-not-built': ('E1', 'Unrecognized I/O API'),
+    'netcdf-4gib': ('E1', 'NetCDF: Operation not allowed in data mode'),
     'fail-badflag': ('E1', 'Error invalid argument: --nosuch'),
     'fail-badformat': ('E1', 'Unknown summaryFormat'),
     'fail-badopt': ('E1', 'Unrecognized parameter'),
@@ -380,7 +392,8 @@ def test_up_to_there_no_seed_of_a_task_comes_twice(workload, tasks, transfer_siz
 
 
 @pytest.mark.parametrize(
-    'workload', [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM, mpiio(SFSA, True), hdf5(MFWA)]
+    'workload',
+    [MFWA, MFWA_RANDOM, SFSA, SFSA_STRIDED, SFWA, SFWA_RANDOM, mpiio(SFSA, True), hdf5(MFWA), netcdf(SFSA_STRIDED)],
 )
 def test_it_can_do_the_classes_of_the_literature(workload):
     assert Ior().cannot(point(workload, tasks=40, nodes=40)) is None
@@ -397,6 +410,11 @@ def test_it_can_do_the_classes_of_the_literature(workload):
         (point(hdf5(SFSA_STRIDED)), 'cannot go through HDF5 in any other way'),
         (point(hdf5(MFWA_RANDOM)), 'cannot go through HDF5 in any other way'),
         (point(hdf5(SFWA)), 'cannot go through HDF5 in any other way'),
+        (point(netcdf(MFWA)), 'cannot go through NetCDF in any other way'),
+        (point(netcdf(SFWA)), 'cannot go through NetCDF in any other way'),
+        (point(netcdf(SFSA_RANDOM)), 'cannot go through NetCDF in any other way'),
+        (point(netcdf(SFSA), transfer_size=MIB, transfers=4097), 'cannot write NetCDF to 4 GiB past'),
+        (point(netcdf(SFSA_STRIDED), transfer_size=16 * MIB, transfers=129), 'cannot write NetCDF to 4 GiB past'),
         (point(mpiio(MFWA, collective=True)), 'collectively'),
         (point(mpiio(SFWA, collective=True)), 'collectively'),
         (point(MFWA._replace(direct=True), transfer_size=6 * KIB), 'only multiples of 4096'),
@@ -404,6 +422,24 @@ def test_it_can_do_the_classes_of_the_literature(workload):
 )
 def test_it_says_what_it_cannot_do_exactly(at, why):
     assert why in Ior().cannot(at)
+
+
+@pytest.mark.parametrize(
+    'at',
+    [
+        point(netcdf(SFSA), transfer_size=MIB, transfers=4096),
+        point(netcdf(SFSA_STRIDED), transfer_size=16 * MIB, transfers=128),
+    ],
+)
+def test_netcdf_goes_up_to_4_gib_past_the_first_byte_of_a_task(at):
+    assert Ior().cannot(at) is None
+
+
+def test_a_read_through_netcdf_is_of_what_the_task_wrote_itself():
+    at = point(netcdf(SFSA), nodes=2)
+    assert '-C' not in argv_of('read', at)
+    assert not Ior().reads_elsewhere(at, 'read')
+    assert Ior().reads_elsewhere(at._replace(interface='mpiio'), 'read')
 
 
 def test_the_largest_transfer_that_one_call_moves_is_accepted():

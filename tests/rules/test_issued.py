@@ -198,11 +198,12 @@ def test_a_partial_log_breaks_no_rule(plan):
     assert said(plan, records)[0].startswith('not traced: write@1KiB: its log is marked as partial')
 
 
-def test_what_hdf5_adds_of_its_own_is_compared_with_nothing(plan):
-    at = CONTIGUOUS._replace(interface='hdf5')
+@pytest.mark.parametrize(('interface', 'name'), [('hdf5', 'HDF5'), ('netcdf', 'NetCDF')])
+def test_what_a_format_adds_of_its_own_is_compared_with_nothing(plan, interface, name):
+    at = CONTIGUOUS._replace(interface=interface)
     records = traced_records(plan, launch('write', just_so(CONTIGUOUS, 'write'))._replace(point=at))
     assert issued_findings(plan, records) == []
-    assert said(plan, records)[0].startswith('not traced: write@1KiB: HDF5 writes and reads bytes of its own')
+    assert said(plan, records)[0].startswith(f'not traced: write@1KiB: {name} writes and reads bytes of its own')
 
 
 def test_why_a_launch_was_not_seen_is_said(plan):

@@ -68,7 +68,7 @@ def test_the_classes_and_what_the_parameters_allow_contradict_nothing(template):
         (MFWA._replace(files='many'), "files: 'many' is none; it can be single or multiple"),
         (MFWA._replace(extent='half'), "extent: 'half' is none; it can be whole or segment"),
         (MFWA._replace(order='sorted'), "order: 'sorted' is none; it can be contiguous or strided or random"),
-        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5"),
+        (MFWA._replace(interface='nfs'), "interface: 'nfs' is none; it can be posix or mpiio or hdf5 or netcdf"),
         (MFWA._replace(phases=()), 'operations: []; they are drawn from write and read'),
         (MFWA._replace(phases=('list',)), "operations: ['list']; they are drawn from write and read"),
         (MFWA._replace(phases=('write', 'write')), 'operations: one is named twice'),
@@ -177,8 +177,14 @@ def test_files_of_hdf5_have_its_metadata_before_their_data():
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
 
 
-def test_contents_are_proved_without_a_format():
-    at = placed(CONTIGUOUS)._replace(interface='hdf5', collective=True)
+def test_a_file_of_netcdf_has_its_header_before_its_data():
+    shared = placed(STRIDED, bytes_per_task=MIB)._replace(interface='netcdf')
+    assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 512),)
+
+
+@pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
+def test_contents_are_proved_without_a_format(interface):
+    at = placed(CONTIGUOUS)._replace(interface=interface, collective=True)
     assert (ACCESS.as_access(at).interface, ACCESS.as_access(at).collective) == ('posix', False)
 
 

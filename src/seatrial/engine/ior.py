@@ -12,6 +12,11 @@ so that every launch makes new files, with the layout of their directory.
 Its HDF5 makes a dataset of each segment (aiori-HDF5.c), so only contiguous files and segments have one. -e is
 H5Fflush there, which comes to fsync(2) (strace, HDF5 1.10.8, MPICH 4.0.2).
 
+Its NCMPI (aiori-NCMPI.c) refuses -F and -z, and makes one variable of a record a block, in the offsets above behind
+PnetCDF's header; -e comes to fsync(2) (strace, IOR 4.0.0, PnetCDF 1.12.3, Open MPI 4.1.4). -C changes
+nothing there: every rank still reads its own segment (strace). Where a task's offset is 4 GiB past its first it takes
+the transfer for the first, and defines the variable again, which PnetCDF refuses (seen).
+
 The data are `-l random`. They differ between ranks, launches and offsets, but repeat every 128 MiB of a file: the
 seed of a transfer is its offset, the rank and -G together (update_write_memory_pattern in utilities.c), and rand_r(3)
 of glibc gives the same for seeds that far apart (of 1000 pairs 1000 at 128 MiB and none at 64; rule P4a).
@@ -44,6 +49,7 @@ LEFT_APART_SHARE = 0.1
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 SEEDS = 2**27  # of the seed of rand_r(3) in glibc these many values count: it multiplies, and takes bits 16 to 26
 WORD = 8  # IOR's own unit: block and transfer are multiples of it
+NCMPI_INT = 2**32  # its NCMPI casts an offset less the first one to int
 DIRECT = '--posix.odirect'
 
 # The last version that has the fault -> the figure -> the fault. mdtest is of the same package.
@@ -186,6 +192,10 @@ class Ior(Engine):
             return 'cannot open a whole file collectively: with -F every task opens its file alone'
         if point.interface == 'hdf5' and (point.order != 'contiguous' or shared_whole(point)):
             return 'cannot go through HDF5 in any other way than contiguous files and segments'
+        if point.interface == 'netcdf' and (point.extent == 'whole' or point.order == 'random'):
+            return 'cannot go through NetCDF in any other way than segments of one file, contiguous or strided'
+        if point.interface == 'netcdf' and point.transfers > NCMPI_INT // gcd(NCMPI_INT, _step(point)):
+            return "cannot write NetCDF to 4 GiB past a task's first byte: it defines its variable again, and fails"
         if point.order == 'random' and point.extent == 'segment':
             return 'cannot keep the tasks to their segments in random order: -z deals the offsets out unequally'
         if point.order == 'random' and point.transfers < 2:
@@ -199,8 +209,7 @@ class Ior(Engine):
     def repeats(self, point: Point) -> str:
         """After how much of a task's data its offsets come to a seed again, of which 27 bits count."""
         own = point.bytes_per_task
-        step = point.transfer_size * (point.tasks if point.order == 'strided' else 1)
-        after = SEEDS // gcd(SEEDS, step) * point.transfer_size
+        after = SEEDS // gcd(SEEDS, _step(point)) * point.transfer_size
         if own <= after:
             return ''
         return (
@@ -318,17 +327,17 @@ def setup_of(point: Point, phase: str) -> Setup:
     the whole of one file (read):    as a file a task, over a link a task to the one file, for IOR has no form of
     its own; its links would be unlinked by a write.
     A read on several nodes is shifted by one (-C), so that no node reads what it wrote itself. On one node -C does
-    nothing (rule T3), and a file that all share has nothing to shift.
+    nothing (rule T3), nor with NCMPI, and a file that all read in full has nothing to shift.
     """
     linked, write = shared_whole(point), DIRECTIONS[phase] == ('write',)
     if linked and write:
         raise ValueError('IOR cannot write the whole of one file from all tasks')
     return Setup(
-        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5'}[point.interface],
+        api={'posix': 'POSIX', 'mpiio': 'MPIIO', 'hdf5': 'HDF5', 'netcdf': 'NCMPI'}[point.interface],
         file_per_process=int(point.extent == 'whole'),
         collective=int(point.collective),
         random_order=int(point.order == 'random'),
-        shifted=int(not write and point.nodes > 1 and not linked),
+        shifted=int(not write and point.nodes > 1 and not linked and point.interface != 'netcdf'),
         write=int(write),
         read=int(not write),
         fsync=int(write),
@@ -411,8 +420,9 @@ def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
-    """The lines in which IOR says that something is wrong. Two of its warnings are harmless: that a file is there
-    already, which it removes before the clock starts, and that it does not know the file system's size."""
+    """The lines in which IOR says that something is wrong. Three of its warnings are harmless: that a file is there
+    already, which it removes before the clock starts, that it does not know the file system's size, and that NCMPI
+    opens a file that it writes for reading, too."""
     found = []
     for match in _COMPLAINT.finditer(stdout):
         line = match.group(0).strip()
@@ -431,7 +441,7 @@ _COMPLAINT = re.compile(
 )
 _HARMLESS = re.compile(
     r'WARNING: (?:The file ".*" exists already and will be (?:overwritten|deleted)|'
-    r"Backend (?:returned error during|doesn't implement) statfs)\Z"
+    r"Backend (?:returned error during|doesn't implement) statfs|File write only not implemented in NCMPI)\Z"
 )
 _HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
 _COMPLAINT_RULES = (
@@ -478,6 +488,11 @@ def _path_fault(program: str, raw: str) -> Optional[str]:
 def _hash(seed: int, salt: str, below: int) -> int:
     """A number of 1 to below - 1: IOR takes 0 for "choose one yourself"."""
     return 1 + int(hashlib.sha256(f'{seed} {salt}'.encode()).hexdigest(), 16) % (below - 1)
+
+
+def _step(point: Point) -> int:
+    """Bytes from one transfer of a task to its next."""
+    return point.transfer_size * (point.tasks if point.order == 'strided' else 1)
 
 
 def _links(point: Point) -> Tuple[Tuple[str, str], ...]:

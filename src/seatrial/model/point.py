@@ -62,7 +62,8 @@ class Point(NamedTuple):
     files:    one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     extent:   every task touches the whole file, or only a segment of its own
     order:    of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
-    interface, collective: 'posix', 'mpiio' or 'hdf5', and MPI-IO's collective calls; also 'mmap' where a kind has it
+    interface, collective: 'posix', 'mpiio', 'hdf5' or 'netcdf', and MPI-IO's collective calls; also 'mmap'
+              where a kind has it
     direct:   O_DIRECT
     opening:  whether the share of opening in the time is a metric, beside the bandwidth of a node
     transfer_size:  of one read or write call

@@ -11,6 +11,7 @@ from seatrial.model.units import format_size
 from seatrial.rules import launch as _launch  # noqa: F401 (P15 itself stands there, for what an engine sees of it)
 from seatrial.rules.case import CaseSeen
 from seatrial.rules.registry import CASE, finding, rule
+from seatrial.workload.access import LIBRARIES, METADATA
 from seatrial.workload.registry import kind_of
 
 MAX_BYTES_A_CALL = 0x7FFFF000  # write(2), Linux; engines make several calls of a larger transfer
@@ -104,7 +105,6 @@ def traced(seen: CaseSeen) -> Optional[str]:
 DARSHAN = 'darshan'
 """The stage of samples of the Darshan run, which are no figures."""
 
-FORMATTED = 'HDF5 writes and reads bytes of its own, too'
 PARTIAL = 'its log is marked as partial: Darshan had no memory for more records'
 
 
@@ -112,8 +112,8 @@ def _comparison(seen: DarshanLaunch) -> Comparison:
     launch = metric(seen.phase, seen.point.label)
     if seen.issued is None:
         return Comparison(launch, (), seen.why)
-    if seen.point.interface == 'hdf5':
-        return Comparison(launch, (), FORMATTED)
+    if seen.point.interface in METADATA:
+        return Comparison(launch, (), f'{LIBRARIES[seen.point.interface]} writes and reads bytes of its own, too')
     if seen.issued.partial:
         return Comparison(launch, (), PARTIAL)
     return Comparison(launch, compare(seen.phase, seen.point, seen.issued))

@@ -19,12 +19,13 @@ FILES = ('single', 'multiple')
 EXTENTS = ('whole', 'segment')
 ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
-INTERFACES = ('posix', 'mpiio', 'hdf5')
-LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5'}
-"""What the interfaces are called that are no system calls. HDF5 moves its data through MPI-IO."""
+INTERFACES = ('posix', 'mpiio', 'hdf5', 'netcdf')
+LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5', 'netcdf': 'NetCDF'}
+"""What the interfaces are called that are no system calls. HDF5 and PnetCDF move their data through MPI-IO."""
 
-HDF5_METADATA = 2048
-"""Bytes before the data of an HDF5 file with one dataset: H5Pset_meta_block_size's default (seen with 1.10.8)."""
+METADATA = {'hdf5': 2048, 'netcdf': 512}
+"""Bytes before the data of a file with one dataset: H5Pset_meta_block_size's default (seen with HDF5 1.10.8), and
+that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
 
 OPENING, OF_A_NODE = '_open_share', '_per_node'
 """Behind the operation: the share of the time in which files were being opened, and the bandwidth over the nodes."""
@@ -172,7 +173,7 @@ class Access(Kind):
         return [Launch('write', writers(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        metadata = HDF5_METADATA if point.interface == 'hdf5' else 0
+        metadata = METADATA.get(point.interface, 0)
         if point.files == 'multiple':
             size = point.bytes_per_task + metadata
             return tuple(FileSpec(file_name(point, rank), size) for rank in range(point.tasks))
@@ -203,7 +204,7 @@ class Access(Kind):
 
     def as_access(self, point: Point) -> Point:
         """Never in a format of its own, which would not be what was written."""
-        plain = point._replace(interface='posix', collective=False) if point.interface == 'hdf5' else point
+        plain = point._replace(interface='posix', collective=False) if point.interface in METADATA else point
         return plain if 'write' in plain.phases else writers(plain)
 
 
