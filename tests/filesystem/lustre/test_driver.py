@@ -478,8 +478,10 @@ class TestRoom:
         assert (one, two) == (5537792 * 1024, 2 * 5537792 * 1024)
         assert DRIVER.capacity(str(stand.mount), striped('x', pool='nopool'), files=1) == Capacity(0, 5)
 
-    def test_of_an_unknown_number_of_files_the_room_is_the_whole_and_nothing_is_asked(self, stand):
-        assert DRIVER.capacity(str(stand.mount)).bytes is not None and stand.asked() == []
+    @pytest.mark.parametrize('files', [None, 0])
+    def test_of_no_or_an_unknown_number_of_files_the_room_is_the_whole_and_nothing_is_asked(self, stand, files):
+        """A quota that is filled has no files planned: it was refused as if 0 B were free (seen on 2.17)."""
+        assert DRIVER.capacity(str(stand.mount), files=files).bytes and stand.asked() == []
 
     def test_the_quota_is_that_of_user_and_group(self, stand):
         assert DRIVER.quota(str(stand.mount)) == Capacity(None, None)

@@ -432,6 +432,14 @@ SHOWN = [
         'mdd',
         'Stopped',
     ),
+    Shown(
+        '520',
+        each(parse_fields, 'lfsck_namespace'),
+        lambda v: v['mdd.lustre-MDT0001.lfsck_namespace']['param'],
+        'dryrun,all_targets',
+        'mdd.lustre-MDT0000.lfsck_layout',
+        '',
+    ),
     Shown('501', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(

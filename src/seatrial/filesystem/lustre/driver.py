@@ -115,7 +115,7 @@ class Lustre(Mounted):
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """Of the file system as a whole; or less, where so many files of this layout find less on their OSTs."""
         whole = super().capacity(path)
-        if files is None:
+        if not files:  # none is planned: a workload that fills what there is, or names alone
             return whole
         try:
             spaces = _spaces(path)
