@@ -2,6 +2,7 @@
 
 import pytest
 
+from seatrial.model.action import Course, Window
 from seatrial.model.metric import Metric, TaskTime
 from seatrial.model.units import MIB
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
@@ -48,6 +49,22 @@ def changed(launched, **fields):
 def lasting(launched, seconds):
     (metric,) = launched.measurement.metrics
     return changed(launched, metrics=(metric._replace(seconds=seconds),))
+
+
+@pytest.mark.parametrize(
+    ('outage_s', 'failed', 'axis', 'rules'),
+    [
+        (1.6, 0.0, 'action', ['A4']),
+        (8.6, 0.0, 'action', []),
+        (1.6, 3.0, 'action', []),
+        (1.6, 0.0, 'tunable', []),
+    ],
+)
+def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, outage_s, failed, axis, rules):
+    course = Course(1, (), (), (), 0.0, (Window('ost2-away', 40.0, 74.0),))
+    metrics = (Metric('outage', outage_s, 's'), Metric('errors', failed, ''))
+    launched = write._replace(plan=write.plan._replace(axis=AXES[axis]))
+    assert [rule for rule in broken(changed(launched, metrics=metrics, course=course)) if rule == 'A4'] == rules
 
 
 def test_a_good_write_and_a_cold_read_break_no_rule(write, read):

@@ -135,6 +135,31 @@ seen_elsewhere(
     'P20 is of launches that nobody disturbs',
 )
 
+
+@rule(
+    'A4',
+    'An action of a scenario reached the load: a node waited for a quarter of it, or a call failed',
+    LAUNCH,
+    'label',
+    'where files lie on one target of many, give the trial a layout that spreads them over all',
+    'an OST was away for 34 s, and held no file of two tasks: an outage of 1.6 s, of no action (seen on Lustre 2.17)',
+)
+def reached_the_load(launched: Launched) -> Optional[str]:
+    measurement = launched.measurement
+    outage, errors = measurement.metric('outage'), measurement.metric('errors')
+    if measurement.course is None or outage is None or (errors is not None and errors.value):
+        return None
+    if launched.plan.axis.name == 'tunable':
+        return None  # nothing is taken away
+    lasted_s = sum(each.end_s - each.start_s for each in measurement.course.windows)
+    if not lasted_s or outage.value >= REACHED * lasted_s:
+        return None
+    return (
+        f'no node waited for more than {outage.value:.1f} s of {lasted_s:.0f} s: the load may use nothing that the '
+        'action touches, or a copy stood in for it'
+    )
+
+
 seen_elsewhere(
     'P9a',
     'The room that was there before the run is there while it runs',
@@ -466,6 +491,9 @@ def waits_for_storage(launched: Launched) -> Optional[str]:
             )
     return None
 
+
+REACHED = 0.25
+"""Of the time from the start of an action to the end of its undo, which may take longer than a server is away."""
 
 MIN_WAITING = 0.1
 """Of the time: with less, storage that is twice as fast shows as less than the 5 % that a figure is precise to."""
