@@ -656,6 +656,16 @@ class TestConnections:
         said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
         assert re.fullmatch(r'OST0003 was DISCONN at [\d:]{8} and 6 times more until [\d:]{8}', said)
 
+    def test_an_eviction_is_said_before_what_led_to_it(self):
+        lines = ''.join(
+            f' - [ {time}, {state} ]\n' for time, state in enumerate(('DISCONN', 'DISCONN', 'EVICTED', 'FULL'))
+        )
+        after = lustre.Connections(self.states_of(f'current_state: FULL\nstate_history:\n{lines}'))
+        said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
+        assert re.fullmatch(
+            r'OST0003 was EVICTED at [\d:]{8}; OST0003 was DISCONN at [\d:]{8} and once more until [\d:]{8}', said
+        )
+
     def test_going_idle_and_coming_back_is_no_incident(self):
         text = lustre_step('108').stdout
         values = {param.name: param.value for param in parse_params(text)}

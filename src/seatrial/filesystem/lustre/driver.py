@@ -100,8 +100,10 @@ class Lustre(Mounted):
         'request sizes',
         "servers' counters of a job",
     )
-    tried = 'Lustre 2.17.0, one emulated node with 2 MDTs and 4 OSTs on ZFS: five checks, layouts, counters'
-    tried_on = '2026-11-23'
+    tried = (
+        'Lustre 2.17.0, two emulated nodes and a server with 2 MDTs and 4 OSTs on ZFS: nine checks, layouts, counters'
+    )
+    tried_on = '2026-11-25'
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
     pins = ('OST', 'MDT')
@@ -212,10 +214,9 @@ class Lustre(Mounted):
         for each in params.incidents(before.states, after.states):
             at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
             times.setdefault((each.device, each.state), []).append(at)
-        found = [
-            f'{device} was {state} at {at[0]}{f" and {len(at) - 1} times more until {at[-1]}" if at[1:] else ""}'
-            for (device, state), at in times.items()
-        ]
+        # What an eviction lost is gone; a connection that only broke off goes on where it was.
+        ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
+        found = [f'{device} was {state} at {at[0]}{_and_again(at)}' for (device, state), at in ordered]
         turned = params.turned_over(before.states, after.states)
         forgotten = [device for device in turned if not params.only_idled(after.states[device])]
         found += [f'{device} changed its state so often that it is not known how' for device in forgotten]
@@ -472,6 +473,11 @@ _NEEDS: Tuple[Tuple[str, Callable[[LustreLayout], bool]], ...] = (
 _TARGET = re.compile(r'(?:OST|MDT)[0-9a-f]{4}')
 _FORBIDDEN = re.compile('Permission denied|Operation not permitted')
 _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
+
+
+def _and_again(at: Sequence[str]) -> str:
+    often = len(at) - 1
+    return '' if not often else f' and {"once" if often == 1 else f"{often} times"} more until {at[-1]}'
 
 
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
