@@ -81,7 +81,7 @@ CATALOGUE = (
         'FN-13',
         _FERMILAB,
         'targets that fail meanwhile',
-        tried='bricks of GlusterFS and an NFS server, stopped and killed; never on Lustre',
+        tried='bricks of GlusterFS and an NFS server, stopped and killed; an MDT and an OST of an emulated Lustre, unmounted',
     ),
     Row(
         'FN-14',
