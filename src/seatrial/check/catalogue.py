@@ -81,7 +81,7 @@ CATALOGUE = (
         'FN-13',
         _FERMILAB,
         'targets that fail meanwhile',
-        tried='bricks of GlusterFS and an NFS server, stopped and killed; an MDT and an OST of Lustre 2.17, unmounted',
+        tried='bricks of GlusterFS and an NFS server, stopped and killed; MDT and OST of Lustre 2.17, unmounted',
     ),
     Row(
         'FN-14',
