@@ -28,6 +28,7 @@ class FileReuseTasks(Check):
 
     workload = file_reuse(AGAIN)
     sweep = Sweep('tasks', (1, 2, 4, 8, 16, 32, 48))
+    every_point = True
     covers = ('FN-01',)
 
 
@@ -37,6 +38,7 @@ class UpdateInPlace(Check):
 
     workload = file_reuse(('write', 'update', 'read'), transfer_size='64KiB', bytes_per_task='2GiB', tasks=1)
     sweep = Sweep('transfer_size', ('64KiB', '1MiB'))
+    every_point = True
     covers = ('GP-05',)
 
 

@@ -13,6 +13,7 @@ class GitClones(Check):
 
     workload = interactive_use(depth=2, branching=5, files_per_directory=50, bytes_per_file='8KiB', does=GIT)
     sweep = Sweep('tree', (('repository', {}),))
+    every_point = True
 
 
 @trial
@@ -30,3 +31,4 @@ class SmallBuilds(Check):
 
     workload = interactive_use(depth=1, branching=4, files_per_directory=12, bytes_per_file='8KiB', does=BUILD)
     sweep = Sweep('tree', (('program', {}),))
+    every_point = True
