@@ -12,6 +12,7 @@ from seatrial.check.session import Session, contract_digest
 from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
+from seatrial.job.sequence.confirm import needed
 from seatrial.judge.references import QUANTILES
 from seatrial.judge.statistics import MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
@@ -32,7 +33,7 @@ from seatrial.workload.words import counted, exact_size
 LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
 LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
 ISOLATION_OVERHEAD_S = 4.0  # of a launch of an isolation sweep beside its timed region: start, file list, removal
-ISOLATION_FACTOR = 2.0  # times the fewest launches: more repetitions, and a second measurement of what seems slow
+ISOLATION_FACTOR = 1.25  # times the fewest launches, of a slow place too: warm-ups, and more repetitions
 
 
 class Unplannable(Exception):
@@ -318,7 +319,7 @@ def _references(session: Session, case: Case) -> list[Reference]:
 def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
     """The stopping rule, with as many repetitions as a reference for a quantile needs.
 
-    An isolation sweep has as much time as its places need, unless the site says how much.
+    An isolation sweep has as much time as its places need where one of them is slow, unless the site says how much.
     """
     budget_s, points = found.overrides.budget_s, found.points
     if kind_of(points[0].kind).once:
@@ -335,13 +336,13 @@ def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
     shares = [QUANTILES[each.statistic] for each in _references(session, case) if each.statistic in QUANTILES]
-    needed = max(map(samples_for, shares), default=0)
-    if needed > rule.minimum + rule.extra and not rule.fixed:
-        rule = rule._replace(minimum=needed - rule.extra, maximum=max(rule.maximum, needed))
+    samples = max(map(samples_for, shares), default=0)
+    if samples > rule.minimum + rule.extra and not rule.fixed:
+        rule = rule._replace(minimum=samples - rule.extra, maximum=max(rule.maximum, samples))
     if not found.declared.axis.equals or budget_s is not None or rule.fixed:
         return rule
-    launches = len(points) * len(points[0].phases) * (rule.minimum + rule.extra)
-    needed_s = ISOLATION_FACTOR * launches * (_launch_s(found) + ISOLATION_OVERHEAD_S)
+    launches = sum(needed(found.declared.axis.equals, len(points))) * len(points[0].phases)
+    needed_s = ISOLATION_FACTOR * launches * (rule.minimum + rule.extra) * (_launch_s(found) + ISOLATION_OVERHEAD_S)
     return rule._replace(budget_s=max(rule.budget_s, needed_s))
 
 

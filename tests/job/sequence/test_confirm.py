@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from builders import MFWA, plan_of
 from seatrial.filesystem.lustre.layout import striped
-from seatrial.job.sequence.confirm import LARGEST_GROUP, measured_again, regrouped, repetitions
+from seatrial.job.sequence.confirm import (
+    LARGEST_GROUP,
+    SLOWER,
+    kept_share,
+    measured_again,
+    needed,
+    regrouped,
+    repetitions,
+)
 from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
 from seatrial.workload.sweep import AXES, Site, Sweep, expand, group_size
@@ -105,6 +113,37 @@ def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, 
     assert 'ost0002' in labels
     assert len(set(labels)) == len(labels) == expected
     assert again.nodes == ('here',)
+
+
+def taken(points, slow):
+    """Launches of a usual place in whose time these are made, if those of one place last so much longer."""
+    return sum(SLOWER if slow(point) else 1 for point in points)
+
+
+@given(st.integers(2, 200), st.integers(0, 1000))
+def test_a_target_that_takes_four_times_as_long_has_time_to_be_measured_and_measured_again(targets, seed):
+    plan = of_osts(targets)
+    again = measured_again(plan, ['ost0001'], ('here',), random.Random(seed))
+    times = [taken(points, lambda point: point.label == 'ost0001') for points in (plan.points, again.points)]
+    assert tuple(times) == needed('OST', targets)
+    assert kept_share(plan) * sum(times) == pytest.approx(times[1])
+
+
+@given(st.integers(4, 300), st.integers(0, 1000))
+def test_a_node_that_takes_four_times_as_long_has_time_to_be_measured_and_measured_again(nodes, seed):
+    plan = node_plan(nodes)
+    again = measured_again(plan, ['n1'], names(nodes), random.Random(seed))
+    times = [
+        taken(points, lambda point, order=order: 'n1' in order[point.first_node :][: point.nodes])
+        for points, order in ((plan.points, names(nodes)), (again.points, again.nodes))
+    ]
+    room = needed('node', len(plan.points))
+    assert times[0] == room[0]
+    assert times[1] <= room[1]
+
+
+def test_what_is_not_compared_with_its_equals_keeps_no_time_to_measure_it_again():
+    assert kept_share(plan_of(points=(MFWA,))) == 0
 
 
 def test_it_is_repeated_as_often_as_a_verdict_needs():

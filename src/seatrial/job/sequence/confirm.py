@@ -16,6 +16,9 @@ from seatrial.workload.sweep import group_size
 LARGEST_GROUP = 32
 """Nodes. A suspect and 31 others show what is usual, and are cheap."""
 
+SLOWER = 4
+"""Times as long as those of its equals: launches of what is slow, for which a time budget has room."""
+
 
 class Again(NamedTuple):
     """What is measured again. nodes: in the order that Point.first_node counts in, some perhaps twice."""
@@ -50,6 +53,24 @@ def measured_again(
 def repetitions(plan: TrialPlan) -> int:
     """How often, suspects and controls alike: as few as a verdict is made of."""
     return plan.stopping.minimum + plan.stopping.extra
+
+
+def needed(equals: str, points: int) -> Tuple[int, int]:
+    """Launches in whose time a repetition is made, one place being SLOWER: of the sweep, and of what is done again.
+
+    equals: of the axis; points: of the sweep
+    """
+    if equals == 'node':  # a slow node holds up its group and all nodes; its new group and two of controls follow
+        return points - 2 + 2 * SLOWER, 2 + SLOWER
+    return points - 1 + SLOWER, min(points - 1, CONTROLS) + SLOWER
+
+
+def kept_share(plan: TrialPlan) -> float:
+    """Of the time budget, for measuring again what seems slow; 0 where nothing is compared with its equals."""
+    if not plan.axis.equals:
+        return 0.0
+    once, again = needed(plan.axis.equals, len(plan.points))
+    return again / (once + again)
 
 
 def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:

@@ -15,6 +15,7 @@ from seatrial.job.launch.blocked import Blocked
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
+from seatrial.job.sequence.confirm import kept_share
 from seatrial.job.sequence.followup import drill_down, measure_again
 from seatrial.job.sequence.layouts import TRIED, Layouts
 from seatrial.job.sequence.proof import prove, reserved_s
@@ -28,8 +29,6 @@ from seatrial.job.sequence.trial import ENTRIES, Refused, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End, Finding
 from seatrial.workload.registry import kept
-
-CONFIRM_SHARE = 0.25  # of the time budget, kept for measuring again what seems slow
 
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
 
@@ -115,7 +114,7 @@ def _carry_out(
     at_end.placed.append(driver.placed(trial.setup.run.path))
     try:
         with observed(plan.target, recorder.directory, driver, at_end.background):
-            kept_s = CONFIRM_SHARE * plan.stopping.budget_s if plan.axis.equals else 0.0
+            kept_s = kept_share(plan) * plan.stopping.budget_s
             measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), at_end.stopped)
             if plan.axis.equals and not plan.stopping.fixed:
                 measure_again(trial)
