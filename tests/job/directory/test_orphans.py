@@ -33,9 +33,9 @@ def parent(tmp_path):
     return str(tmp_path / 'parent')
 
 
-def made(parent, session=SESSION, **owner):
+def made(parent, session=SESSION, case=CASE, **owner):
     """A run directory with three files, of an owner who differs from this process."""
-    run = create(parent, session, CASE, ('data',), ANY)
+    run = create(parent, session, case, ('data',), ANY)
     run.make('data')
     for number in range(3):
         Path(run.path, 'data', str(number)).write_bytes(b'x' * 100)
@@ -91,11 +91,14 @@ def test_a_directory_whose_files_no_server_sizes_is_found_without_their_size(par
     assert (orphan.path, orphan.files, orphan.size_bytes) == (path, None, None)
 
 
-def test_markers_that_no_server_gives_are_said_not_to_be_read(parent, state, monkeypatch):
-    path = made(parent)
+@pytest.mark.parametrize('session', ['', SESSION])
+def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch, session):
+    paths = [made(parent, case=CASE + number) for number in '123']
     monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
-    with dead(Path(path)), pytest.raises(RunDirectoryError, match='could not be read within 5 s; is a server down'):
-        orphans.look([parent], state)
+    with dead(Path(paths[1])):
+        search = orphans.look([parent], state, session=session)
+    assert {(each.path, each.files) for each in search.found} == {(paths[0], 3), (paths[2], 3)}
+    assert search.unread == (f'{paths[1]}: what lies in it could not be read within 5 s; is a server down?',)
 
 
 def test_a_parent_that_cannot_be_listed_is_an_error_of_that_process_too(parent, state):

@@ -1,7 +1,7 @@
 """What dead sessions have left: run directories that nobody works in, jobs whose session nobody leads.
 
-`seatrial clean` shows both before it removes anything. A process that can be left behind looks, without sizes first:
-to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
+`seatrial clean` shows both before it removes anything. A process that can be left behind looks, into all of them at
+once: to size a file its file system waits for each target that holds a part of it, and to read a marker for one.
 """
 
 import json
@@ -9,6 +9,7 @@ import math
 import os
 import stat
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
@@ -111,20 +112,26 @@ def leader_alive(state: str, session: str) -> Optional[str]:
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes, or as `of_session`; by a process that is left behind where it does not end in LOOK_S."""
+    """As `find`, with sizes, or as `of_session`; by a process that is left behind where it does not end in LOOK_S.
+
+    What it has not read by then is `unread`.
+    """
     if session and not _are_there(parents[0], session):
         return NOTHING
     wanted = json.dumps([list(parents), state, None if queued is None else sorted(queued), session])
     answer = ask(list(module_argv(sys.executable, __name__, (wanted,))), LOOK_S)
-    said = answer.stdout.split('\n')[:-1] if answer else []
+    silence = _silence(answer.stderr if answer else '')
     try:
-        found = json.loads(said[0]) if said else {'why': _silence(answer.stderr if answer else '')}
-        if 'why' in found:
-            raise RunDirectoryError(found.get('path', parents[0]), found['why'])
-        search = from_json(Search, found)
-        sizes: Dict[str, Tuple[int, int]] = {path: (files, size) for path, files, size in map(json.loads, said[1:])}
+        said = [json.loads(line) for line in (answer.stdout if answer else '').split('\n')[:-1]]
+        paths = said[0] if said else {'why': silence}
+        if isinstance(paths, dict):
+            raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
+        read = {path: from_json(Search, more[0]) for path, *more in said[1:] if len(more) == 1}
+        sizes: Dict[str, Tuple[int, int]] = {path: (more[0], more[1]) for path, *more in said[1:] if len(more) == 2}
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
+    silent = [Search((), (f'{printable(path)}: {silence}',), ()) for path in paths if path not in read]
+    search = _together([*read.values(), *silent])
     return search._replace(found=tuple(_sized(each, sizes.get(each.path)) for each in search.found))
 
 
@@ -141,21 +148,38 @@ def _sized(orphan: Orphan, size: Optional[Tuple[int, int]]) -> Orphan:
 
 
 def main(arguments: List[str]) -> int:
-    """The process that looks. It prints a Search without sizes, and then path, files and bytes of each directory."""
+    """The process that looks. It prints all paths, then of each a Search without sizes, and its files and bytes."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
-        search = of_session(parents[0], state, session) if session else find(parents, state, queued)
+        paths = _of_session(parents[0], session) if session else _candidates(parents)
     except RunDirectoryError as error:
         print(json.dumps({'path': error.path, 'why': error.why}))
         return 0
-    print(json.dumps(to_json(search)), flush=True)
+    print(json.dumps(paths), flush=True)
+    for path in paths:
+        # One that waits for a dead server keeps nobody else waiting, nor this process from its end.
+        threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True).start()
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join()
+    return 0
+
+
+def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
+    search = _found([path], state, queued, session or None)
+    _print([path, to_json(search)])
     for each in search.found:
         try:
             found = found_at(each.path)
         except (RunDirectoryError, OSError):  # it goes while it is looked at
             continue
-        print(json.dumps([each.path, found.files, found.size_bytes]), flush=True)
-    return 0
+        _print([path, found.files, found.size_bytes])
+
+
+def _print(what: object) -> None:
+    """A line in one piece, whoever else prints."""
+    sys.stdout.write(json.dumps(what) + '\n')
+    sys.stdout.flush()
 
 
 def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None) -> Search:
@@ -172,14 +196,16 @@ def of_session(parent: str, state: str, session: str) -> Search:
 
     Nothing where one may write and not list, as `find`'s RunDirectoryError would say.
     """
+    return _found(_of_session(parent, session), state, None, session)
+
+
+def _of_session(parent: str, session: str) -> List[str]:
     try:
-        paths = _candidates([parent], session)
+        return _candidates([parent], session)
     except RunDirectoryError as error:
         if isinstance(error.__cause__, PermissionError):
-            return NOTHING
+            return []
         raise
-    search = _found(paths, state, None)
-    return search._replace(found=tuple(orphan for orphan in search.found if orphan.session == session))
 
 
 def _silence(stderr: str) -> str:
@@ -187,7 +213,9 @@ def _silence(stderr: str) -> str:
     return last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
 
 
-def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -> Search:
+def _found(
+    paths: Sequence[str], state: str, queued: Optional[Container[str]], session: Optional[str] = None
+) -> Search:
     found: List[Orphan] = []
     unread: List[str] = []
     others: Set[str] = set()
@@ -197,7 +225,8 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -
             if not stat.S_ISDIR(status.st_mode):
                 continue
             if status.st_uid == os.geteuid():
-                found.append(_orphan(path, state, queued))
+                orphan = _orphan(path, state, queued)
+                found += [orphan] if session in (None, orphan.session) else []
             else:
                 others.add(user_name(status.st_uid))
         except FileNotFoundError:
@@ -207,7 +236,14 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]]) -
                 unread.append(str(error))
         except OSError as error:
             unread.append(f'{printable(path)}: {error.strerror}')
-    return Search(tuple(sorted(found, key=lambda orphan: -orphan.age_s)), tuple(unread), tuple(sorted(others)))
+    return _together([Search(tuple(found), tuple(unread), tuple(others))])
+
+
+def _together(several: Sequence[Search]) -> Search:
+    """As one, the oldest first."""
+    found = sorted((orphan for each in several for orphan in each.found), key=lambda orphan: -orphan.age_s)
+    others = {user for each in several for user in each.others}
+    return Search(tuple(found), tuple(why for each in several for why in each.unread), tuple(sorted(others)))
 
 
 def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
