@@ -83,12 +83,16 @@ def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
 
 
 def test_where_a_server_is_away_that_holds_parts_of_files_it_ends_and_says_what_it_does_not_know(
-    clean, killed, monkeypatch
+    clean, killed, target, site, monkeypatch
 ):
     monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
     monkeypatch.setattr(removal, 'REMOVAL_S', 2.0)
+    younger = f'{CASE}/2'
+    subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, younger])
     with dead(killed / 'data'):
         said = clean('--yes')
+    gone = said.out.index(f'removed {rundir.path_of(str(target), SESSION, younger)}')
+    assert gone < said.out.index(f'left in {killed}')
     assert f'{killed}: size unknown (its files could not be sized within 5 s; is a server down?)' in said.out
     assert said.status == 13 and f'left in {killed}: ' in said.out and 'its removal did not end' in said.out
 

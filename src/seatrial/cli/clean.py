@@ -90,7 +90,9 @@ def clean(site_folder: Path, yes: bool) -> int:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
         return unseen.said() or left
-    complete = [_remove(orphan, screen) for orphan in removable]
+    # To remove what could not be sized takes long, or waits for a server that is down.
+    sized_first = sorted(removable, key=lambda orphan: orphan.size_bytes is None)
+    complete = [_remove(orphan, screen) for orphan in sized_first]
     dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
     for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
