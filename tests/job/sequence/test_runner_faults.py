@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from seatrial.engine.fio import Fio
+from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
@@ -526,6 +527,16 @@ def test_a_file_system_that_others_fill_during_the_run_leaves_the_point_incomple
         r'P9a: .*ENOSPC of data.*No space left on device.*; the case needs \d+ B, \d+ are left free',
         ' '.join(ran.result.reasons),
     )
+
+
+def test_what_is_left_in_a_layout_is_compared_with_what_was_free_in_it(lab, stub_fio, monkeypatch):
+    def capacity(driver, path, layout=None, files=None):
+        return Capacity(3 * GIB if files is None else GIB, None)
+
+    monkeypatch.setattr(Posix, 'capacity', capacity)
+    full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
+    ran = lab.run(lab.plan(stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': full})), values=(32,)))
+    assert f'{GIB} are left free, {GIB} were before it began' in ' '.join(ran.result.reasons)
 
 
 def test_a_full_file_system_is_given_back_what_the_run_took_and_no_more(filled):

@@ -15,6 +15,7 @@ from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes,
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen
 from seatrial.job.sequence.recorder import RawLaunch
+from seatrial.job.sequence.survey import capacity_for
 from seatrial.job.sequence.trial import Refused, Trial
 from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
@@ -186,7 +187,7 @@ class _Attempt:
     def _room(self) -> str:
         """The arithmetic of a file system that is full all the same."""
         driver, path, before = self.trial.setup.driver, self.trial.plan.target.path, self.trial.seen.environment
-        free, quota = driver.capacity(path), driver.quota(path)
+        free, quota = capacity_for(self.trial.plan, driver)[0], driver.quota(path)
         rows = (
             ('B', before.needed_bytes, 'free', free.bytes, before.free_bytes),
             ('B', before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
