@@ -56,6 +56,17 @@ class Cold(NamedTuple):
         return not self.why_not
 
 
+class Granted(NamedTuple):
+    """What a file was given that asks for all targets.
+
+    said:       how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
+    everywhere: whether every target holds a part of it all the same, be it of another component
+    """
+
+    said: str = ''
+    everywhere: bool = True
+
+
 class Meter(NamedTuple):
     """This node's counters of its traffic with a file system: found once, read often, cleared never.
 
@@ -203,9 +214,9 @@ class FileSystem:
         """The OSTs that the end of a file of this size may lie on; None where all of them, () if it is not known."""
         return None
 
-    def granted(self, file: str, layout: Layout) -> str:
-        """How many targets a file has that asks for all of them, if they are fewer: 'all = 7 of 8 OSTs'; else ''."""
-        return ''
+    def granted(self, file: str, layout: Layout) -> Granted:
+        """How many targets a file has that asks for all of them."""
+        return Granted()
 
     def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
         """Make an empty file with the layout in the directory `inside`, or below. What went wrong, or None."""

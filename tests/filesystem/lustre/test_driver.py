@@ -165,7 +165,7 @@ class TestLayouts:
         shown = lfs.shown(lfs.allocate(lfs.wish_of(options, told), size, told))
         assert difference(layout, parse_getstripe(shown), THERE) is None
         more = THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0, 1, 2)})
-        fewer = granted(layout, parse_getstripe(shown), more)
+        fewer = granted(layout, parse_getstripe(shown), more).said
         assert (fewer != '') == any(piece.stripe_count == ALL for piece in reached(layout, size))
 
     @pytest.mark.parametrize(
@@ -216,12 +216,12 @@ class TestLayouts:
     def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
         directory, wide = stand.directory(), striped('wide', ALL)
         assert DRIVER.set_layout(directory, wide) is None
-        assert DRIVER.granted(stand.written(directory), wide) == ''
+        assert DRIVER.granted(stand.written(directory), wide).said == ''
         stand.now(retired=[3])
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
         assert DRIVER.layout_differs(f'{file}1', wide) is None
-        assert DRIVER.granted(f'{file}1', wide) == f'all = 3 of 4 OSTs ({RETIRED})'
+        assert DRIVER.granted(f'{file}1', wide).said == f'all = 3 of 4 OSTs ({RETIRED})'
 
     def test_all_targets_of_a_later_component_are_those_that_no_other_has(self, stand):
         directory = stand.directory()
@@ -229,10 +229,10 @@ class TestLayouts:
         assert DRIVER.set_layout(directory, layout) is None
         file = stand.written(directory, 64 * MIB)
         assert DRIVER.layout_differs(file, layout) is None
-        assert DRIVER.granted(file, layout) == f'all = 3 of 4 OSTs ({BY_DESIGN})'
+        assert DRIVER.granted(file, layout).said == f'all = 3 of 4 OSTs ({BY_DESIGN})'
 
     def test_who_asks_for_no_number_of_all_is_not_looked_at_again(self, stand):
-        assert DRIVER.granted(str(stand.mount / 'file'), striped('two', 2)) == '' and stand.asked() == []
+        assert DRIVER.granted(str(stand.mount / 'file'), striped('two', 2)).said == '' and stand.asked() == []
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])

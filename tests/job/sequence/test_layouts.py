@@ -6,7 +6,7 @@ import os
 import pytest
 
 from seatrial.engine.base import EngineError
-from seatrial.filesystem.base import AS_IT_IS, FileSystem
+from seatrial.filesystem.base import AS_IT_IS, FileSystem, Granted
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.directory import rundir
 from seatrial.job.sequence.layouts import Layouts
@@ -22,12 +22,16 @@ POINT = data_access('multiple', bytes_per_task=MIB)._replace(tasks=1, tasks_per_
 TREE = metadata_tree(files_per_directory=20)._replace(tasks=1, tasks_per_node=1)
 
 
+FEWER = Granted('all = 7 of 8 OSTs', everywhere=False)
+SHARED = Granted('all = 7 of 8 OSTs (the others hold other components of the file)')
+
+
 class Recording(FileSystem):
     """A type with layouts that writes down what it is asked, and answers as a test wants."""
 
     def __init__(self, refuses=None, differs=None):
         self.given, self.refuses, self.differs, self.read_back = [], refuses, differs, []
-        self.grants, self.made, self.placed = itertools.repeat(''), [], []
+        self.grants, self.made, self.placed = itertools.repeat(Granted()), [], []
 
     def set_layout(self, directory, layout):
         self.given.append((layout.name, os.stat(directory).st_ino))
@@ -175,7 +179,7 @@ def test_of_many_entries_that_were_created_one_is_proved(lab, run):
 
 def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     driver = Recording()
-    driver.grants = itertools.repeat('all = 7 of 8 OSTs')
+    driver.grants = itertools.repeat(FEWER)
     layouts = layouts_of(lab, run, driver, WIDE)
     written(run, 2)
     for phase in ('write', 'read'):
@@ -185,14 +189,24 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     assert layouts.findings('data', Launch('read', POINT._replace(layout=ONE))) == []
 
 
-@pytest.mark.parametrize('grants', [('', 'all = 7 of 8 OSTs'), ('all = 7 of 8 OSTs', '')])
+@pytest.mark.parametrize('grants', [(Granted(), FEWER), (FEWER, Granted()), (SHARED, FEWER)])
 def test_all_targets_that_are_now_more_and_now_fewer_are_invalid(lab, run, grants):
     driver = Recording()
     driver.grants = iter(grants)
     written(run, 2)
     found = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
     assert [each.rule for each in found] == ['P5a']
-    assert 'all = 7 of 8 OSTs' in found[0].sentence and 'all OSTs' in found[0].sentence
+    assert 'all = 7 of 8 OSTs' in found[0].sentence and ', and in a file before all' in found[0].sentence
+
+
+@pytest.mark.parametrize('grants', [(Granted(), SHARED), (SHARED, Granted())])
+def test_how_the_components_of_a_file_share_all_targets_may_differ_and_is_said(lab, run, grants):
+    driver = Recording()
+    driver.grants = iter(grants)
+    written(run, 2)
+    found = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
+    assert [(each.rule, each.effect) for each in found] == [('P5c', 'label')]
+    assert SHARED.said in found[0].sentence
 
 
 def on_target(lab, run, driver):

@@ -14,7 +14,7 @@ import stat
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Meter, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Capability, Capacity, Cold, Granted, Meter, no_meter
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import counters, params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
@@ -321,15 +321,15 @@ class Lustre(Mounted):
             return f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
         return difference
 
-    def granted(self, file: str, layout: Layout) -> str:
+    def granted(self, file: str, layout: Layout) -> Granted:
         """By the objects of the file and the list of the targets; nothing is asked where the layout has no ALL."""
         own = asked(layout)
         if not any(piece.stripe_count == ALL for piece in own.pieces):
-            return ''
+            return Granted()
         try:
             return striping.granted(own, _striping_of(file), _inventory(file, own))
         except (Refused, NotUnderstood) as error:
-            return f'all = an unknown number of OSTs ({error})'
+            return Granted(f'all = an unknown number of OSTs ({error})', everywhere=False)
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """By pool or OSTs of the piece in which the file ends; where none is asked for, of the directory's own."""

@@ -4,7 +4,7 @@ import os
 from typing import Dict, List, Optional, Sequence, Set
 
 from seatrial.engine.base import EngineError
-from seatrial.filesystem.base import FileSystem
+from seatrial.filesystem.base import FileSystem, Granted
 from seatrial.job.directory.rundir import RunDirectory
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.plan import TrialPlan
@@ -29,7 +29,7 @@ class Layouts:
     def __init__(self, plan: TrialPlan, driver: FileSystem, run: RunDirectory) -> None:
         self._plan, self._driver, self._run = plan, driver, run
         self._given: Dict[str, Layout] = {}
-        self._granted: Dict[str, str] = {}
+        self._granted: Dict[str, Granted] = {}
         self._proved: Dict[str, int] = {}
         self._tried: Set[str] = set()
         self._targets: Optional[Dict[str, TargetRow]] = None
@@ -84,7 +84,7 @@ class Layouts:
             if differs is not None:
                 return [finding('P5a', f'not the layout that was asked for: {differs}')]
         granted = self._granted.get(wanted.canonical)
-        return [finding('P5c', f'{wanted.canonical}: {granted}')] if granted else []
+        return [finding('P5c', f'{wanted.canonical}: {granted.said}')] if granted and granted.said else []
 
     def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
         if self._plan.axis.equals:
@@ -107,10 +107,14 @@ class Layouts:
         chosen = [names[(before + each * len(names) // number) % len(names)] for each in range(number)]
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
 
-    def _other_than_before(self, wanted: Layout, granted: str) -> Optional[str]:
-        """Whether all targets are as many as in the file before: else the figures are of several layouts."""
+    def _other_than_before(self, wanted: Layout, granted: Granted) -> Optional[str]:
+        """Whether the file has other targets than the one before: else the figures are of several layouts."""
         before = self._granted.setdefault(wanted.canonical, granted)
-        return None if before == granted else f'{granted or "all OSTs"}, and in a file before {before or "all OSTs"}'
+        if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
+            self._granted[wanted.canonical] = max(before, granted)
+            return None
+        said = f'{granted.said or "all OSTs"}, and in a file before {before.said or "all OSTs"}'
+        return None if before == granted else said
 
     def _try(self, directory: str, point: Point, wanted: Layout) -> None:
         """Make a file on the target, once, and remove it. A directory can be given one that is retired on its MDS."""
