@@ -26,6 +26,7 @@ from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import TargetRow
+from seatrial.model.state import NONE_REMEMBERED, REMEMBERED
 from seatrial.model.telemetry import READ, WRITTEN, RpcSizes, Served
 from seatrial.model.units import approximate_size
 
@@ -819,7 +820,7 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
     states = {_device(each.name): params.parse_states(each.value) for each in found if each.name.endswith('.state')}
     why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
-    state['evictions'] = _evictions(states) or unknown(why)
+    state[REMEMBERED] = _evictions(states) or unknown(why)
     state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
@@ -856,7 +857,7 @@ def _evictions(states: Dict[str, params.States]) -> str:
     """Those that this mount's imports remember, of their last changes; empty where no import is seen."""
     lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
     said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
-    return '; '.join(said) or ('none remembered' if states else '')
+    return '; '.join(said) or (NONE_REMEMBERED if states else '')
 
 
 def _imports(known: List[params.Import]) -> str:
