@@ -91,12 +91,13 @@ def test_a_directory_whose_files_no_server_sizes_is_found_without_their_size(par
     assert (orphan.path, orphan.files, orphan.size_bytes) == (path, None, None)
 
 
-@pytest.mark.parametrize('session', ['', SESSION])
-def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch, session):
+def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch):
     paths = [made(parent, case=CASE + number) for number in '123']
     monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
     with dead(Path(paths[1])):
-        search = orphans.look([parent], state, session=session)
+        search = orphans.look([parent], state)
+        with pytest.raises(RunDirectoryError, match='could not be read within 5 s; is a server down'):
+            orphans.look([parent], state, session=SESSION)
     assert {(each.path, each.files) for each in search.found} == {(paths[0], 3), (paths[2], 3)}
     assert search.unread == (f'{paths[1]}: what lies in it could not be read within 5 s; is a server down?',)
 

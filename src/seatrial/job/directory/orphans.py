@@ -114,7 +114,7 @@ def leader_alive(state: str, session: str) -> Optional[str]:
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
     """As `find`, with sizes, or as `of_session`; by a process that is left behind where it does not end in LOOK_S.
 
-    What it has not read by then is `unread`.
+    What it has not read by then is `unread`; of a session, whose next job would wait for it too, RunDirectoryError.
     """
     if session and not _are_there(parents[0], session):
         return NOTHING
@@ -130,8 +130,11 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         sizes: Dict[str, Tuple[int, int]] = {path: (more[0], more[1]) for path, *more in said[1:] if len(more) == 2}
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
-    silent = [Search((), (f'{printable(path)}: {silence}',), ()) for path in paths if path not in read]
-    search = _together([*read.values(), *silent])
+    silent = [path for path in paths if path not in read]
+    if session and silent:
+        raise RunDirectoryError(silent[0], silence)
+    unread = Search((), tuple(f'{printable(path)}: {silence}' for path in silent), ())
+    search = _together([*read.values(), unread])
     return search._replace(found=tuple(_sized(each, sizes.get(each.path)) for each in search.found))
 
 
