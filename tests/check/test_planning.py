@@ -156,7 +156,7 @@ def test_a_node_sweep_keeps_all_its_points_in_every_profile(session, profile):
 
 def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how_much(session):
     plan = plan_of(session, NODES, HERE._replace(check='Nodes', nodes=64))
-    launches = (sum(needed('node', 9))) * 2 * 6
+    launches = sum(needed('node', 9)) * 2 * 6
     assert plan.stopping.budget_s > launches * plan.sizing.target_s
     assert plan_of(session, replace(NODES, name='Fixed', family='other'), FIXED_CASE).stopping.budget_s == 90.0
     smoke = replace(session, profile=PROFILES['smoke'])
