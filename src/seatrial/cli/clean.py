@@ -183,7 +183,8 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
             unseen.say(fault)
             continue
         try:
-            search = orphans.look([path], site.state, queued)
+            with unseen.screen.status(printable(f'looking into {path}, for {orphans.LOOK_S:.0f} s at most')):
+                search = orphans.look([path], site.state, queued)
         except rundir.RunDirectoryError as error:
             unseen.say(f'{error}')
             continue

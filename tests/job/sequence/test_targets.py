@@ -9,6 +9,7 @@ import os
 import pytest
 
 from lustre_stand import imports, standing
+from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
@@ -21,7 +22,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.plan import StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import Sized
-from seatrial.model.units import KIB, MIB
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.places import CONFIRM
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Site, Sweep, expand
@@ -124,6 +125,17 @@ def test_a_target_that_takes_no_files_is_not_tested_and_the_others_are(lustre, s
     assert ran.result.verdict is Verdict.INCOMPLETE
     assert [each.node for each in ran.result.isolation.not_tested] == ['ost0003']
     assert '-o 3' not in set_on_directories(lustre)
+
+
+def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
+    def capacity(driver, path, layout=None, files=None):
+        return Capacity(7 if layout == by_type('lustre').pinned('OST', 2) else GIB, None)
+
+    monkeypatch.setattr(Lustre, 'capacity', capacity)
+    full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
+    ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
+    (reason,) = [each for each in ran.result.reasons if 'P9a' in each]
+    assert '; 7 B are left where its files lie' in reason and str(GIB) not in reason
 
 
 def test_a_target_that_is_retired_on_the_mds_is_not_tested_and_the_others_are(lustre, stub_fio):
