@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.engine import ior, mdtest
+from seatrial.engine.failed_call import FailedCall, failed_call
 from seatrial.filesystem.lustre.counters import check, traffic
 from seatrial.filesystem.lustre.params import (
     parse_fields,
@@ -101,6 +102,11 @@ def second(parse: Callable[[str], Any], first: str) -> Callable[[str], Any]:
         return parse(''.join(first + rest for rest in text.split(first)[2:3]))
 
     return read
+
+
+def failed_calls(text: str) -> list[FailedCall | None]:
+    """What the storage refused, in each complaint of IOR."""
+    return [failed_call(each.line) for each in ior.complaints(text)]
 
 
 def values(text: str) -> dict[str, str]:
@@ -441,6 +447,9 @@ SHOWN = [
         '',
     ),
     Shown('501', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
+    Shown('530', failed_calls, lambda v: (v[0].errno, v[0].rule), ('ENOSPC', 'P9a')),
+    Shown('531', failed_calls, lambda v: (v[0].errno, v[0].rule), ('EROFS', 'F1')),
+    Shown('532', failed_calls, lambda v: (v[0].errno, v[0].rule), ('ENOSPC', 'P9a')),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
