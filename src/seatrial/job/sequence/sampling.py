@@ -189,17 +189,17 @@ class _Attempt:
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
         free, quota = capacity_for(plan, driver)[0], driver.quota(path)
-        own = ''
-        if plan.axis.equals and point.layout is not None:  # what is free on the others is of no use to it
-            left = driver.capacity(path, point.layout, point.tasks).bytes
-            own, free = f'; {left} B are left where its files lie', free._replace(bytes=None)
+        own = None if point.layout is None else driver.capacity(path, point.layout, point.tasks).bytes
+        told = ''
+        if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
+            told, free = f'; {own} B are left where its files lie', free._replace(bytes=None)
         rows = (
             ('B', before.needed_bytes, 'free', free.bytes, before.free_bytes),
             ('B', before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
             ('inodes', before.needed_inodes, 'free', free.inodes, before.free_inodes),
             ('inodes', before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
         )
-        return own + ''.join(
+        return told + ''.join(
             f'; the case needs {needed} {unit}, {left} are left {whose}, {first} were before it began'
             for unit, needed, whose, left, first in rows
             if left is not None and first is not None
