@@ -106,7 +106,9 @@ def test_files_are_held_open_and_written_round_robin(here):
 
 
 def test_an_open_file_that_is_not_as_it_was_written_is_lost_data(monkeypatch):
-    lost = Lying('pwrite', lambda call, fd, data, at: os.pwrite(fd, b'x' + data[1:] if call == 3 else data, at))
+    lost = Lying(
+        'pwrite', lambda call, fd, data, at: os.pwrite(fd, bytes([data[0] ^ 1]) + data[1:] if call == 3 else data, at)
+    )
     monkeypatch.setattr(posix_contention, 'os', lost)
     with pytest.raises(Failure, match='F2: d0/f2 is not as it was written'):
         alone(HELD)
