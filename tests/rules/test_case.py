@@ -329,6 +329,16 @@ def test_r3_a_sample_of_metadata_that_does_not_fit_the_others_is_invalid(tree_pl
     assert broken(tree_plan, first_changed(tree_records, **change)) == ['R3']
 
 
+def test_t5_says_that_the_time_was_too_short(plan, records):
+    fewer = [s for s in records.samples if s.point.label != '32MiB']
+    for stopped, said in (({'32MiB': 'budget'}, True), ({'32MiB': 'invalid'}, False)):
+        end = records.end._replace(stopped={**records.end.stopped, **stopped})
+        sentences = [
+            each.sentence for each in findings(CASE, CaseSeen(plan, records._replace(samples=fewer, end=end)))
+        ]
+        assert ('were not measured before the time budget was exhausted (' in sentences[0]) is said
+
+
 def test_t5_a_phase_that_was_never_measured_is_named_by_its_metrics(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
     fewer = [sample for sample in records.samples if sample.phase != 'remove']

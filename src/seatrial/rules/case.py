@@ -250,7 +250,7 @@ ASKED = ('before', 'after')
     'Every planned point and metric was measured',
     CASE,
     'incomplete',
-    'see the reason beside the points',
+    'if time is why, give the trial a larger budget in trial.yaml; else see the reason beside the points',
     'ReFrame 4.10 passes a case whose metric does not match (seen)',
 )
 def complete(seen: CaseSeen) -> Optional[str]:
@@ -267,7 +267,10 @@ def complete(seen: CaseSeen) -> Optional[str]:
     missing = [name for name in tested if not by_metric.get(name)]
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
-    return f'{len(missing)} of {len(planned)} metrics were not measured ({", ".join(missing[:3])})'
+    stopped = seen.records.end.stopped
+    in_time = all(stopped.get(name.partition('@')[2]) == 'budget' for name in missing)
+    when = ' before the time budget was exhausted' if in_time else ''
+    return f'{len(missing)} of {len(planned)} metrics were not measured{when} ({", ".join(missing[:3])})'
 
 
 @rule(

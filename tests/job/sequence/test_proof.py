@@ -5,8 +5,9 @@ import os
 import pytest
 
 from seatrial.job import __main__ as command
-from seatrial.job.sequence import proof
+from seatrial.job.sequence import proof, start
 from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import Launcher
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
 
@@ -31,6 +32,28 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
     assert ran.result.verified.startswith(f'verified: {size} of {size} in {files}, read by {os.uname().nodename}, ')
     assert ran.result.verdict is Verdict.MEASURED
     assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
+
+
+SRUN = """#!/bin/sh
+# srun OPTION... PROGRAM...: as many copies as -nN says, each with its rank.
+for word; do case $word in -n*) n=${word#-n};; -*) ;; *) break;; esac; shift; done
+rank=0
+while [ $rank -lt $n ]; do SLURM_PROCID=$rank "$@" & rank=$((rank + 1)); done
+wait
+"""
+
+
+def test_in_a_sweep_over_nodes_whose_tasks_are_not_kept_it_knows_what_each_has_written(
+    lab, stub_fio, tmp_path, monkeypatch
+):
+    program = tmp_path / 'srun'
+    program.write_text(SRUN)
+    program.chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=':')
+    monkeypatch.setattr(start, 'named_nodes', lambda plan: (os.uname().nodename,))
+    ran = lab.run(lab.plan(stub_fio(), tasks=2, launcher=Launcher('srun')), proves=True)
+    assert {each.measurement.tasks for each in ran.records.samples if each.stage == 'measured'} == {()}
+    assert ran.result.verified.startswith('verified: 128 KiB of 128 KiB in 2 files'), ran.result.verified
 
 
 def test_what_is_too_much_for_its_share_of_the_time_is_proved_in_part_and_the_share_is_said(

@@ -23,6 +23,7 @@ from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import Finding, Sample, Sized
 from seatrial.rules import places
+from seatrial.rules.contents import PROOF
 from seatrial.rules.issued import DARSHAN
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
@@ -241,7 +242,7 @@ class _Attempt:
             left_out.update(OF_TIME)  # the time beside the engine's region may be that of the outage
         # What the storage did comes before what may follow from it: a verdict names its first reason.
         self.findings = after + [each for each in self.seen.findings if each.rule not in left_out]
-        if self.named:
+        if self.named and self.stage != PROOF:  # its read asks what each task has written
             self.measurement = places.by_node(self.measurement)
 
     def _node(self) -> str:
