@@ -656,6 +656,14 @@ class TestConnections:
         said = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after)
         assert re.fullmatch(r'OST0003 was DISCONN at [\d:]{8} and 6 times more until [\d:]{8}', said)
 
+    def test_of_a_loss_that_may_have_begun_earlier_it_is_said_once(self):
+        text = lustre_step('540').stdout.partition('\n')[2]
+        after = lustre.Connections({'MDT0001': parse_states(text)})
+        said = DRIVER.lost(lustre.Connections({'MDT0001': States('FULL', ())}), after)
+        assert re.fullmatch(
+            r'MDT0001 was DISCONN at [\d:]{8} and 4 times more until [\d:]{8}, and maybe earlier', said
+        )
+
     def test_an_eviction_is_said_before_what_led_to_it(self):
         lines = ''.join(
             f' - [ {time}, {state} ]\n' for time, state in enumerate(('DISCONN', 'DISCONN', 'EVICTED', 'FULL'))

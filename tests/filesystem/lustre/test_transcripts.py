@@ -450,6 +450,13 @@ SHOWN = [
     Shown('530', failed_calls, lambda v: (v[0].errno, v[0].rule), ('ENOSPC', 'P9a')),
     Shown('531', failed_calls, lambda v: (v[0].errno, v[0].rule), ('EROFS', 'F1')),
     Shown('532', failed_calls, lambda v: (v[0].errno, v[0].rule), ('ENOSPC', 'P9a')),
+    Shown(
+        '540',
+        each(parse_states, '.state'),
+        lambda v: [c.state for each in v.values() for c in each.changes].count('DISCONN'),
+        5,
+    ),
+    Shown('541', failed_calls, same, []),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',

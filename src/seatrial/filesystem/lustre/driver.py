@@ -213,12 +213,16 @@ class Lustre(Mounted):
         for each in params.incidents(before.states, after.states):
             at = time.strftime('%H:%M:%S', time.localtime(each.time_s))
             times.setdefault((each.device, each.state), []).append(at)
+        turned = params.turned_over(before.states, after.states)
+        forgotten = {device for device in turned if not params.only_idled(after.states[device])}
         # What an eviction lost is gone; a connection that only broke off goes on where it was.
         ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
-        found = [f'{device} was {state} at {at[0]}{_and_again(at)}' for (device, state), at in ordered]
-        turned = params.turned_over(before.states, after.states)
-        forgotten = [device for device in turned if not params.only_idled(after.states[device])]
-        found += [f'{device} changed its state so often that it is not known how' for device in forgotten]
+        found = [
+            f'{device} was {state} at {at[0]}{_and_again(at)}{", and maybe earlier" if device in forgotten else ""}'
+            for (device, state), at in ordered
+        ]
+        silent = sorted(forgotten - {device for device, _ in times})
+        found += [f'{device} changed its state so often that it is not known how' for device in silent]
         return '; '.join(found)
 
     def unseen(self, before: Connections, after: Connections) -> Optional[str]:
