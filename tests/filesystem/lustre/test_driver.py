@@ -554,11 +554,12 @@ class TestState:
         state = DRIVER.state(str(stand.mount))
         assert state['evictions'] == state['server versions'] == 'unknown: only root may read it'
 
-    def test_where_a_directory_lies_is_told_with_what_its_files_get(self, stand, tmp_path):
+    def test_where_a_directory_lies_is_told_with_what_its_files_get(self, stand, monkeypatch, tmp_path):
         path = str(stand.mount / 'on1')
         assert run(['lfs', 'mkdir', '-i', '1', path]).returncode == 0
         assert DRIVER.placed(path) == 'MDT 1, new files c1.S4M'
         (tmp_path / 'bin' / 'lfs').unlink()
+        monkeypatch.setenv('PATH', str(tmp_path / 'bin'))  # the machine may have a real one
         assert DRIVER.placed(path) == 'unknown: lfs is not installed on this node'
 
     def test_a_parameter_that_differs_between_targets_is_told_for_each(self, stand):
@@ -624,6 +625,7 @@ class TestState:
 
     def test_it_never_raises_where_lfs_is_missing(self, stand, monkeypatch, tmp_path):
         (tmp_path / 'bin' / 'lfs').unlink()
+        monkeypatch.setenv('PATH', str(tmp_path / 'bin'))
         state = DRIVER.state(str(stand.mount))
         assert state['client version'] == 'unknown: lfs is not installed on this node'
         assert state['targets'].startswith('unknown: ') and state['client parameters'].startswith('unknown: ')
