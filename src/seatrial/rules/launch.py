@@ -531,7 +531,7 @@ def times_its_launch(launched: Launched) -> Optional[str]:
     'Tasks that were started one by one ran together',
     DATA_LAUNCH,
     'invalid',
-    'give the point more bytes (bytes_per_task in trial.yaml)',
+    'give the point more bytes (bytes_per_task in trial.yaml); random I/O, of a fixed time, is longer in acceptance',
     'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
 def ran_together(launched: Launched) -> Optional[str]:
