@@ -457,6 +457,22 @@ SHOWN = [
         5,
     ),
     Shown('541', failed_calls, same, []),
+    Shown('542', failed_calls, same, []),
+    Shown(
+        '543',
+        each(parse_states, '.state'),
+        lambda v: [c.state for each in v.values() for c in each.changes].count('DISCONN'),
+        5,
+    ),
+    Shown('544', lambda text: parse_check(text, ''), lambda v: [each.fault for each in v], ['', '', '']),
+    Shown('544', lambda text: parse_check('', text), lambda v: v[0].fault, 'Input/output error (5)', stream='stderr'),
+    Shown('545', lambda text: text.split(), same, ['Is', 'osc_io', 'ior']),
+    Shown(
+        '546',
+        each(parse_states, '.state'),
+        lambda v: [c.state for each in v.values() for c in each.changes].count('EVICTED'),
+        1,
+    ),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
