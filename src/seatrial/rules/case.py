@@ -268,8 +268,8 @@ def complete(seen: CaseSeen) -> Optional[str]:
     if not missing or seen.records.end is None or seen.records.end.reason != 'finished':
         return None
     stopped = seen.records.end.stopped
-    in_time = all(stopped.get(name.partition('@')[2]) == 'budget' for name in missing)
-    when = ' before the time budget was exhausted' if in_time else ''
+    out_of_time = all(stopped.get(name.partition('@')[2]) == 'budget' for name in missing)
+    when = ' before the time budget was exhausted' if out_of_time else ''
     return f'{len(missing)} of {len(planned)} metrics were not measured{when} ({", ".join(missing[:3])})'
 
 
