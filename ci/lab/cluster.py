@@ -290,9 +290,11 @@ def drawing_ports() -> Iterator[None]:
 
 def start_control(lab: Lab, settings: Settings) -> None:
     """Make the namespaces, with the keeper in them."""
-    prepare = functools.partial(kernels.prepare, lab, settings) if settings.network else None
+    of_kernels = ()
+    if settings.network:
+        of_kernels = functools.partial(kernels.prepare, lab, settings), functools.partial(kernels.nudge, lab)
     try:
-        start_keeper(lab.hosts, CONTROL, lab.log / 'keeper.out', prepare)
+        start_keeper(lab.hosts, CONTROL, lab.log / 'keeper.out', *of_kernels)
     except ChildError as error:
         raise TroubleError(
             f'cannot make namespaces here ({error}): this container or kernel forbids it. An ordinary user needs '

@@ -41,10 +41,17 @@ class StuckError(Exception):
     """These were killed, but the kernel does not let them go yet."""
 
 
-def start_keeper(hosts: Path, host: str, output: Path, prepare: Callable[[], None] | None = None) -> None:
+def start_keeper(
+    hosts: Path,
+    host: str,
+    output: Path,
+    prepare: Callable[[], None] | None = None,
+    tend: Callable[[], None] | None = None,
+) -> None:
     """Start the keeper, with the host's name and hosts file; ChildError if the kernel does not let us.
 
     prepare: for a lab with a network of its own, which only root can have: what is done in them first.
+    tend: what the keeper does at least once a second.
     """
 
     def make_namespaces() -> None:
@@ -70,7 +77,9 @@ def start_keeper(hosts: Path, host: str, output: Path, prepare: Callable[[], Non
             with contextlib.suppress(ChildProcessError):
                 while os.waitpid(-1, os.WNOHANG) != (0, 0):
                     pass
-            signal.sigwait([signal.SIGCHLD])
+            if tend:
+                tend()
+            signal.sigtimedwait([signal.SIGCHLD], 1.0)
 
     in_descendant([make_namespaces, be_keeper], output)
 

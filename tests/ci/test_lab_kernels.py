@@ -4,7 +4,9 @@ import importlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
+import types
 from pathlib import Path
 
 import pytest
@@ -76,15 +78,46 @@ def test_a_command_without_a_lab_is_told_so(directory):
     assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
 
 
-def test_a_machine_without_taps_is_said_with_a_code_of_its_own(monkeypatch):
+@pytest.fixture
+def kernels(monkeypatch):
     monkeypatch.syspath_prepend(str(CI))
     monkeypatch.setattr('sys.dont_write_bytecode', True)
-    kernels, common = (importlib.import_module(f'lab.{name}') for name in ('kernels', 'common'))
+    return importlib.import_module('lab.kernels')
+
+
+KERNEL = """
+import signal, sys
+if sys.argv[2] == 'True':
+    signal.signal(signal.SIGALRM, lambda *told: sys.exit(7))
+open('/proc/self/comm', 'w').write(sys.argv[1])
+print('ready', flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    ('name', 'handles', 'ends'),
+    [('linux.uml', 'True', 7), ('linux.uml', 'False', 0), ('slurmctld', 'True', 0)],
+)
+def test_only_a_kernel_that_handles_a_timers_signal_gets_one(kernels, tmp_path, name, handles, ends):
+    argv = [sys.executable, '-c', KERNEL, name, handles]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as node:
+        node.stdout.readline()
+        for umid, pid in (('n1', node.pid), ('n2', 'not yet'), ('n3', 1 << 30)):
+            (tmp_path / 'uml' / umid).mkdir(parents=True)
+            (tmp_path / 'uml' / umid / 'pid').write_text(f'{pid}\n')
+        kernels.nudge(types.SimpleNamespace(state=tmp_path))
+        if ends:
+            node.wait()
+    assert node.returncode == ends
+
+
+def test_a_machine_without_taps_is_said_with_a_code_of_its_own(kernels, monkeypatch):
 
     def no_tun(path: object, *arguments: int) -> int:
         raise FileNotFoundError(2, 'No such file or directory')
 
     monkeypatch.setattr(os, 'open', no_tun)
-    with pytest.raises(common.TroubleError, match='/dev/net/tun') as trouble:
+    with pytest.raises(kernels.TroubleError, match='/dev/net/tun') as trouble:
         kernels.needs_tun()
     assert trouble.value.code == CANNOT
