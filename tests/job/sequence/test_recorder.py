@@ -23,7 +23,7 @@ from seatrial.job.sequence.recorder import (
 from seatrial.model.record import SAMPLES, End, Removal, Sized
 
 SIZED = Sized(1, 4096, 'fixed by the site or the profile')
-END = End('finished', 'every launch that the plan asks for was made', 1.5, {'4KiB': 'fixed'})
+END = End('finished', 'no launch was left that the plan asks for and its budget allows', 1.5, {'4KiB': 'fixed'})
 REMOVAL = Removal(3, 2, (), 2.5)
 
 

@@ -100,7 +100,7 @@ def _guarded(
         if heartbeat is not None:
             heartbeat.stop()
         held.release()
-    return FINISHED, 'every launch that the plan asks for was made'
+    return FINISHED, 'no launch was left that the plan asks for and its budget allows'
 
 
 def _carry_out(
