@@ -4,8 +4,10 @@ SHOWN names, for each transcript, which part of it is the output of one command,
 fact that the transcript shows. A transcript that SHOWN does not name fails a test.
 """
 
+import fnmatch
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -48,6 +50,7 @@ SAID = {
     for name, text in steps.items()
     if name.endswith(('.out', '.err'))
 }
+ROOT = Path(__file__).resolve().parents[3]
 CLIENT = 'ffff888105ab7000'
 MIB = 1 << 20
 
@@ -111,6 +114,10 @@ def failed_calls(text: str) -> list[FailedCall | None]:
 
 def values(text: str) -> dict[str, str]:
     return {param.name: param.value for param in parse_params(text)}
+
+
+def words(text: str) -> list[str]:
+    return text.split()
 
 
 def refused(error: str) -> str:
@@ -466,13 +473,17 @@ SHOWN = [
     ),
     Shown('544', lambda text: parse_check(text, ''), lambda v: [each.fault for each in v], ['', '', '']),
     Shown('544', lambda text: parse_check('', text), lambda v: v[0].fault, 'Input/output error (5)', stream='stderr'),
-    Shown('545', lambda text: text.split(), same, ['Is', 'osc_io', 'ior']),
+    Shown('545', words, same, ['Is', 'osc_io', 'ior']),
     Shown(
         '546',
         each(parse_states, '.state'),
         lambda v: [c.state for each in v.values() for c in each.changes].count('EVICTED'),
         1,
     ),
+    Shown('550', words, lambda v: 'osd-zfs.lustre-OST0000.brw_stats' in v, True),
+    Shown('551', words, lambda v: len([name for name in v if name.endswith('.hybrid_io')]), 1),
+    Shown('552', words, lambda v: (v.count('COMPLETE'), v.count('3/3'), v.count('4/4')), (6, 2, 4)),
+    Shown('553', words, lambda v: v[:3], ['ost0/ost0', 'recordsize', '1M']),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
@@ -532,6 +543,16 @@ def read(parse: Callable[[str], Any], text: str) -> Any:
         return parse(text)
     except TYPED as error:
         return f'{type(error).__name__}: {error}'
+
+
+NAMED = re.compile(r'\b(?:obdfilter|mdt|mdd|osd-\*|lod|osp|osc|mdc|llite)\.\*\.[a-z_*]+')
+
+
+def test_the_parameters_that_people_are_told_of_are_there():
+    files = [*ROOT.glob('docs/*.md'), *ROOT.glob('site-config/**/trial.yaml')]
+    named = {name for file in files for name in NAMED.findall(file.read_text())}
+    there = (lustre_step('550').stdout + lustre_step('551').stdout).split()
+    assert len(named) > 9 and [name for name in named if not fnmatch.filter(there, name)] == []
 
 
 def test_every_transcript_is_read():
