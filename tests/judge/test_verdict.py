@@ -324,6 +324,56 @@ def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, arou
     assert f'P2: read@16MiB, read@32MiB: only 81 % came from storage; {remedy}' in result.labels
 
 
+def of_repetitions(plan, records, rule, said):
+    """The label of a rule that said of each repetition of each launch what is given; None: nothing."""
+    samples = [
+        sample._replace(findings=(finding(rule, said[sample.launch][sample.repetition]),))
+        if sample.stage == 'measured' and said[sample.launch][sample.repetition]
+        else sample
+        for sample in records.samples
+    ]
+    labels = judge_case(plan, records._replace(samples=samples)).labels
+    (label,) = [each for each in labels if each.startswith(f'{rule}: ')]
+    return label.removeprefix(f'{rule}: ').removesuffix(f'; {RULES[rule].remedy}')
+
+
+@pytest.mark.parametrize(
+    ('first', 'second', 'label'),
+    [
+        (
+            ['only 81 % came', 'only 9 % came', 'only 25 % came', None, None, None],
+            6 * ['only 7 % came'],
+            'read@16MiB: only 9 to 81 % came; read@32MiB: only 7 % came',
+        ),
+        (
+            ['0.4 s, less than 60 s', *5 * ['0.31 s, less than 60 s']],
+            ['900 ms of 2 s', *5 * ['1.1 s of 2 s']],
+            'read@16MiB: 0.31 to 0.4 s, less than 60 s; read@32MiB: 900 ms of 2 s; read@32MiB: 1.1 s of 2 s',
+        ),
+        (
+            ['task 0 read on n1', *5 * ['task 2 read on n1']],
+            6 * [None],
+            'read@16MiB: task 0 read on n1; read@16MiB: task 2 read on n1',
+        ),
+    ],
+    ids=['a figure', 'its unit', 'no figure'],
+)
+def test_a_label_gives_the_range_over_the_repetitions_of_a_launch(
+    make_plan, make_records, around, first, second, label
+):
+    plan = make_plan()
+    said = {'read@16MiB': first, 'read@32MiB': second}
+    assert of_repetitions(plan, make_records(plan, around(100.0)), 'P2', said) == label
+
+
+def test_a_label_of_many_launches_gives_the_range_over_them(make_plan, make_records, around):
+    sizes = (4, 8, 16, 32)
+    plan = make_plan(values=tuple(size * MIB for size in sizes))
+    said = {f'read@{size}MiB': 6 * [f'only {size} % came'] for size in sizes}
+    label = of_repetitions(plan, make_records(plan, around(100.0)), 'P2', said)
+    assert label == 'read@16MiB, read@32MiB, read@4MiB and others: only 4 to 32 % came'
+
+
 DRIFT = (1.03, 1.02, 1.01, 0.99, 0.98, 0.97)
 
 

@@ -1,5 +1,6 @@
 """The labels of a case: caveats of its figures, which stand beside its verdict and decide nothing."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from seatrial.judge.expectations import Expectation, OfPair
@@ -66,26 +67,50 @@ def caveats(
 
 def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     """Each label of a launch rule once, with the launches that it concerns and what is so of each of them."""
-    concerned: dict[str, dict[str, str]] = {}
+    concerned: dict[str, dict[tuple[str, str], None]] = {}
     for sample in (sample for each in samples for sample in each):
         for finding in sample.findings:
             if finding.effect == 'label':
-                concerned.setdefault(finding.rule, {})[sample.launch] = finding.sentence
-    return [_label(rule, said) for rule, said in concerned.items()]
+                concerned.setdefault(finding.rule, {})[sample.launch, finding.sentence] = None
+    return [_label(rule, list(said)) for rule, said in concerned.items()]
 
 
-def _label(rule: str, said: Mapping[str, str]) -> str:
-    """said: the sentence of each launch, that ends with the rule's remedy."""
+PARTS = 3
+"""Of a label, each with its own figures; where it would have more, all launches share a range."""
+
+FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
+"""In a sentence, with its unit behind it: a number without one may be a name, of a task say."""
+
+
+def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
+    """said: launches, each with what was said of one of its repetitions, that ends with the rule's remedy."""
     launches: dict[str, list[str]] = {}
-    for launch, sentence in said.items():
-        launches.setdefault(sentence, []).append(launch)
+    for launch in dict.fromkeys(launch for launch, _ in said):
+        for sentence in _ranged([each for each in said if each[0] == launch]):
+            launches.setdefault(sentence, []).append(launch)
+    if len(launches) > PARTS:
+        launches = _ranged(said)
     remedy = f'; {RULES[rule].remedy}'
     parts = [
         f'{", ".join(names[:3])}{" and others" if len(names) > 3 else ""}: {sentence.removesuffix(remedy)}'
         for sentence, names in launches.items()
     ]
     shared = remedy if all(sentence.endswith(remedy) for sentence in launches) else ''
-    return f'{rule}: {"; ".join(parts[:3])}{"; and others" if len(parts) > 3 else ""}{shared}'
+    return f'{rule}: {"; ".join(parts[:PARTS])}{"; and others" if len(parts) > PARTS else ""}{shared}'
+
+
+def _ranged(said: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """The sentences with their launches; those that differ in figures alone are one, with the range of each figure."""
+    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+    for launch, sentence in said:
+        alike.setdefault(tuple(FIGURE.split(sentence)), []).append((launch, sentence))
+    found = {}
+    for texts, own in alike.items():
+        columns = zip(*(FIGURE.findall(sentence) for _, sentence in own), strict=True)
+        spans = [' to '.join(dict.fromkeys((min(each, key=float), max(each, key=float)))) for each in columns]
+        merged = ''.join(text + figure for text, figure in zip(texts, (*spans, ''), strict=True))
+        found[merged] = list(dict.fromkeys(launch for launch, _ in own))
+    return found
 
 
 def _of_places(isolated: Isolation) -> list[str]:
