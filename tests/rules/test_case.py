@@ -237,8 +237,33 @@ def long(records, seconds=400.0):
     return records._replace(samples=samples)
 
 
-def test_p16_undeclared_server_caches_are_labelled(plan, records):
-    assert 'server cache possible' in labels(plan, long(records))[0]
+@pytest.mark.parametrize(
+    ('declared', 'said'),
+    [
+        ({}, 'server_cache_bytes and fast_tier_bytes are'),
+        ({'server_cache_bytes': 0}, 'fast_tier_bytes is'),
+        ({'fast_tier_bytes': 0}, 'server_cache_bytes is'),
+    ],
+)
+def test_p16_undeclared_server_caches_are_labelled_and_asked_for_alone(plan, records, declared, said):
+    plan = plan._replace(profile='acceptance', target=plan.target._replace(**declared))
+    assert labels(plan, long(records))[0] == f'server cache possible: {said} not in trial.yaml; not a storage figure'
+
+
+@pytest.mark.parametrize(
+    ('profile', 'pinned', 'remedy'),
+    [
+        ('nightly', None, 'measure in the profile acceptance'),
+        ('nightly', 64 * MIB, 'leave bytes_per_task to the profile acceptance'),
+        ('acceptance', 64 * MIB, 'leave bytes_per_task to the profile acceptance'),
+        ('acceptance', None, 'raise limits of the file system, or the budget of the trial, in trial.yaml'),
+    ],
+)
+def test_p16_asks_for_what_is_not_so_yet(plan, records, profile, pinned, remedy):
+    declared = plan.target._replace(server_cache_bytes=0, fast_tier_bytes=0)
+    plan = plan._replace(profile=profile, sizing=plan.sizing._replace(pinned=pinned), target=declared)
+    for seconds in (1.0, 400.0):  # too short, and long over too few bytes
+        assert labels(plan, long(records, seconds))[0].endswith(f'; {remedy}; not a storage figure')
 
 
 def test_p16_a_small_working_set_is_labelled_and_a_large_one_is_not(plan, records):
@@ -306,7 +331,7 @@ def test_r3_a_valid_sample_that_lacks_a_figure_is_invalid(both_plan):
 def test_what_makes_a_storage_figure_is_said_as_is_right_under_every_profile(plan, records, profile):
     found = findings(CASE, CaseSeen(plan._replace(profile=profile), records))
     (said,) = [each for each in found if each.rule == 'P16']
-    assert said.sentence.endswith(' s; not a storage figure: leave bytes_per_task to the profile acceptance')
+    assert said.sentence.endswith('; not a storage figure')
 
 
 NOISY = [1000.0, 4000.0] * 11  # never within 10 %

@@ -100,7 +100,7 @@ def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
 
 
 def _ranged(said: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """The sentences with their launches; those that differ in figures alone are one, with the range of each figure."""
+    """The sentences with their launches; those that differ in figures alone are one, with the range of each."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
     for launch, sentence in said:
         alike.setdefault(tuple(FIGURE.split(sentence)), []).append((launch, sentence))

@@ -5,14 +5,14 @@ import itertools
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.layout import target_kind, target_name
-from seatrial.model.plan import TrialPlan, digest, metric
+from seatrial.model.plan import Target, TrialPlan, digest, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import CASE, finding, rule, seen_elsewhere
 from seatrial.rules.stopping import state
 from seatrial.workload.registry import kind_of, metrics_at, metrics_of, planned_metrics
-from seatrial.workload.words import counted, listed
+from seatrial.workload.words import counted, joined, listed
 
 
 class CaseSeen(NamedTuple):
@@ -355,7 +355,7 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
     'A storage figure needs a long timed region and a working set that no cache holds',
     CASE,
     'label',
-    'not a storage figure: leave bytes_per_task to the profile acceptance',
+    'not a storage figure',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
 def storage_figure(seen: CaseSeen) -> Optional[str]:
@@ -368,20 +368,35 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
         return None
     min_s = max(STORAGE_MIN_S, plan.sizing.min_s)
     if min(seconds) < min_s:
-        return f'the shortest timed region lasted {min(seconds):.1f} s, less than {min_s:.0f} s'
-    if plan.target.server_cache_bytes is None or plan.target.fast_tier_bytes is None:
-        return UNDECLARED
+        return f'the shortest timed region lasted {min(seconds):.1f} s, less than {min_s:.0f} s; {_more_bytes(plan)}'
+    if _undeclared(plan.target):
+        return _undeclared(plan.target)
     for point in dict.fromkeys(sample.point for sample in samples):
         used = files_bytes(point)
         needed = working_set(plan, point, records.start.memory_bytes)
         if used < needed:
-            return (
-                f'the working set of {point.label} is {approximate_size(used)}, less than {approximate_size(needed)}'
-            )
+            sizes = f'{approximate_size(used)}, less than {approximate_size(needed)}'
+            return f'the working set of {point.label} is {sizes}; {_more_bytes(plan)}'
     return None
 
 
-UNDECLARED = 'server cache possible: server_cache_bytes and fast_tier_bytes are not both declared'
+def _more_bytes(plan: TrialPlan) -> str:
+    """What gives a launch more bytes, of what is not so yet."""
+    if plan.sizing.pinned is not None:
+        return 'leave bytes_per_task to the profile acceptance'
+    if plan.profile != 'acceptance':
+        return 'measure in the profile acceptance'
+    return 'raise limits of the file system, or the budget of the trial, in trial.yaml'
+
+
+def _undeclared(target: Target) -> str:
+    """That servers may answer from memory, because trial.yaml does not say how much they keep; or empty."""
+    sizes = {'server_cache_bytes': target.server_cache_bytes, 'fast_tier_bytes': target.fast_tier_bytes}
+    names = [name for name, size in sizes.items() if size is None]
+    if not names:
+        return ''
+    return f'server cache possible: {joined(names, "and")} {"is" if len(names) == 1 else "are"} not in trial.yaml'
+
 
 seen_elsewhere(
     'P16a',
@@ -403,7 +418,7 @@ def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
     if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
         return None
     if target.server_cache_bytes is None or target.fast_tier_bytes is None:
-        return UNDECLARED
+        return _undeclared(target)
     known = records.start.servers if records.start else {}
     servers = {server for name, server in known.items() if target_kind(name) == plan.axis.equals}
     kept = target.server_cache_bytes // max(1, len(servers)) + target.fast_tier_bytes
