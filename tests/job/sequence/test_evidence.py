@@ -134,6 +134,20 @@ def test_nothing_is_read_that_is_not_there_in_full(run):
         Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
 
 
+@pytest.mark.parametrize(('forgets', 'cold', 'emptied'), [(False, True, 1), (False, False, 0), (True, True, 0)])
+def test_before_a_read_on_one_node_its_caches_are_emptied_where_that_is_allowed_and_needed(
+    run, forgets, cold, emptied
+):
+    driver, plan = Driver(), plan_of(READS)
+    driver.forgets = lambda path: forgets
+    for file in kind_of('access').files(plan.points[0]):
+        with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
+            stream.truncate(file.size)
+    setup = Setup(plan, Engine(), run, driver, False, cold, '')
+    Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
+    assert driver.emptied == emptied * [run.path_of('data')]
+
+
 # What a node of several has in its memory
 
 

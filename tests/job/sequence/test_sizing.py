@@ -44,6 +44,12 @@ def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_me
     assert ran.records.sized.number == 1
 
 
+@pytest.mark.parametrize('shortest', ['write', 'read'])
+def test_bytes_are_enough_for_the_fastest_operation(lab, stub_fio, shortest):
+    fio = stub_fio(('', {'seconds': 0.05}), (f'-{shortest}@', {'rate': SLOW}))
+    assert lab.run(lab.plan(fio, sizing=ADAPTED)).records.sized.per_task == 5 * SIZE
+
+
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(), values=(64,), workload=WRITES, sizing=ADAPTED))
     sizes = [sample.point.bytes_per_task for sample in ran.records.samples if sample.stage == 'warmup']
