@@ -269,6 +269,10 @@ class FileSystem:
         """
         return None
 
+    def contradiction(self, path: str) -> str:
+        """What shows that the counters of fetched_bytes are wrong, as a clause; or empty."""
+        return ''
+
     def sent_bytes(self, path: str) -> Optional[int]:
         """Bytes that this node has sent to the storage so far, all processes together; None is unknown.
 

@@ -48,6 +48,7 @@ class Launched(NamedTuple):
     Of data:
     before, after: the files that were there before and after the launch, by name with their size
     storage_read_bytes: what the block layer fetched for the launch's processes; None where it cannot be seen
+    contradiction: what shows that the counters are wrong, as a clause; or empty
     data_rate: how fast a task makes its data in the timed region of a write, in B/s; 0: not known
     lived_s:   from the start of the launch's first process to the end of its last; 0: not known
     beside_s:  that the launches of the warm-up lived beside their timed regions, at least
@@ -69,6 +70,7 @@ class Launched(NamedTuple):
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     storage_read_bytes: Optional[int] = None
+    contradiction: str = ''
     data_rate: float = 0.0
     lived_s: float = 0.0
     beside_s: float = 0.0
@@ -363,6 +365,8 @@ def reordering_needs_nodes(launched: Launched) -> Optional[str]:
     if launched.storage_read_bytes is not None:
         seen, read = map(approximate_size, (launched.storage_read_bytes, launched.measurement.bytes_moved))
         return f'{seen} came from storage for {read} that were read: others read too, and nothing shows whose it was'
+    if launched.contradiction:
+        return f'the counters do not show whether the bytes came from storage: {launched.contradiction}'
     if launched.point.nodes < 2:
         return 'the node that reads has written the file, and no counter here shows where the bytes came from'
     return 'no counter here shows whether the bytes came from storage'

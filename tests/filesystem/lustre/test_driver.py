@@ -812,6 +812,7 @@ class TestCaches:
         assert DRIVER.meter(path).why_not == wrong
         (proof,) = [each for each in DRIVER.capabilities(path) if 'proof' in each.name]
         assert (proof.available, proof.detail) == (False, wrong)
+        assert DRIVER.contradiction(path) == wrong
 
     def test_before_each_read_locks_are_cancelled_where_the_site_allows_it(self, stand):
         """Evidence asks so: posix_fadvise alone leaves up to all of a file cached."""
@@ -820,6 +821,7 @@ class TestCaches:
     def test_without_counters_the_bytes_are_unknown(self, stand, monkeypatch):
         stand.now(unreadable=['*.stats'])
         assert DRIVER.fetched_bytes(str(stand.mount)) is None
+        assert DRIVER.contradiction(str(stand.mount)) == ''
         monkeypatch.setattr(lustre, 'ANSWER_S', 0.3)
         stand.now(unreadable=[], unresponsive=True)
         assert DRIVER.fetched_bytes(str(stand.mount)) is None

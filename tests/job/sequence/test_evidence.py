@@ -111,6 +111,13 @@ def fill(run, files=6, size=5):
             stream.write(bytes(size))
 
 
+def lay(run, point):
+    """The files of a point, which a read finds there in full."""
+    for file in kind_of(point.kind).files(point):
+        with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
+            stream.truncate(file.size)
+
+
 def rules(seen):
     return [each.rule for each in seen.findings if each.effect != 'label']
 
@@ -140,9 +147,7 @@ def test_before_a_read_on_one_node_its_caches_are_emptied_where_that_is_allowed_
 ):
     driver, plan = Driver(), plan_of(READS)
     driver.forgets = lambda path: forgets
-    for file in kind_of('access').files(plan.points[0]):
-        with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
-            stream.truncate(file.size)
+    lay(run, plan.points[0])
     setup = Setup(plan, Engine(), run, driver, False, cold, '')
     Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
     assert driver.emptied == emptied * [run.path_of('data')]
@@ -170,9 +175,7 @@ def read(run, monkeypatch):
         driver.fetched_bytes = lambda path: None if share is None else 0
         plan = plan_of(workload)
         point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
-        for file in kind_of(point.kind).files(point):
-            with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
-                stream.truncate(file.size)
+        lay(run, point)
         of = Evidence(
             Setup(plan, engine, run, driver, share is None, False, ''), Launch('read', point), 'data', named
         )
@@ -223,6 +226,18 @@ def test_the_counters_of_all_clients_tell_where_a_read_came_from(read, workload,
     seen, asked = read(workload, Ior(), share=share)
     assert seen.cache == state
     assert [each[2] for each in asked] == [forget, False]
+
+
+def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason(run):
+    driver, plan = Driver(), plan_of(READS)
+    driver.contradiction = lambda path: f'those of {path} contradict themselves'
+    lay(run, plan.points[0])
+    of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('read', plan.points[0]), 'data')
+    of.make_ready(NOTHING)
+    seen = of.seen(moved(plan.points[0], 1e8, 'read'), 0)
+    assert (seen.cache, seen.storage_read_bytes) == ('unknown', None)
+    (said,) = [each.sentence for each in seen.findings if each.rule == 'T3']
+    assert 'whether the bytes came from storage: those of /scratch contradict themselves; ' in said
 
 
 def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):

@@ -96,11 +96,13 @@ class Evidence:
         found: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase, measurement, self._nodes, self._kept)
         if self._kind.moves_data:
+            fetched = self._from_storage(read_bytes)
             launched = launched._replace(
                 kept=self._kept or (_read_own(measurement, self._point) if self._elsewhere else ''),
                 before=self._before,
                 after=setup.run.file_list(self._directory),
-                storage_read_bytes=self._from_storage(read_bytes),
+                storage_read_bytes=fetched,
+                contradiction=self._contradiction() if fetched is None else '',
                 data_rate=setup.engine.data_rate,
                 lived_s=lived_s,
                 beside_s=beside_s,
@@ -203,6 +205,12 @@ class Evidence:
     def _fetched_here(self) -> Optional[int]:
         """What the client of this node counts, where it does."""
         return self._setup.driver.fetched_bytes(self._setup.plan.target.path)
+
+    def _contradiction(self) -> str:
+        """Of the client's counters, where a read has nothing else to show where its bytes came from."""
+        if self._setup.counted or not self._kind.reads(self._phase):
+            return ''
+        return self._setup.driver.contradiction(self._setup.plan.target.path)
 
     def _may_count(self) -> bool:
         """Counting reads directories. Where a later launch is to find them unread by this node, a count follows only
