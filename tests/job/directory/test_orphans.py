@@ -13,7 +13,7 @@ import pytest
 
 from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
-from seatrial.job.directory.lock import STALE_S
+from seatrial.job.directory.lock import HEARTBEAT_S, STALE_S
 from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
 from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
 
@@ -295,6 +295,15 @@ def test_a_leader_on_another_host_is_alive_until_it_has_been_silent_for_long(sta
     assert 'on n9, which leads its session, was heard of ' in leader_alive(state, SESSION)
     leading(state, STALE_S + 1, host='n9')
     assert leader_alive(state, SESSION) is None
+
+
+@pytest.mark.parametrize('host', [os.uname().nodename, 'another'])
+def test_a_leader_of_an_earlier_boot_of_this_host_is_dead_as_soon_as_its_lock(state, host):
+    booted = {'host': host, 'machine': '00000000-0000-4000-8000-000000000000 pid:[4026531836]'}
+    leading(state, 3 * HEARTBEAT_S - 60, **booted)
+    assert 'was heard of ' in leader_alive(state, SESSION)
+    leading(state, 3 * HEARTBEAT_S + 60, **booted)
+    assert (leader_alive(state, SESSION) is None) is (host != 'another')
 
 
 ELSEWHERE = {'host': 'nid00001', 'job': '12'}

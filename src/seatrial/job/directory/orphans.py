@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.engine.carried import module_argv
-from seatrial.job.directory.lock import MAX_BYTES, STALE_S, Heartbeat, LockError, list_locks, silent_s
-from seatrial.job.directory.owner import Owner, running, this_owner, user_name
+from seatrial.job.directory.lock import HEARTBEAT_S, MAX_BYTES, STALE_S, Heartbeat, LockError, list_locks, silent_s
+from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
 from seatrial.model.ask import ask
 from seatrial.model.codec import FormError, from_json, to_json
@@ -104,7 +104,8 @@ def leader_alive(state: str, session: str) -> Optional[str]:
     runs = running(leader)
     if runs is not None:
         return f'process {leader.pid} on this host leads its session' if runs else None
-    if heard_s > STALE_S:
+    # As of a lock: a host that has been booted since then has lost it, and another of its name would be heard of.
+    if heard_s > (3 * HEARTBEAT_S if is_of_another_boot(leader) else STALE_S):
         return None
     return (
         f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, heard_s):.0f} s ago'
