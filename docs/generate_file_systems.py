@@ -35,7 +35,7 @@ server of any NFS mount of the node is away `quota` hangs: then they count as un
 
 ## Lustre
 
-Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS, one emulated node:
+Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 
 - **An ordinary user** reads the counters of traffic, `hybrid_io`, and on an MDS `osp.*.active`. For root alone are
   `osc.*.state`, `osc.*.import`, `rpc_stats`, `max_cached_mb`, `lnetctl` and cancelling locks. So evictions, versions

@@ -101,7 +101,10 @@ class Lustre(Mounted):
         'request sizes',
         "servers' counters of a job",
     )
-    tried = 'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated: most checks in part, layouts, faults, a quota'
+    tried = (
+        'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated or in user mode: all checks of a nightly session, most of '
+        'them briefly, layouts, faults, targets away, a quota'
+    )
     tried_on = '2026-11-25'
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
