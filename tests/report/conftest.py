@@ -148,7 +148,11 @@ def records_of(
         return made._replace(end=None)
     stopped = {point.label: builders.stopped(plan, made, point) for point in plan.points}
     end = End(
-        'finished', 'no launch was left that the plan asks for and its budget allows', BEGAN + 100.0, stopped, background=builders.QUIET
+        'finished',
+        'no launch was left that the plan asks for and its budget allows',
+        BEGAN + 100.0,
+        stopped,
+        background=builders.QUIET,
     )
     reason = '64 MiB a task took 0.82 s; 0.8 s are meant' if plan.sizing.target_s else 'fixed by site or profile'
     sized = made.sized._replace(reason=reason)
