@@ -484,6 +484,7 @@ SHOWN = [
     Shown('551', words, lambda v: len([name for name in v if name.endswith('.hybrid_io')]), 1),
     Shown('552', words, lambda v: (v.count('COMPLETE'), v.count('3/3'), v.count('4/4')), (6, 2, 4)),
     Shown('553', words, lambda v: v[:3], ['ost0/ost0', 'recordsize', '1M']),
+    Shown('554', words, lambda v: (v.count('INCONCLUSIVE'), v.count('INVALID'), v.count('MEASURED')), (45, 7, 2)),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
