@@ -47,6 +47,14 @@ def test_the_best_layout_is_named_with_its_figure_and_what_the_default_loses(mak
     assert found.default_words.startswith('40 % less (')
 
 
+def test_the_name_and_the_pool_of_a_layout_keep_their_case(make):
+    """A pool is found by its name as it is."""
+    layouts = (Layout(), striped('WiDe', ALL, '4MiB', pool='FlasH'))
+    session = make.session(case(make, {'default': 600.0, 'WiDe': 1000.0}, layouts))
+    for said in (chosen(session.cases[0]).best.words, page(session), markdown(session)):
+        assert 'WiDe (c-1.S4M.pFlasH)' in said
+
+
 def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
     found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
     assert [option.label for option in found.alike] == ['pfl']

@@ -69,6 +69,13 @@ def test_each_fault_refuses_the_run(environment, change, rule):
     assert broken(environment._replace(**change)) == [(rule, 'refuse')]
 
 
+def test_a_layout_over_a_dead_target_is_not_remedied_by_the_default_one(environment):
+    """Whose files may lie on it as well."""
+    (found,) = findings(BEFORE, environment._replace(layout_fault='OST 2 is away'))
+    remedy = found.sentence.partition('; ')[2]
+    assert 'default' not in remedy and 'see to the target that is away' in remedy
+
+
 def test_records_on_the_target_by_permission_are_labelled(environment):
     allowed = environment.plan._replace(target=environment.plan.target._replace(records_on_target=True))
     assert broken(environment._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
