@@ -24,6 +24,7 @@ from seatrial.site.profile import PROFILES
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
+from sweeps import night, node_plan
 
 TWO = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
 RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_remove': 5000.0}
@@ -61,6 +62,18 @@ def noted(tmp_path, repository):
         return [line for line in console.file.getvalue().splitlines() if line.startswith('note (')]
 
     return note
+
+
+def test_a_suspected_target_is_the_first_line_of_its_case(tmp_path, repository):
+    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+    plan = node_plan(4)
+    records = night(plan, lambda node, _: (60.0 if node == 'n3' else 100.0) * MIB)
+    wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T20', 'T21', 'T22'))
+    judged = judge_case(plan, records._replace(end=records.end._replace(findings=wrong)))
+    console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
+    show(console, session, judge_session('s', 'nightly', [judged]))
+    said = [line for line in console.file.getvalue().splitlines() if line.startswith(f'{plan.case.name}: ')]
+    assert said[0].startswith(f'{plan.case.name}: node n3 may be slow: write ') and len(said) > 1
 
 
 def row(lines):

@@ -8,7 +8,7 @@ import pytest
 from builders import SIZE
 from seatrial.judge.outliers import isolation
 from seatrial.model.plan import StoppingRule
-from seatrial.model.record import NotTested
+from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
 from seatrial.report.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
 from seatrial.report.junit import junit
@@ -142,6 +142,16 @@ def test_the_page_shows_it(sweep_page):
     assert 'node n3 is slow: ' in sweep_page
     assert 'n5: drained*, bad &lt;disk&gt;' in sweep_page and 'n6: allocated' in sweep_page
     assert sweep_page.count('<svg class="curve wide"') == 1
+
+
+def test_a_suspected_target_is_what_the_head_of_the_page_says_of_its_case(make):
+    plan = node_plan(4, workload=BOTH)
+    records = night(plan, rates({'n3': 0.6}))
+    wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T21'))
+    shown = page(make.session(make.case(plan, records._replace(end=records.end._replace(findings=wrong)))))
+    row = re.findall('<tr class="why">(.*?)</tr>', shown, re.DOTALL)[0]
+    assert 'node n3 may be slow: ' in row and 'and 2 more' in row
+    assert not re.search('T19|T21', row)
 
 
 def test_junit_fails_with_the_sentence(make):
