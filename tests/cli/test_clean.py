@@ -242,6 +242,52 @@ def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted,
     held.release()
 
 
+def rebooted(site, killed, silent_s, host='', beat_s=None):
+    """Let the host of a session have been booted since, this one by default; beat_s: since a job elsewhere beat."""
+    state = site.folder / 'state'
+    subprocess.run([sys.executable, '-c', LED, str(state), SESSION], check=True)
+    (held,) = lock.list_locks(str(state))
+    leader, heartbeat = orphans.leader_of(str(state), SESSION), orphans.heartbeat_of(str(state), SESSION)
+    for path, key in ((killed / rundir.MARKER, 'maker'), (Path(held.path), 'holder'), (Path(leader), None)):
+        data = json.loads(path.read_text())
+        owner = data[key] if key else data
+        owner.update(host=host or os.uname().nodename, machine='00000000-0000-4000-8000-000000000000 pid:[1]')
+        path.write_text(json.dumps(data))
+    for path in (held.path, leader, heartbeat):
+        silent = silent_s if beat_s is None or path == leader else beat_s
+        os.utime(path, (time.time() - silent,) * 2)
+    return held.path
+
+
+@pytest.mark.parametrize('silent_s', [5, 65])
+def test_after_a_reboot_it_is_said_at_once_that_more_is_to_be_removed_soon(clean, site, killed, silent_s):
+    held = rebooted(site, killed, silent_s)
+    said = clean('--yes')
+    assert (said.status, killed.exists(), os.path.exists(held)) == (13, True, True), said.out
+    assert 'it counts as dead in ' in said.out and SILENT in said.out
+
+
+@pytest.mark.parametrize('silent_s', [lock.MISSED_S + 60, lock.STALE_S - 60])
+def test_after_three_missed_beats_a_reboot_leaves_nothing(clean, site, killed, silent_s):
+    held = rebooted(site, killed, silent_s)
+    said = clean('--yes')
+    assert (said.status, killed.exists(), os.path.exists(held)) == (0, False, False), said.out
+
+
+def test_a_job_elsewhere_that_beats_keeps_what_is_its_sessions_after_a_reboot(clean, site, killed):
+    held = rebooted(site, killed, lock.STALE_S - 60, beat_s=30)
+    said = clean('--yes')
+    assert (said.status, killed.exists(), os.path.exists(held)) == (13, True, True), said.out
+
+
+@pytest.mark.parametrize(('silent_s', 'status'), [(lock.MISSED_S - 60, 0), (lock.MISSED_S + 60, 13)])
+def test_what_is_silent_on_another_host_is_no_success_for_it_cannot_be_judged(clean, site, killed, silent_s, status):
+    held = rebooted(site, killed, silent_s, 'n9')
+    said = clean('--yes')
+    assert (said.status, killed.exists(), os.path.exists(held)) == (status, True, True), said.out
+    assert ('lock in use' in said.out, SILENT in said.out) == (status == 0, status == 13), said.out
+
+
 def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):
     del queue.found[1:]
     said = clean('--yes')

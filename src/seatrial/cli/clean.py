@@ -13,7 +13,7 @@ from seatrial.cli.terminal import console, say_loudly
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
-from seatrial.job.directory.lock import Held
+from seatrial.job.directory.lock import MISSED_S, Held
 from seatrial.job.directory.orphans import Orphan, leader_alive
 from seatrial.job.directory.owner import running
 from seatrial.job.directory.removal import removed
@@ -227,7 +227,7 @@ def _words(held: Held, site: Site, at_work: set[str] | None) -> str:
     if held.holder is None:
         return SILENT
     led, runs = leader_alive(site.state, held.holder.session), running(held.holder)
-    if runs or (led and runs is None):
+    if runs or (led and not held.ended and held.heartbeat_age_s <= MISSED_S):
         return 'lock in use'
     return SILENT if led or at_work is None or held.holder.session in at_work else DEAD
 

@@ -434,6 +434,16 @@ def test_a_lock_of_an_earlier_boot_of_this_host_is_stale_as_soon(state, silent_s
     assert len(break_stale(state)) == stale
 
 
+def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state):
+    held = abandoned(state, os.getpid())
+    data = json.loads(Path(held.path).read_text())
+    data['holder'].update(machine='00000000-0000-4000-8000-000000000000 pid:[4026531836]')
+    Path(held.path).write_text(json.dumps(data))
+    aged(held, HEARTBEAT_S + 5)
+    with pytest.raises(LockHeld, match='its process has ended: .* `seatrial clean` removes it in 2 min'):
+        acquire(state, STORAGE, 'b')
+
+
 def test_a_lock_of_a_process_that_runs_is_stale_only_after_the_longest_recovery(state):
     with acquire(state, STORAGE, 'a') as held:
         aged(held, 3 * HEARTBEAT_S + 60)

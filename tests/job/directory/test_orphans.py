@@ -13,7 +13,7 @@ import pytest
 
 from fuse_lab import dead
 from seatrial.job.directory import lock, orphans
-from seatrial.job.directory.lock import HEARTBEAT_S, STALE_S
+from seatrial.job.directory.lock import MISSED_S, STALE_S
 from seatrial.job.directory.orphans import become_leader, heartbeat_of, leader_alive, leader_of, of_session
 from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
 
@@ -144,7 +144,8 @@ def test_a_session_of_another_machine_with_a_stale_heartbeat_is_dead(parent, sta
 
 def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(parent, state):
     made(parent, host='nid00001')
-    assert 'cannot be asked' in (the_one(parent, state).alive or '')
+    orphan = the_one(parent, state)
+    assert orphan.over and 'cannot be asked' in orphan.alive and 'remove it by hand' in orphan.alive
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
@@ -297,12 +298,15 @@ def test_a_leader_on_another_host_is_alive_until_it_has_been_silent_for_long(sta
     assert leader_alive(state, SESSION) is None
 
 
+EARLIER = {'machine': '00000000-0000-4000-8000-000000000000 pid:[4026531836]'}
+
+
 @pytest.mark.parametrize('host', [os.uname().nodename, 'another'])
 def test_a_leader_of_an_earlier_boot_of_this_host_is_dead_as_soon_as_its_lock(state, host):
-    booted = {'host': host, 'machine': '00000000-0000-4000-8000-000000000000 pid:[4026531836]'}
-    leading(state, 3 * HEARTBEAT_S - 60, **booted)
+    booted = {'host': host, **EARLIER}
+    leading(state, MISSED_S - 60, **booted)
     assert 'was heard of ' in leader_alive(state, SESSION)
-    leading(state, 3 * HEARTBEAT_S + 60, **booted)
+    leading(state, MISSED_S + 60, **booted)
     assert (leader_alive(state, SESSION) is None) is (host != 'another')
 
 
@@ -336,6 +340,41 @@ def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, queued
     assert re.fullmatch(
         r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
     )
+
+
+@pytest.mark.parametrize(('silent_s', 'minutes'), [(5, 3), (65, 2), (125, 1)])
+def test_a_session_of_an_earlier_boot_of_this_host_is_over_at_once(parent, state, silent_s, minutes):
+    made(parent, **EARLIER)
+    beat(state, silent_s)
+    leading(state, silent_s, **EARLIER)
+    orphan = the_one(parent, state)
+    assert orphan.over and orphan.alive.endswith(f'; if it stays silent it counts as dead in {minutes} min')
+
+
+@pytest.mark.parametrize('silent_s', [MISSED_S + 60, STALE_S - 60])
+def test_after_three_missed_beats_it_is_dead_with_its_leader(parent, state, silent_s):
+    made(parent, **EARLIER)
+    beat(state, silent_s)
+    leading(state, silent_s, **EARLIER)
+    assert (the_one(parent, state).alive, leader_alive(state, SESSION)) == (None, None)
+
+
+@pytest.mark.parametrize('owner', [EARLIER, {'host': 'nid00001'}])
+def test_a_job_elsewhere_that_beats_keeps_it_alive_after_a_reboot(parent, state, owner):
+    made(parent, **owner)
+    beat(state, 30)
+    leading(state, STALE_S - 60, **EARLIER)
+    orphan = the_one(parent, state)
+    assert orphan.over and 'heard of 30 s ago' in (orphan.alive or '')
+
+
+@pytest.mark.parametrize(('silent_s', 'over'), [(MISSED_S - 60, False), (MISSED_S + 60, True)])
+def test_whether_a_leader_elsewhere_lives_is_known_until_it_misses_three_beats(parent, state, silent_s, over):
+    made(parent, **ELSEWHERE)
+    beat(state, silent_s)
+    leading(state, silent_s, host='n9')
+    orphan = the_one(parent, state)
+    assert (bool(orphan.alive), orphan.over) == (True, over)
 
 
 @pytest.fixture

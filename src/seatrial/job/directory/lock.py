@@ -8,6 +8,7 @@ the session. A lock whose heartbeat stopped is reported, never taken over.
 import contextlib
 import hashlib
 import json
+import math
 import os
 import secrets
 import stat
@@ -21,6 +22,9 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.shown import printable
 
 HEARTBEAT_S = 60.0
+MISSED_S = 3 * HEARTBEAT_S
+"""Seconds of silence in which a live process would have been heard of, if its state directory answers."""
+
 STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
@@ -59,14 +63,16 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few where the holder's process is seen to have ended, or its
-        host to have been booted since.
+        """Seconds of silence after which it is stale: few where the holder has ended.
 
         Not none: a job of the same session, on another node, may still be at work and keep the lock alive.
         """
-        holder = self.holder
-        ended = holder is not None and (running(holder) is False or is_of_another_boot(holder))
-        return 3 * HEARTBEAT_S if ended else STALE_S
+        return MISSED_S if self.ended else STALE_S
+
+    @property
+    def ended(self) -> bool:
+        """Whether the holder's process is seen to have ended, or its host to have been booted since."""
+        return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:
         """Who holds it since when."""
@@ -77,6 +83,9 @@ class Held(NamedTuple):
     def sentence(self) -> str:
         """That, and what can be done."""
         remedy = '; wait until it ends'
+        if self.ended:
+            left = max(1, math.ceil((self.patience_s - self.heartbeat_age_s) / 60))
+            remedy = f'; its process has ended: if no job elsewhere beats, `seatrial clean` removes it in {left} min'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
         return self.said() + remedy
@@ -338,7 +347,7 @@ def silent_s(file: str, touched: float) -> float:
     whose clock is ahead everybody would be dead.
     """
     seconds = time.time() - touched
-    if seconds > 3 * HEARTBEAT_S:
+    if seconds > MISSED_S:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:
             seconds = os.fstat(new.fileno()).st_mtime - touched
     return seconds

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.engine.carried import module_argv
-from seatrial.job.directory.lock import HEARTBEAT_S, MAX_BYTES, STALE_S, Heartbeat, LockError, list_locks, silent_s
+from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
 from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
 from seatrial.model.ask import ask
@@ -31,7 +31,7 @@ class Orphan(NamedTuple):
     """A run directory of this user. age_s: seconds since it was made; size_bytes: of its files, None if not known.
 
     alive:   why its session is taken to be still at work, or None
-    over:    whether nobody leads its session any more: what keeps it alive is only that a job may still run
+    over:    whether nobody is known to lead its session any more: it is alive only in that a job may still run
     """
 
     path: str
@@ -93,6 +93,11 @@ def become_leader(state: str, session: str) -> Heartbeat:
 
 def leader_alive(state: str, session: str) -> Optional[str]:
     """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
+    return _leader(state, session)[0]
+
+
+def _leader(state: str, session: str) -> Tuple[Optional[str], bool]:
+    """The same, and whether that somebody does is known: by a process that runs here, or beats on another host."""
     file = leader_of(state, session)
     try:
         heard_s = silent_s(file, os.stat(file).st_mtime)
@@ -100,16 +105,23 @@ def leader_alive(state: str, session: str) -> Optional[str]:
             leader = from_json(Owner, json.loads(stream.read(MAX_BYTES)))
     except (OSError, ValueError) as error:
         said = getattr(error, 'strerror', None) or 'it cannot be read'
-        return f'who leads its session is not known ({file}: {said})'
+        return f'who leads its session is not known ({file}: {said})', False
     runs = running(leader)
     if runs is not None:
-        return f'process {leader.pid} on this host leads its session' if runs else None
-    # As of a lock: a host that has been booted since then has lost it, and another of its name would be heard of.
-    if heard_s > (3 * HEARTBEAT_S if is_of_another_boot(leader) else STALE_S):
-        return None
-    return (
-        f'process {leader.pid} on {leader.host}, which leads its session, was heard of {max(0.0, heard_s):.0f} s ago'
-    )
+        return (f'process {leader.pid} on this host leads its session', True) if runs else (None, False)
+    if heard_s > _patience_s(leader):
+        return None, False
+    heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
+    is_known = heard_s <= MISSED_S and not is_of_another_boot(leader)
+    return f'process {leader.pid} on {leader.host}, which leads its session, {heard}', is_known
+
+
+def _patience_s(owner: Owner) -> float:
+    """Seconds of silence after which a process that cannot be seen has ended.
+
+    Few where its host has been booted since. Not none: a live one on another host of this name is heard of.
+    """
+    return MISSED_S if is_of_another_boot(owner) else STALE_S
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
@@ -268,7 +280,8 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
 def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
     marker = marker_at(path)
     owner = marker.maker
-    is_over = leader_alive(state, owner.session) is None
+    leader, is_known = _leader(state, owner.session)
+    is_over = leader is None
     return Orphan(
         path=path,
         session=owner.session,
@@ -279,7 +292,7 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
         size_bytes=None,
         files=None,
         alive=_alive(owner, state, is_over, queued) or (_beside(state) if marker.kept else None),
-        over=is_over,
+        over=is_over or not (is_known or running(owner)),
     )
 
 
@@ -310,8 +323,12 @@ def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[s
     try:
         heard_s = silent_s(heartbeat, os.stat(heartbeat).st_mtime)
     except OSError as error:
-        return f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}'
-    if heard_s > STALE_S:
+        return (
+            f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}; '
+            'if nothing runs there, remove it by hand'
+        )
+    left_s = _patience_s(owner) - heard_s
+    if left_s < 0:
         return None
     heard = f'its session was heard of {max(0.0, heard_s):.0f} s ago'
-    return f'{heard}; if it stays silent it counts as dead in {math.ceil((STALE_S - heard_s) / 60)} min'
+    return f'{heard}; if it stays silent it counts as dead in {math.ceil(left_s / 60)} min'
