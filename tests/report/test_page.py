@@ -194,9 +194,11 @@ def test_of_many_criteria_the_first_page_says_how_many_more_there_are(make, vari
 
 
 def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others(make, varied):
-    case = varied.cases[0]
     labels = tuple(f'P{n}: caveat {n}' for n in range(5))
-    cases = [replace(case, result=replace(case.result, labels=labels[n:])) for n in (0, 3)]
+    cases = [
+        replace(case, result=replace(case.result, labels=labels[n:]))
+        for case, n in zip(varied.cases, (0, 3), strict=False)
+    ]
     first = page(make.session(*cases)).partition('<nav')[0]
     shown, _, folded = Seen(first).said.partition('Caveats ')[2].partition(' more, of fewer cases ')
     assert re.findall(r'caveat (\d) \((.*?)\)', shown) == [('3', 'every case'), ('4', 'every case'), ('0', '1 case')]

@@ -104,6 +104,13 @@ def test_the_first_page_has_the_caveats_of_most_criteria_whose_figures_count():
     assert 'caveat c' not in first and 'not counted' not in first
 
 
+def test_caveats_that_differ_in_figures_alone_are_one_with_their_range():
+    spoken = [
+        row(replace(ASKED, id=f'4.2.{n}'), [attempt(1, 520e9, caveat=f'P16: {n}.5 s is short')]) for n in range(3)
+    ]
+    assert made(*spoken).caveats == [('P16: 0.5 to 2.5 s is short', ['4.2.0', '4.2.1', '4.2.2'])]
+
+
 def test_of_a_percentage_it_is_said_what_it_comes_to():
     of = Asked('4.2.4', 0.7, of='4.2.1')
     found = {'4.2.1': ATTEMPTS, '4.2.4': [attempt(5, 400e9)]}

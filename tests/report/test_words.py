@@ -215,14 +215,24 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
     assert words.skipped(result) == ['ior: not installed (ior)']
 
 
-def test_caveats_are_counted_by_their_rule_and_those_of_most_cases_come_first(make):
+@pytest.mark.parametrize(
+    ('labels', 'said'),
+    [
+        (('P2: cached', 'P16: short', 'P16: small', 'P16: short'), [('P16: short', 2, 1), ('P2: cached', 1, 0)]),
+        (
+            ('P16: 1.0 s is short', 'P16: 0.4 s is short', 'P16: 1.0 s is short'),
+            [('P16: 0.4 to 1.0 s is short', 3, 0)],
+        ),
+        (('P2: only 81 % of file 3', 'P2: only 25 % of file 4'), [('P2: only 81 % of file 3', 1, 1)]),
+    ],
+)
+def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make, labels, said):
     session = make.varied()
-    labels = (('P2: cached',), ('P16: short',), ('P16: small', 'P2: cached'), ('P16: short',))
     cases = [
-        replace(case, result=replace(case.result, labels=own))
+        replace(case, result=replace(case.result, labels=(own,)))
         for case, own in zip(session.cases, labels, strict=False)
     ]
-    assert words.caveats(make.session(*cases).result) == [('P16: short', 3), ('P2: cached', 2)]
+    assert words.caveats(make.session(*cases).result) == said
 
 
 def test_an_engine_whose_version_has_its_name_is_named_once(make):

@@ -86,10 +86,10 @@ def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
     """said: launches, each with what was said of one of its repetitions, that ends with the rule's remedy."""
     launches: dict[str, list[str]] = {}
     for launch in dict.fromkeys(launch for launch, _ in said):
-        for sentence in _ranged([each for each in said if each[0] == launch]):
+        for sentence in ranged([each for each in said if each[0] == launch]):
             launches.setdefault(sentence, []).append(launch)
     if len(launches) > PARTS:
-        launches = _ranged(said)
+        launches = ranged(said)
     remedy = f'; {RULES[rule].remedy}'
     parts = [
         f'{", ".join(names[:3])}{" and others" if len(names) > 3 else ""}: {sentence.removesuffix(remedy)}'
@@ -99,17 +99,17 @@ def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
     return f'{rule}: {"; ".join(parts[:PARTS])}{"; and others" if len(parts) > PARTS else ""}{shared}'
 
 
-def _ranged(said: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-    """The sentences with their launches; those that differ in figures alone are one, with the range of each."""
+def ranged(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The sentences with those of whom they were said; such as differ in figures alone are one, with their range."""
     alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for launch, sentence in said:
-        alike.setdefault(tuple(FIGURE.split(sentence)), []).append((launch, sentence))
+    for whom, sentence in said:
+        alike.setdefault(tuple(FIGURE.split(sentence)), []).append((whom, sentence))
     found = {}
     for texts, own in alike.items():
         columns = zip(*(FIGURE.findall(sentence) for _, sentence in own), strict=True)
         spans = [' to '.join(dict.fromkeys((min(each, key=float), max(each, key=float)))) for each in columns]
         merged = ''.join(text + figure for text, figure in zip(texts, (*spans, ''), strict=True))
-        found[merged] = list(dict.fromkeys(launch for launch, _ in own))
+        found[merged] = list(dict.fromkeys(whom for whom, _ in own))
     return found
 
 

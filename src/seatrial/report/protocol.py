@@ -1,11 +1,11 @@
 """The protocol of an acceptance: what the parties of a contract sign. One HTML file that prints on A4."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from seatrial.judge.caveats import ranged
 from seatrial.judge.criteria import UNDECIDED, VERDICTS, Asked, Attempt, Outcome
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
@@ -150,15 +150,12 @@ class Protocol:
     def caveats(self) -> list[tuple[str, list[str]]]:
         """What must be read beside the figures that decide, with its criteria; that of the most criteria first.
 
-        Those that differ in numbers alone, such as seconds, are one: the first.
+        Those that differ in figures alone, such as seconds, are one, with their range.
         """
-        found: dict[str, tuple[str, dict[str, None]]] = {}
-        for row in self.rows:
-            for attempt in row.outcome.counted:
-                if attempt.caveat:
-                    key = re.sub(r'[\d.]+', '', attempt.caveat)
-                    found.setdefault(key, (attempt.caveat, {}))[1][row.asked.id] = None
-        return sorted(((caveat, list(ids)) for caveat, ids in found.values()), key=lambda own: -len(own[1]))
+        said = [
+            (row.asked.id, attempt.caveat) for row in self.rows for attempt in row.outcome.counted if attempt.caveat
+        ]
+        return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
 
     def counts(self) -> str:
         """'2 met, 1 missed (1 waived), 1 undecided'."""

@@ -2,10 +2,10 @@
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import timedelta
 
+from seatrial.judge.caveats import ranged
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
@@ -334,14 +334,20 @@ def unjudged(session: SessionResult) -> str:
     return reasons[0] if len(set(reasons)) == 1 else f'{session.profile}: too few repetitions, not judged'
 
 
-def caveats(session: SessionResult) -> list[tuple[str, int]]:
-    """What must be read beside the figures, each rule once with the number of its cases, most cases first."""
-    by_rule: dict[str, list[str]] = {}
+def caveats(session: SessionResult) -> list[tuple[str, int, int]]:
+    """What must be read beside the figures, each rule once, with its cases and those of which it says something else.
+
+    Most cases first. Where cases differ in figures alone, the sentence has their range.
+    """
+    by_rule: dict[str, list[tuple[str, str]]] = {}
     for case in session.cases:
-        for rule, label in {label.partition(':')[0]: label for label in case.labels}.items():
-            by_rule.setdefault(rule, []).append(label)
-    found = [(Counter(labels).most_common(1)[0][0], len(labels)) for labels in by_rule.values()]
-    return sorted(found, key=lambda own: -own[1])
+        for label in case.labels:
+            by_rule.setdefault(label.partition(':')[0], []).append((case.case.name, label))
+    found = []
+    for said in by_rule.values():
+        label, cases = max(ranged(said).items(), key=lambda own: len(own[1]))
+        found.append((label, len(cases), len({name for name, _ in said} - set(cases))))
+    return sorted(found, key=lambda own: -own[1] - own[2])
 
 
 def _sizes(sizes: Collection[int]) -> str:
