@@ -42,13 +42,16 @@ from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import LISTED, span
+from seatrial.workload.words import span
 
 NO_CRITERION = (
     'no criterion: an acceptance is compared with something; '
     'give it a contract in references.yaml, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
+NAMED = 4
+"""Metrics of which one reason speaks by name; of more, by the first."""
+
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
@@ -228,8 +231,8 @@ def _against(
         if not each.verdict.unopposed and not follows:
             alike.setdefault((each.verdict, each.why), []).append(each.metric)
     for (verdict, why), names in alike.items():
-        said = [f'{names[0]} and {len(names) - 1} others'] if len(names) > LISTED else names
-        reasons += [(verdict, f'{name}: {verdict.value}: {why}') for name in said]
+        named = ', '.join(names) if len(names) <= NAMED else f'{names[0]} and {len(names) - 1} others'
+        reasons.append((verdict, f'{named}: {verdict.value}: {why}'))
     for one in references:
         if one.metric not in planned:
             reasons.append((Verdict.INCOMPLETE, f'{one.metric}: INCOMPLETE: it has a reference and was not planned'))
