@@ -101,7 +101,7 @@ def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic
     status, case, (found, *_) = session(FIO, 'write', 'EDQUOT', 'measured-write')
     assert (status, case['verdict'], found.rule) == (13, 'INCOMPLETE', 'P9a'), case['reasons']
     assert found.evidence['errno'] == 'EDQUOT'
-    assert re.search(r'; the case needs \d+ B, \d+ are left free, \d+ were before it began', found.sentence)
+    assert re.search(r'; the case needs .*B, .*B are left free, .*B were before it began', found.sentence)
     assert any(found.sentence in reason for reason in case['reasons'])
 
 

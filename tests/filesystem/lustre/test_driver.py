@@ -676,6 +676,22 @@ class TestConnections:
             r'OST0003 was EVICTED at [\d:]{8}; OST0003 was DISCONN at [\d:]{8} and once more until [\d:]{8}', said
         )
 
+    def test_what_happened_to_several_targets_at_once_is_said_once_with_their_names(self):
+        def at(count):
+            text = 'current_state: FULL\nstate_history:\n' + ''.join(
+                f' - [ 5, {state} ]\n' for state in ('EVICTED', 'FULL')
+            )
+            devices = [f'lustre-OST{n:04x}-osc-ffff888109352000' for n in range(count)]
+            return (
+                lustre.Connections({device: States('FULL', ()) for device in devices}),
+                lustre.Connections({device: parse_states(text) for device in devices}),
+            )
+
+        assert re.fullmatch(r'lustre-OST0000, lustre-OST0001 were EVICTED at [\d:]{8}', DRIVER.lost(*at(2)))
+        assert re.fullmatch(
+            r'lustre-OST0000, .*, lustre-OST0007 and 92 more were EVICTED at .{8}', DRIVER.lost(*at(100))
+        )
+
     def test_going_idle_and_coming_back_is_no_incident(self):
         text = lustre_step('108').stdout
         values = {param.name: param.value for param in parse_params(text)}
@@ -703,7 +719,7 @@ class TestConnections:
         assert DRIVER.lost(before, idled()) == ''
         assert 'OST0003 has idled so often' in DRIVER.unseen(before, idled())
         other = idled(cycle[0]._replace(state='REPLAY'))
-        assert 'changed its state so often' in DRIVER.lost(before, other) and DRIVER.unseen(before, other) == ''
+        assert 'changed state so often' in DRIVER.lost(before, other) and DRIVER.unseen(before, other) == ''
 
     def test_the_driver_reads_them_for_its_own_mount(self, stand):
         found = DRIVER.connections(str(stand.mount))

@@ -524,7 +524,7 @@ def test_a_file_system_that_others_fill_during_the_run_leaves_the_point_incomple
     ran, _ = filled
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
     assert_matches(
-        r'P9a: .*ENOSPC of data.*No space left on device.*; the case needs \d+ B, \d+ are left free',
+        r'P9a: .*ENOSPC of data.*; the case needs .*iB, .*B are left free, [\d.]+ MiB were before it began',
         ' '.join(ran.result.reasons),
     )
 
@@ -536,7 +536,7 @@ def test_what_is_left_in_a_layout_is_compared_with_what_was_free_in_it(lab, stub
     monkeypatch.setattr(Posix, 'capacity', capacity)
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
     ran = lab.run(lab.plan(stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': full})), values=(32,)))
-    assert f'{GIB} are left free, {GIB} were before it began' in ' '.join(ran.result.reasons)
+    assert '1 GiB are left free, 1 GiB were before it began' in ' '.join(ran.result.reasons)
 
 
 def test_a_full_file_system_is_given_back_what_the_run_took_and_no_more(filled):

@@ -135,7 +135,7 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
     ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
     (reason,) = [each for each in ran.result.reasons if 'P9a' in each]
-    assert '; 7 B are left where its files lie' in reason and str(GIB) not in reason
+    assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
 
 def test_a_target_that_is_retired_on_the_mds_is_not_tested_and_the_others_are(lustre, stub_fio):

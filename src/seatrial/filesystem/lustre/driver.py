@@ -33,6 +33,9 @@ from seatrial.model.units import approximate_size
 ANSWER_S = 10.0
 DF_S = 20.0
 SETTING_S = 60.0
+NAMED = 8
+"""Targets that a sentence names; of more it has the number."""
+
 BLOCKED_S = 120.0
 """How long what lfs df printed before it blocked is used: as long as a case asks before its first launch."""
 
@@ -220,12 +223,16 @@ class Lustre(Mounted):
         forgotten = {device for device in turned if not params.only_idled(after.states[device])}
         # What an eviction lost is gone; a connection that only broke off goes on where it was.
         ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
+        alike: Dict[str, List[str]] = {}
+        for (device, state), when in ordered:
+            how = f'{state} at {when[0]}{_and_again(when)}{", and maybe earlier" if device in forgotten else ""}'
+            alike.setdefault(how, []).append(device)
         found = [
-            f'{device} was {state} at {at[0]}{_and_again(at)}{", and maybe earlier" if device in forgotten else ""}'
-            for (device, state), at in ordered
+            f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
         ]
         silent = sorted(forgotten - {device for device, _ in times})
-        found += [f'{device} changed its state so often that it is not known how' for device in silent]
+        if silent:
+            found.append(f'{_targets_of(silent)} changed state so often that it is not known how')
         return '; '.join(found)
 
     def unseen(self, before: Connections, after: Connections) -> Optional[str]:
@@ -494,6 +501,12 @@ _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 def _and_again(at: Sequence[str]) -> str:
     often = len(at) - 1
     return '' if not often else f' and {"once" if often == 1 else f"{often} times"} more until {at[-1]}'
+
+
+def _targets_of(devices: Sequence[str]) -> str:
+    """The targets that imports of this client lead to: 'lustre-OST0000' of 'lustre-OST0000-osc-ffff888109352000'."""
+    names = [re.split('-(?:osc|mdc)-', device)[0] for device in devices]
+    return ', '.join(names[:NAMED]) + (f' and {len(names) - NAMED} more' if len(names) > NAMED else '')
 
 
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:

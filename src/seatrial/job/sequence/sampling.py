@@ -22,12 +22,14 @@ from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.model.quoting import shell_line
 from seatrial.model.record import Finding, Sample, Sized
+from seatrial.model.units import approximate_size
 from seatrial.rules import places
 from seatrial.rules.contents import PROOF
 from seatrial.rules.issued import DARSHAN
 from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
+from seatrial.workload.words import counted
 
 OF_TIME = ('T24',)  # measured launches are compared with the warm-up's
 TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it finds out how long a launch lasts
@@ -186,25 +188,30 @@ class _Attempt:
         return [of_failed_call(failed, said, f'{phase}@{point.label}: ')]
 
     def _room(self) -> str:
-        """The arithmetic of a file system that is full all the same."""
+        """The arithmetic of a file system that is full all the same: what is short, or all that was told."""
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
         free, quota = capacity_for(plan, driver)[0], driver.quota(path)
         own = None if point.layout is None else driver.capacity(path, point.layout, point.tasks).bytes
         told = ''
         if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
-            told, free = f'; {own} B are left where its files lie', free._replace(bytes=None)
+            told, free = f'; {approximate_size(own)} are left where its files lie', free._replace(bytes=None)
         rows = (
-            ('B', before.needed_bytes, 'free', free.bytes, before.free_bytes),
-            ('B', before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
-            ('inodes', before.needed_inodes, 'free', free.inodes, before.free_inodes),
-            ('inodes', before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
+            (approximate_size, before.needed_bytes, 'free', free.bytes, before.free_bytes),
+            (approximate_size, before.needed_bytes, 'in the quota', quota.bytes, before.quota_bytes),
+            (_inodes, before.needed_inodes, 'free', free.inodes, before.free_inodes),
+            (_inodes, before.needed_inodes, 'in the quota', quota.inodes, before.quota_inodes),
         )
-        return told + ''.join(
-            f'; the case needs {needed} {unit}, {left} are left {whose}, {first} were before it began'
-            for unit, needed, whose, left, first in rows
+        known = [
+            (
+                left < needed,
+                f'; the case needs {said(needed)}, {said(left)} are left {whose}, {said(first)} were before it began',
+            )
+            for said, needed, whose, left, first in rows
             if left is not None and first is not None
-        )
+        ]
+        is_short = any(short for short, _ in known)
+        return told + ''.join(sentence for short, sentence in known if short or not is_short)
 
     def _carry_out(self, seed: int) -> None:
         trial, (phase, point) = self.trial, self.launch
@@ -297,6 +304,10 @@ class _Attempt:
         if self.stage == 'warmup':
             return found
         return found + self.trial.layouts.findings(self.directory, self.launch)
+
+
+def _inodes(number: int) -> str:
+    return counted(number, 'inode')
 
 
 def _stalled_s(trial: Trial, directory: str) -> float:
