@@ -1,9 +1,12 @@
 """The line of a running case: point, repetition, the interval so far, and the time it will take."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from builders import FLAT, FLAT_TREE, plan_of, records_of
-from seatrial.cli.progress import expected_s, running_line
+from seatrial.cli.progress import Progress, expected_s, running_line
 from seatrial.model.units import MIB
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
@@ -55,6 +58,23 @@ def test_a_second_measurement_is_shown():
     records = so_far(plan, [100.0])
     records.samples.append(records.samples[-1]._replace(stage='confirm'))
     assert running_line(plan, records, 30.0).endswith('  measuring again what seems slow  30 s')
+
+
+@pytest.mark.parametrize(('launches', 'waits_s'), [(0, 119.0), (0, 121.0), (2, 119.0), (2, 121.0)])
+def test_a_launch_that_may_hang_is_told(launches, waits_s):
+    records = so_far(plan_of(), [100.0 * MIB] * 2, launches)
+    last = records.samples[-1] if launches else None
+    since = last.started + last.elapsed_s if last else records.start.started
+    line = running_line(plan_of(), records, since + waits_s)
+    assert line.endswith('; no launch has ended for 2 min') is (waits_s > 120)
+
+
+def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for():
+    screen = Console(file=io.StringIO(), width=200, force_terminal=True)
+    with Progress(screen, [], {}) as progress:
+        progress.look()
+        progress._live.refresh()
+    assert 'waiting for the last job, which removes what it wrote' in screen.file.getvalue()
 
 
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])

@@ -21,6 +21,8 @@ from seatrial.rules.stopping import t_interval
 from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
+SILENT_S = 120.0
+"""Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
 
 
 class Progress:
@@ -56,9 +58,12 @@ class Progress:
             records = records_in(plan.records)
             if records.end is not None:
                 self._waiting.remove(plan)
+                self._said = time.monotonic()
                 self._console.print(self._ended(judge_case(plan, records, self._criteria[plan.case])))
             elif records.start is not None:
                 running.append(running_line(plan, records, time.time(), self._system))
+        if not self._waiting:
+            running = ['    waiting for the last job, which removes what it wrote']
         if self._live:
             self._live.update(Text('\n').join(Text(line) for line in running))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:
@@ -78,14 +83,19 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     system: of the units that the site shows
     """
     assert records.start is not None
-    elapsed = now - records.start.started
-    line = f'    {plan.case.name}'
+    samples = records.samples[-1:]
+    silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])
+    silent = f'; no launch has ended for {duration(silent_s)}' if silent_s > SILENT_S else ''
+    return f'    {plan.case.name}  {_doing(plan, records, now - records.start.started, system)}{silent}'
+
+
+def _doing(plan: TrialPlan, records: Records, elapsed: float, system: str) -> str:
     by_metric = measured(plan, records)
     if not by_metric:
         doing = 'warm-up' if records.sized is None else 'first repetition'
-        return f'{line}  {doing}  {duration(elapsed)}'
+        return f'{doing}  {duration(elapsed)}'
     if records.samples[-1].stage == CONFIRM:
-        return f'{line}  measuring again what seems slow  {duration(elapsed)}'
+        return f'measuring again what seems slow  {duration(elapsed)}'
     last = next(sample for sample in reversed(records.samples) if sample.stage == 'measured')
     figure = metrics_of(last.point, last.phase)[0]
     name = metric(figure.name, last.point.label)
@@ -95,7 +105,7 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     shown = f' {quantity(interval.mean, figure.unit, system)}{spread}' if interval else ''
     expected = expected_s(plan, records)
     left = f' of ~{duration(expected)}' if elapsed <= expected else ''  # what was exceeded was no estimate
-    return f'{line}  {name} #{last.repetition + 1}{shown}  {duration(elapsed)}{left}'
+    return f'{name} #{last.repetition + 1}{shown}  {duration(elapsed)}{left}'
 
 
 def expected_s(plan: TrialPlan, records: Records) -> float:
