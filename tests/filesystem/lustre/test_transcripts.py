@@ -53,6 +53,7 @@ SAID = {
 ROOT = Path(__file__).resolve().parents[3]
 CLIENT = 'ffff888105ab7000'
 MIB = 1 << 20
+UNREAD = 'what lies in it could not be read within 60 s; is a server down?'
 
 
 class Shown(NamedTuple):
@@ -118,6 +119,15 @@ def values(text: str) -> dict[str, str]:
 
 def words(text: str) -> list[str]:
     return text.split()
+
+
+def lines(text: str) -> list[str]:
+    return text.splitlines()
+
+
+def reason(text: str) -> str:
+    """The first reason of a session: behind the name of its case, below the table."""
+    return next((line.split(': ', 1)[1] for line in lines(text) if re.match(r'\S+/\S+: ', line)), '')
 
 
 def refused(error: str) -> str:
@@ -485,6 +495,25 @@ SHOWN = [
     Shown('552', words, lambda v: (v.count('COMPLETE'), v.count('3/3'), v.count('4/4')), (6, 2, 4)),
     Shown('553', words, lambda v: v[:3], ['ost0/ost0', 'recordsize', '1M']),
     Shown('554', words, lambda v: (v.count('INCONCLUSIVE'), v.count('INVALID'), v.count('MEASURED')), (45, 7, 2)),
+    Shown('560', reason, lambda v: v.partition(':')[0], 'OST ost0002 (lustre-OST0002) is slow'),
+    Shown(
+        '561',
+        lambda text: [int(line.split()[6]) for line in lines(text) if line.startswith('read_bytes')],
+        lambda v: [after - before for before, after in zip(v[::2], v[1::2], strict=False)],
+        [0, 128 * MIB, 128 * MIB],
+    ),
+    Shown('562', reason, lambda v: v[:28], 'write@1task: INCONCLUSIVE: 5'),
+    Shown('563', words, lambda v: v.count('cold'), 7),
+    Shown('564', lines, lambda v: [line.rpartition(': ')[2] for line in v[:2]], [UNREAD, 'removable']),
+    Shown('565', words, lambda v: v.count('removed'), 2),
+    Shown('566', reason, lambda v: v.partition(' at ')[0], 'F1: write@2tasks: EIO of data.00000000 on n2'),
+    Shown('567', reason, lambda v: v.partition(' at ')[0], 'write@1task: INCOMPLETE: P9a: write@1task: ENOSPC'),
+    Shown('568', reason, lambda v: v.partition(' at ')[0], 'F1: write@2tasks: EROFS'),
+    Shown('569', reason, lambda v: v[:28], 'write@1task: INCONCLUSIVE: 3'),
+    Shown('570', lines, lambda v: v[-1].endswith('osc.max_rpcs_in_flight: 8, then 16'), True),
+    Shown('571', words, lambda v: [name for name in ('INVALID', 'INCOMPLETE', 'P5a:') if name in v], []),
+    Shown('572', reason, lambda v: v.partition(': lustre')[0].rpartition('(')[2], 'read: P20'),
+    Shown('573', reason, lambda v: v.partition(': it did')[0], 'read@1task: INVALID: E2'),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
