@@ -12,6 +12,7 @@ from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
 from seatrial.report.isolation import MAX_DOTS, MAX_ROWS, PAPERS, SLOWEST, summary, view
 from seatrial.report.junit import junit
+from seatrial.report.markdown import markdown
 from seatrial.report.marks import FULL, OPEN
 from seatrial.report.page import page
 from seatrial.workload.access import data_access
@@ -152,6 +153,17 @@ def test_a_suspected_target_is_what_the_head_of_the_page_says_of_its_case(make):
     row = re.findall('<tr class="why">(.*?)</tr>', shown, re.DOTALL)[0]
     assert 'node n3 may be slow: ' in row and 'and 2 more' in row
     assert not re.search('T19|T21', row)
+    assert 'node n3 may be slow: ' in shown.partition('</header>')[0]
+
+
+def test_the_head_of_page_and_summary_names_the_slow_and_nobody_who_was_cleared(make):
+    plan = node_plan(4)
+    found = {}
+    for again in (0.6, 1.0):
+        session = make.session(make.case(plan, night(plan, rates({'n3': 0.6}), rates({'n3': again}, 2))))
+        heads = page(session).partition('</header>')[0], markdown(session).partition('- Site')[0]
+        found[again] = ['node n3' in head for head in heads]
+    assert found == {0.6: [True, True], 1.0: [False, False]}
 
 
 def test_junit_fails_with_the_sentence(make):

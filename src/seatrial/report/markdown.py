@@ -27,6 +27,7 @@ def markdown(evidence: SessionEvidence) -> str:
         '',
         words.verdict_sentence(result),
         '',
+        *(f'{escaped(place)}\n' for place in words.slow_places(result)),
         *(f'**Note:** {escaped(notice)}\n' for notice in (*evidence.notices, *result.left_out)),
         f'- Site {escaped(evidence.site)}, session {escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
         f'- Profile {escaped(evidence.label)}',

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from seatrial.judge.caveats import ranged
 from seatrial.judge.expectations import ExpectationResult
+from seatrial.judge.outliers import SLOW, SUSPECTED
 from seatrial.judge.references import ReferenceResult
 from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
@@ -21,6 +22,7 @@ from seatrial.report.figures import Unit, common_unit, percent, seconds
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, exact_size, grouped, span
 
+PLACES_SHOWN = 3
 STOPPED = {
     'converged': 'precise enough',
     'exhausted': 'limit reached',
@@ -176,6 +178,12 @@ def verdict_sentence(session: SessionResult) -> str:
         Verdict.INCOMPLETE: f'{of_all} did not run to the end; what was not measured proves nothing.',
         Verdict.INCONCLUSIVE: f'{of_all} {is_} valid and undecided.',
     }[session.verdict]
+
+
+def slow_places(session: SessionResult) -> list[str]:
+    """Which node or target is slow, or may be, with its figures: 'OST ost0002 (lustre-OST0002) is slow: ...'."""
+    every = [said for case in session.cases if case.isolation for said in case.isolation.sentences]
+    return cut([sentence for verdict, sentence in every if verdict in (SLOW, SUSPECTED)], PLACES_SHOWN)
 
 
 def counts(session: SessionResult) -> str:
