@@ -56,6 +56,9 @@ def _watched(plan: TrialPlan) -> int:
     ended = watched(lambda: _kept(plan, lambda plan: _run(plan, blocked)), blocked, patience_s)
     if not isinstance(ended, Left):
         return ended
+    known = records_in(plan.records).end
+    if known is not None:  # only its open directories keep it
+        return EXITS[known.reason]
     said = f'{plan.target.path} has not answered for {ended.seconds:.0f} s: a call of it does not return'
     end = End(runner.REFUSED, finding('P17a', said).sentence, time.time(), {})
     return _kept(plan, lambda plan: _ended(plan, end))

@@ -726,6 +726,12 @@ class TestConnections:
         assert sorted(found.states) == [f'lustre-OST000{n}-osc-ffff888105ab7000' for n in range(4)]
         assert {states.current for states in found.states.values()} == {'FULL'} and found.unknown == ''
 
+    def test_they_are_read_too_while_the_path_itself_lies_on_a_server_that_is_away(self, stand, monkeypatch):
+        seen = DRIVER.connections(str(stand.mount))
+        monkeypatch.setattr('seatrial.filesystem.lustre.driver.look', lambda path: (None, 'it does not answer'))
+        assert DRIVER.connections(str(stand.mount)) == seen
+        assert DRIVER.connections('/never/seen').unknown == 'it does not answer'
+
     def test_why_they_are_not_known_is_told(self, stand):
         stand.now(unreadable=['*.state'])
         found = DRIVER.connections(str(stand.mount))

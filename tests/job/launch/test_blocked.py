@@ -44,6 +44,14 @@ def test_a_call_that_never_returns_is_left_behind(fifo):
     assert isinstance(left, Left) and left.seconds >= 0.5
 
 
+def test_a_job_whose_end_never_comes_is_left_behind():
+    def ends():  # as a process does that the kernel cannot take its open directories from
+        os.closerange(3, 1024)
+        time.sleep(LONG_S)
+
+    assert isinstance(watched(ends, Blocked(), LONG_S), Left)
+
+
 def test_a_job_that_wakes_now_and_then_is_never_left():
     def wakes():
         for _ in range(60):

@@ -1,6 +1,7 @@
 """A file system that never answers again: a real FUSE client that is stopped in the middle of a run, and a directory
 that lies on another server than the one above it, which answers."""
 
+import json
 import subprocess
 import sys
 import time
@@ -10,7 +11,9 @@ import pytest
 
 from fuse_lab import dead
 from seatrial.engine.carried import module_argv
+from seatrial.job.__main__ import main
 from seatrial.job.launch import stall
+from seatrial.job.launch.blocked import Left
 from seatrial.judge.verdict import Verdict
 
 LATEST_S = 240.0
@@ -48,6 +51,14 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
     records = lab.records(plan)
     (left,) = records.removal.left
     assert left.startswith(f'{records.start.run_directory}: the file system does not answer within'), done.stdout
+
+
+def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, blocked, patience_s: Left(job() + 10.0))
+    plan = lab.plan(stub_fio(), launch_limit_s=5.0)
+    assert main(['run', lab.write(plan)]) == 0
+    lines = Path(plan.records, 'samples.jsonl').read_text().splitlines()
+    assert [json.loads(line)['reason'] for line in lines if '"record":"end"' in line] == ['finished']
 
 
 # The command on the node, which waits for a file system for seconds instead of minutes.

@@ -7,6 +7,7 @@ import pytest
 from builders import plan_of, sample_of
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.posix import Posix
+from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
 from seatrial.model.record import Finding
 from seatrial.model.units import MIB
@@ -82,6 +83,28 @@ def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, s
             assert 60.0 < limit_s <= 60.0 + sampling.LIMIT_FACTOR * before_s
         else:
             assert limit_s == 60.05
+
+
+@pytest.mark.parametrize('given_up', [False, True])
+def test_the_directory_of_a_launch_that_was_given_up_is_not_closed_for_it_may_lie_on_a_dead_server(
+    lab, stub_fio, monkeypatch, given_up
+):
+    held, carry_out = [], sampling.carry_out
+
+    def recorded(command, processes, raw, where, limit_s, stopping):
+        held.append((where, os.fstat(where).st_ino))
+        if given_up:
+            raise LaunchGivenUp('it did not end')
+        return carry_out(command, processes, raw, where, limit_s, stopping)
+
+    monkeypatch.setattr(sampling, 'carry_out', recorded)
+    lab.run(lab.plan(stub_fio()))
+    (where, inode) = held[0]
+    try:
+        still_open = os.fstat(where).st_ino == inode
+    except OSError:
+        still_open = False
+    assert still_open is given_up
 
 
 def test_what_is_not_valid_ends_the_run_with_the_first_reason():

@@ -204,7 +204,7 @@ class Lustre(Mounted):
     def connections(self, path: str) -> Connections:
         """The states of the imports of this mount with their last changes; before and after a run, to compare."""
         try:
-            instance = _mounted(path).instance
+            instance = _instance_of(path)
             found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
             states = {_device(param.name): params.parse_states(param.value) for param in found}
         except (Refused, NotUnderstood) as error:
@@ -619,6 +619,7 @@ def _exchanged(path: str, what: str) -> Optional[int]:
 
 
 _MOUNTED: Dict[Mount, targets.Mounted] = {}
+_INSTANCES: Dict[str, str] = {}
 _DEVICES: Dict[targets.Mounted, List[str]] = {}
 """What lfs has told of a mount; it is asked once: each call takes up to half a second, and a job holds its mount."""
 
@@ -634,6 +635,16 @@ def _mounted(path: str) -> targets.Mounted:
     if mount not in _MOUNTED:
         _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))[0]._replace(path=mount.point)
     return _MOUNTED[mount]
+
+
+def _instance_of(path: str) -> str:
+    """As devices of its mount are called: as they were last, where the path does not answer now."""
+    try:
+        _INSTANCES[path] = _mounted(path).instance
+    except Refused:
+        if path not in _INSTANCES:
+            raise
+    return _INSTANCES[path]
 
 
 def _own_quota(path: str) -> Tuple[targets.QuotaRow, ...]:

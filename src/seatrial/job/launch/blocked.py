@@ -13,11 +13,13 @@ import select
 import signal
 import struct
 import sys
+import time
 from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
 
 from seatrial.model.ask import ANSWER_S
 
 SAMPLE_S = 1.0
+POLL_S = 0.01
 PR_SET_PDEATHSIG = 1  # prctl(2)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SECONDS = struct.Struct('d')
@@ -45,7 +47,7 @@ class Blocked:
 
 
 class Left(NamedTuple):
-    """The job was left behind, SIGKILL pending: it has been in one call for so many seconds."""
+    """The job was left behind, SIGKILL pending: it has been in one call, or at its end, for so many seconds."""
 
     seconds: float
 
@@ -65,10 +67,10 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         left = _watch(pid, over, blocked, patience_s)
-        if left is not None:
+        status = _status(pid) if left is None else None
+        if status is None:
             os.kill(pid, signal.SIGKILL)
-            return left
-        status = os.waitpid(pid, 0)[1]
+            return left or Left(ANSWER_S)
     finally:
         os.close(over)
         for number, handler in before.items():
@@ -110,6 +112,17 @@ def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional
         still_s += SAMPLE_S
         if still_s >= patience_s:
             return Left(still_s)
+    return None
+
+
+def _status(pid: int) -> Optional[int]:
+    """Of a process that ends; None if it does not: its directories are closed, and one may lie on a dead server."""
+    until = time.monotonic() + ANSWER_S
+    while time.monotonic() < until:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        time.sleep(POLL_S)
     return None
 
 

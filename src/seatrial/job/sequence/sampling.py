@@ -219,15 +219,18 @@ class _Attempt:
         trial.layouts.give(self.directory, point)
         self.connections = self._connections()
         where = setup.run.open(self.directory)
-        try:
+        with contextlib.ExitStack() as opened:
+            opened.callback(os.close, where)
             self.command = command = self._command(seed, where)
             self.processes = processes = processes_of(command, plan.launcher, point, self.raw, self.named)
             self.evidence.make_ready(command)
             trial.layouts.place(self.directory, self.launch)
             began, limit_s = time.monotonic(), _limit_s(trial, point)
-            finished = carry_out(command, processes, self.raw, where, limit_s, trial.signals.stopping)
-        finally:
-            os.close(where)
+            try:
+                finished = carry_out(command, processes, self.raw, where, limit_s, trial.signals.stopping)
+            except LaunchGivenUp:
+                opened.pop_all()  # close(2) waits for a server that is away (seen on Lustre): the run ends without it
+                raise
         amount = kind_of(point.kind).amount(point)
         if amount:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
