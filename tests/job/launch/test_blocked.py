@@ -52,6 +52,20 @@ def test_a_job_whose_end_never_comes_is_left_behind():
     assert isinstance(watched(ends, Blocked(), LONG_S), Left)
 
 
+@pytest.mark.parametrize(('pause_s', 'is_left'), [(1.02, True), (0.2, False)])
+def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a_launch_is_none(
+    monkeypatch, pause_s, is_left
+):
+    monkeypatch.setattr(module, 'SAMPLE_S', 1.0)
+
+    def looks():
+        for _ in range(int(8.0 / pause_s)):
+            time.sleep(pause_s)
+        return 0
+
+    assert isinstance(watched(looks, Blocked(), 4.0), Left) is is_left
+
+
 def test_a_job_that_wakes_now_and_then_is_never_left():
     def wakes():
         for _ in range(60):

@@ -14,7 +14,7 @@ import signal
 import struct
 import sys
 import time
-from typing import Any, Callable, NamedTuple, Optional, Tuple, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 from seatrial.model.ask import ANSWER_S
 
@@ -22,6 +22,10 @@ SAMPLE_S = 1.0
 POLL_S = 0.01
 PR_SET_PDEATHSIG = 1  # prctl(2)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+WAKES_S = 2.0
+"""Of the main thread in a second, at the most, while it waits in one call: Lustre's client wakes once a second while
+a server is away (seen on 2.17). While a launch runs the thread wakes five times."""
+
 _SECONDS = struct.Struct('d')
 _AT_WORK = 'RTt'  # running, or stopped: neither waits for a file system (proc(5))
 
@@ -101,15 +105,16 @@ def _carry_out(job: Callable[[], int], parent: int) -> None:
 
 def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[Left]:
     """None once the process has ended, which closes its end of the pipe; or that one call has taken it too long."""
-    seen, still_s = _progress(pid), 0.0
+    seen, at, still_s = _wakes(pid), time.monotonic(), 0.0
     while not select.select([over], [], [], SAMPLE_S)[0]:
-        now = _progress(pid)
-        if now is None or now != seen:
+        now, last = time.monotonic(), at
+        before, seen, at = seen, _wakes(pid), now
+        if before is None or seen is None or seen - before > WAKES_S * (now - last):
             if still_s >= ANSWER_S:
                 blocked.add(still_s)
-            seen, still_s = now, 0.0
+            still_s = 0.0
             continue
-        still_s += SAMPLE_S
+        still_s += now - last
         if still_s >= patience_s:
             return Left(still_s)
     return None
@@ -126,15 +131,16 @@ def _status(pid: int) -> Optional[int]:
     return None
 
 
-def _progress(pid: int) -> Optional[Tuple[Any, ...]]:
-    """What stays as it is while the main thread waits in one call; None where it does not wait, or is not known.
+def _wakes(pid: int) -> Optional[int]:
+    """How often the main thread has come to wait, or has been made to; None where it does not wait, or is not known.
 
-    While a launch runs it wakes several times a second: only what it does between launches can take so long.
+    Only what it does between launches can take so long.
     """
     try:
         with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
             told = dict(line.rstrip('\n').split(':', 1) for line in stream)
-    except (OSError, ValueError):
+        if told['State'].strip()[0] in _AT_WORK:
+            return None
+        return int(told['voluntary_ctxt_switches']) + int(told['nonvoluntary_ctxt_switches'])
+    except (OSError, ValueError, KeyError):
         return None
-    switches = told.get('voluntary_ctxt_switches'), told.get('nonvoluntary_ctxt_switches')
-    return None if told.get('State', 'R').strip()[0] in _AT_WORK or None in switches else switches
