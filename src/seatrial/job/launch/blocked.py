@@ -65,7 +65,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
     over, ends = os.pipe()
     parent, pid = os.getpid(), os.fork()
     if pid == 0:
-        _carry_out(job, parent)
+        _carry_out(job, parent, ends)
     os.close(ends)
     before = {number: signal.signal(number, lambda number, frame: os.kill(pid, number)) for number in SIGNALS}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -86,8 +86,11 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
     return os.WEXITSTATUS(status)
 
 
-def _carry_out(job: Callable[[], int], parent: int) -> None:
-    """In the job's process. It never outlives the one that watches it: nobody would end it."""
+def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
+    """In the job's process. It never outlives the one that watches it: nobody would end it.
+
+    ends: is closed first, because the kernel closes what was opened last before it, and that may lie on a dead server
+    """
     status = 70
     try:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -100,6 +103,7 @@ def _carry_out(job: Callable[[], int], parent: int) -> None:
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
+            os.close(ends)
         os._exit(status)
 
 
