@@ -514,6 +514,8 @@ SHOWN = [
     Shown('571', words, lambda v: [name for name in ('INVALID', 'INCOMPLETE', 'P5a:') if name in v], []),
     Shown('572', reason, lambda v: v.partition(': lustre')[0].rpartition('(')[2], 'read: P20'),
     Shown('573', reason, lambda v: v.partition(': it did')[0], 'read@1task: INVALID: E2'),
+    Shown('574', reason, lambda v: 'survived SIGKILL; lustre-MDT0001 was DISCONN' in v, True),
+    Shown('575', reason, lambda v: v.partition(' at ')[0], 'write@2tasks: INCOMPLETE: P9a: write@2tasks: ENOSPC'),
     Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': 'No such file or directory'}, stream='stderr'),
     Shown(
         '112',
