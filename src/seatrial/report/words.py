@@ -343,7 +343,8 @@ def unjudged(session: SessionResult) -> str:
 
 
 def caveats(session: SessionResult) -> list[tuple[str, int, int]]:
-    """What must be read beside the figures, each rule once, with its cases and those of which it says something else.
+    """What must be read beside the figures, each rule once: the sentence of most of its cases, how many these are,
+    and of how many others the rule says something else.
 
     Most cases first. Where cases differ in figures alone, the sentence has their range.
     """
