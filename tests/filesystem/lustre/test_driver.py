@@ -606,9 +606,24 @@ class TestState:
         DRIVER.targets(path), DRIVER.state(path), DRIVER.connections(path), DRIVER.fetched_bytes(path)
         asked = [argv[1] for argv in stand.asked()]
         assert (asked.count('df'), asked.count('getname')) == (1, 1)
-        monkeypatch.setattr(lustre, 'BLOCKED_S', 0.0)
-        stand.now(df='010')
-        assert all(row.fault == '' for row in DRIVER.targets(path))
+
+    def test_a_target_that_was_away_is_asked_again_once_its_connection_is_back_however_long_that_takes(
+        self, stand, monkeypatch
+    ):
+        monkeypatch.setattr(lustre, 'DF_S', 0.3)
+        path, import_ = str(stand.mount), f'osc.lustre-OST0003-osc-{INSTANCE}.state'
+
+        def now(state, df):
+            stand.now(df=df, params={import_: f'\ncurrent_state: {state}\nstate_history:\n'})
+            return DRIVER.targets(path)[-1].fault
+
+        monkeypatch.setattr(time, 'monotonic', lambda real=time.monotonic: real() + shift)
+        shift = 0.0
+        assert now('DISCONN', '320') == 'does not answer'
+        shift = 3600.0
+        assert now('CONNECTING', '320') == 'does not answer'
+        assert [argv[1] for argv in stand.asked()].count('df') == 1
+        assert now('FULL', '010') == ''
 
     def test_what_lies_behind_a_target_that_is_away_is_not_said_to_be_away(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)

@@ -36,9 +36,6 @@ SETTING_S = 60.0
 NAMED = 8
 """Targets that a sentence names; of more it has the number."""
 
-BLOCKED_S = 120.0
-"""How long what lfs df printed before it blocked is used: as long as a case asks before its first launch."""
-
 SBIN = '/usr/sbin'
 """Where lctl lies; a batch job of an ordinary user often has it not on its PATH."""
 
@@ -203,13 +200,7 @@ class Lustre(Mounted):
 
     def connections(self, path: str) -> Connections:
         """The states of the imports of this mount with their last changes; before and after a run, to compare."""
-        try:
-            instance = _instance_of(path)
-            found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
-            states = {_device(param.name): params.parse_states(param.value) for param in found}
-        except (Refused, NotUnderstood) as error:
-            return Connections({}, str(error))
-        return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
+        return _connections(path)
 
     def lost(self, before: Connections, after: Connections) -> str:
         """Imports that went to DISCONN or EVICTED meanwhile, and those of whose troubles some may be forgotten."""
@@ -657,17 +648,32 @@ def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
     return targets.parse_quota(_ended(asked).stdout) if project else ()
 
 
-_BLOCKED: Dict[str, Tuple[float, targets.Spaces]] = {}
-"""Where lfs df has waited for a target that is away: when, and what it had printed by then."""
+def _connections(path: str) -> Connections:
+    try:
+        instance = _instance_of(path)
+        found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
+        states = {_device(param.name): params.parse_states(param.value) for param in found}
+    except (Refused, NotUnderstood) as error:
+        return Connections({}, str(error))
+    return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
+
+
+def _standing(path: str) -> FrozenSet[str]:
+    """The devices of this mount that have their connection; none where that cannot be read."""
+    return frozenset(device for device, told in _connections(path).states.items() if told.current in IN_ORDER)
+
+
+_BLOCKED: Dict[str, Tuple[FrozenSet[str], targets.Spaces]] = {}
+"""Where lfs df has waited for a target that is away: what stood then, and what it had printed."""
 
 
 def _spaces(path: str, option: str = '-v') -> targets.Spaces:
-    """Also what was printed before it blocked, which is not asked for again for a while: it would wait as long."""
-    asked_s, seen = _BLOCKED.get(path, (-BLOCKED_S, None))
-    if seen is None or time.monotonic() - asked_s > BLOCKED_S:
+    """Also what was printed before it blocked: asked again it would wait as long, until a connection is back."""
+    stood, seen = _BLOCKED.get(path, (frozenset(), None))
+    if seen is None or _standing(path) - stood:
         seen = targets.parse_df(_answer(['lfs', 'df', option, path], DF_S).stdout)
         if not seen.complete:
-            _BLOCKED[path] = time.monotonic(), seen
+            _BLOCKED[path] = _standing(path), seen
     return seen
 
 
