@@ -27,7 +27,7 @@ def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) 
     """As rundir.remove, within REMOVAL_S. Where the file system does not answer, all is left, with that reason."""
     silence = unresponsive(os.path.dirname(path))
     if silence is not None:
-        return _left(path, silence.partition(': ')[2])
+        return _left(silence.partition(': ')[2])
     # The runner's own handlers are gone by now; without this one the process in hand would outlive its job.
     before = signal.signal(signal.SIGTERM, _end)
     try:
@@ -37,12 +37,12 @@ def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) 
     finally:
         signal.signal(signal.SIGTERM, before)
     if answer is None or answer.exit_status is None:
-        return _left(path, f'its removal did not end within {REMOVAL_S:.0f} s; later `seatrial clean`')
+        return _left(f'its removal did not end within {REMOVAL_S:.0f} s; later `seatrial clean`')
     try:
         return from_json(Removal, json.loads(answer.stdout))
     except (ValueError, FormError):
         said = (answer.stderr.strip().splitlines() or [f'it ended with {answer.exit_status}'])[-1]
-        return _left(path, f'its removal failed: {said}')
+        return _left(f'its removal failed: {said}')
 
 
 def main(arguments: List[str]) -> int:
@@ -69,8 +69,8 @@ def _settle(parent: str) -> None:
         os.close(descriptor)
 
 
-def _left(path: str, why: str) -> Removal:
-    return Removal(0, 0, (f'{path}: {why}',), time.time())
+def _left(why: str) -> Removal:
+    return Removal(0, 0, (f'all of it: {why}',), time.time())
 
 
 def _end(number: int, frame: Any) -> None:
