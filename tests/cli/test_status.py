@@ -22,6 +22,12 @@ EXIT_CODES = {'PASS': 0, 'FAIL': 10, 'INVALID': 11, 'INCONCLUSIVE': 12, 'INCOMPL
 
 
 @pytest.fixture(autouse=True)
+def now(monkeypatch):
+    """The moment of the test: that of the module is hours old at the end of a long run."""
+    monkeypatch.setitem(globals(), 'NOW', datetime.now(timezone.utc).replace(microsecond=0))
+
+
+@pytest.fixture(autouse=True)
 def no_slurm(monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
 
@@ -49,7 +55,7 @@ def in_force(state):
     """As after --install two days ago: due every day at the time that it was so many hours ago."""
 
     def due(hours):
-        # From the same moment as the nights, which may be minutes old when a test begins.
+        # From the same moment as the nights.
         moment = NOW.astimezone().replace(tzinfo=None) - hours * HOURS
         record = {
             'calendar': [moment.hour, moment.minute, list(DAYS)],

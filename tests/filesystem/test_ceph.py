@@ -92,6 +92,25 @@ def test_counters_of_another_form_are_none():
     assert traffic_of({}) == {} == traffic_of({'AsyncMessenger::Worker-0': {'msgr_recv_bytes': 1}})
 
 
+def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mounts(monkeypatch, tmp_path):
+    def told(place, *_):
+        return {**STATUS, 'metadata': {**STATUS['metadata'], 'mount_point': f'/mnt/{Path(place).stem}'}}
+
+    monkeypatch.setattr(ceph, 'SOCKETS', str(tmp_path / '*.asok'))
+    monkeypatch.setattr(ceph, '_client', lambda path: {'client_id': f'client{STATUS["id"]}'})
+    monkeypatch.setattr(ceph, '_told', told)
+    for name in ('a', 'b'):
+        (tmp_path / f'{name}.asok').touch()
+    for name in ('a', 'b'):
+        monkeypatch.setattr(
+            ceph, 'look', lambda path, name=name: (Mount(f'/mnt/{name}', ceph.FUSE, 'ceph-fuse', ''), '')
+        )
+        assert ceph._socket_of(f'/mnt/{name}/trials') == str(tmp_path / f'{name}.asok')
+    monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt/c', ceph.FUSE, 'ceph-fuse', ''), ''))
+    with pytest.raises(ceph.Refused, match='several ceph-fuse have number'):
+        ceph._socket_of('/mnt/c/trials')
+
+
 def test_the_kernels_client_counts_bytes_in_its_last_column():
     """Composed from fs/ceph/debugfs.c, metrics_size_show."""
     text = (

@@ -128,7 +128,7 @@ def test_figures_that_are_doubled_in_all_their_fields_are_seen_by_the_life_of_th
     """In the warm-up too; the storage is slow and honest."""
     status, case, found = session(of, 'slow', '', '/raw/', forging=True)
     assert (status, case['verdict']) == (11, 'INVALID'), case['reasons']
-    assert {each.rule for each in found} == {'T24'}
+    assert 'T24' in {each.rule for each in found}
 
 
 @OF_BOTH

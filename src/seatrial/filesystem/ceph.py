@@ -381,18 +381,29 @@ def _client(path: str) -> Dict[str, str]:
 
 
 def _socket_of(path: str) -> str:
-    """The admin socket of the ceph-fuse whose number is that of the mount."""
+    """The admin socket of the ceph-fuse whose number is that of the mount.
+
+    Clusters number their clients each from its own start: two that have one number are told apart by their mounts.
+    """
     own = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
         raise Refused(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
     why = f'no admin socket {SOCKETS} is that of this mount'
+    points = {}
     for place in glob.glob(SOCKETS):
         try:
-            if str(_told(place, 'status', ANSWER_S).get('id')) == own:
-                return place
+            status = _told(place, 'status', ANSWER_S)
+            if str(status.get('id')) == own:
+                points[place] = status.get('metadata', {}).get('mount_point')
         except Refused as error:
             why = str(error)
+    if len(points) > 1:
+        mount, why = look(path)
+        points = {place: point for place, point in points.items() if mount is not None and point == mount.point}
+        why = why or f'several ceph-fuse have number {own}, and not one of them says that it is mounted here'
+    if len(points) == 1:
+        return next(iter(points))
     raise Refused(why)
 
 
