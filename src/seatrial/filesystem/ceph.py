@@ -383,7 +383,7 @@ def _client(path: str) -> Dict[str, str]:
 def _socket_of(path: str) -> str:
     """The admin socket of the ceph-fuse whose number is that of the mount.
 
-    Clusters number their clients each from its own start: two that have one number (seen) are told apart by their mounts.
+    Each cluster numbers its own clients: two that have one number (seen) are told apart by their mounts.
     """
     own = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
