@@ -148,6 +148,9 @@ class Running:
         return len(list(self.site.glob('state/sessions/*/cases/*/raw/*measured*.fio')))
 
     def ended(self, seconds: float = 600) -> Session:
-        said, _ = self.process.communicate(timeout=seconds)
+        try:
+            said, _ = self.process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f'not over after {seconds:g} s; so far: {error.output!r}') from error
         folder = max((self.site / 'state' / 'sessions').iterdir())  # the newest, for their names begin with the time
         return Session(self.process.returncode, said, folder)

@@ -312,6 +312,7 @@ def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab,
     last = ran.records.samples[-1]
     assert (last.phase, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
+    assert sum('it did not end within' in each for each in ran.result.reasons) == 1
 
 
 def test_a_launch_that_fails_on_one_node_names_it(lab, stub_fio):
