@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from seatrial.engine.dispatch import inodes_of
 from seatrial.engine.fio import Fio
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.mounts import Mount
@@ -328,6 +329,22 @@ def test_of_a_launch_that_was_given_up_on_a_file_system_that_became_read_only_th
     monkeypatch.setattr(sampling, 'mount_of', lambda path: Mount('/', 'ext4', '/dev/sdb', 'rw,noatime,ro'))
     ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
     assert '; its file system has become read-only' in ran.records.samples[-1].findings[0].sentence
+
+
+def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(lab, stub_fio, monkeypatch):
+    """As on a soft mount of NFS whose server dies between two launches (seen)."""
+    asked = iter([inodes_of, inodes_of])
+
+    def fails_later(directory):
+        for answers in asked:
+            return answers(directory)
+        raise OSError(errno.EIO, os.strerror(errno.EIO), '../.seatrial-run.json')
+
+    monkeypatch.setattr(launching, 'inodes_of', fails_later)
+    ran = lab.run(lab.plan(stub_fio()))
+    (found,) = ran.end.findings
+    assert (ran.result.verdict, found.rule, found.evidence['errno']) == (Verdict.FAIL, 'F1', 'EIO')
+    assert_matches('F1: EIO of .*/data on ', said(ran))
 
 
 def test_tasks_that_outlive_a_crash_do_not_disturb_what_follows(lab, stub_fio):

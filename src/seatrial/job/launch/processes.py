@@ -121,15 +121,17 @@ def carry_out(
 
     Streams go to raw + '.out' and '.err' (with the rank).
 
-    Raises LaunchGivenUp after limit_s seconds or when `stopping` says so. Ending I/O that waits for a file
-    system is the last resort: SIGTERM first, SIGKILL after GRACE_S, and a process that survives is left and named.
+    Raises RunDirectoryError if the directory answers with an error, and LaunchGivenUp after limit_s seconds or when
+    `stopping` says so. Ending I/O that waits for a file system is the last resort: SIGTERM first, SIGKILL after
+    GRACE_S, and a process that survives is left and named.
     """
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)
     if stopping():
         raise LaunchGivenUp('a stop was requested; it was not begun')
-    inodes = inodes_of(directory)
+    with rundir.explained(os.readlink(f'/proc/self/fd/{directory}')):
+        inodes = inodes_of(directory)
     if processes.words:
         (argv,) = processes.argvs
         own = only_in(inodes, tuple(argv[-processes.words :]))
