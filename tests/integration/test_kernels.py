@@ -333,7 +333,7 @@ class TestFailures:
     @pytest.mark.long
     def test_a_soft_mount_gives_up_and_both_the_error_and_the_risk_are_said(self, kernels):
         kernels.run('n2', 'sh', '-ec', SOFT)
-        running = begun(kernels, on='soft', nodes=1, size='64MiB')
+        running = begun(kernels, on='soft', nodes=1)
         kernels.signal('KILL', 'n1')
         try:
             ended = running.ended()
