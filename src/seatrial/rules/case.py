@@ -64,7 +64,12 @@ seen_elsewhere(
 def job_ended(seen: CaseSeen) -> Optional[str]:
     end, job_state = seen.records.end, seen.records.job_state
     if not cut_off(seen.records):
-        return None if end is None or end.reason == 'finished' or end.findings else end.why
+        if end is None or end.reason == 'finished' or end.findings:
+            return None
+        # What is said of a measured launch is a reason of its metric already.
+        told = itertools.chain.from_iterable(measured(seen.plan, seen.records).values())
+        given_up = any(each.rule == 'E2' for sample in told for each in sample.findings)
+        return 'a launch was given up: E2 says why' if given_up else end.why
     if end is not None:
         said = end.why
     elif seen.records.start is not None:

@@ -99,8 +99,7 @@ def take(
     )
     trial.recorder.write(sample)
     if any(each.rule == 'E2' for each in sample.findings):
-        # A measured launch's sentence is a reason of its own; of a preparation nothing else is told.
-        raise LaunchGivenUp('E2 says why' if stage == 'measured' else sample.findings[0].sentence)
+        raise LaunchGivenUp(sample.findings[0].sentence)
     return sample
 
 
