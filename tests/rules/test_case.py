@@ -136,6 +136,17 @@ def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
     assert any('because of x' in each.sentence for each in findings(CASE, CaseSeen(plan, ended)))
 
 
+@pytest.mark.parametrize(
+    ('told', 'changed'), [(True, {}), (False, {'sizing': 0}), (False, {'stage': 'prepare'})], ids=str
+)
+def test_t15_leaves_to_e2_a_launch_of_which_a_metric_tells_and_no_other(plan, records, told, changed):
+    why = 'a launch was given up: it hangs'
+    given_up = first_changed(records, findings=(Finding('E2', 'incomplete', 'it hangs'),), **changed)
+    ended = given_up._replace(end=records.end._replace(reason='failed', why=why))
+    (said,) = (each.sentence for each in findings(CASE, CaseSeen(plan, ended)) if each.rule == 'T15')
+    assert said.startswith('a launch was given up: E2 says why; ' if told else f'{why}; ')
+
+
 def test_t5_a_missing_metric_is_named(plan, records):
     fewer = [s for s in records.samples if (s.point.label, s.phase) != ('32MiB', 'read')]
     found = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
