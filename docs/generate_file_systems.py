@@ -43,9 +43,9 @@ Seen on 2.17.0 with 2 MDTs and 4 OSTs on ZFS:
 - **Hybrid I/O** is on by default: writes from 2 MiB and reads from 8 MiB on go past the cache. Both are recorded.
 - **All OSTs in a later component** (PFL, `stripe_count: -1`) were 3 of 4. The servers leave out those of other
   components while three quarters remain. A label says so (P5c).
-- **A slow OST**: one of the four was throttled to 5 MiB/s, where another wrote 22 to 25. In five sessions of five,
-  `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 80 to 83 % less,
-  measured twice. They took 19 to 24 min on emulated machines (2026-11-25).
+- **A slow OST**: one of the four wrote a sixth to a quarter of what another did. In eleven sessions of eleven,
+  `OstBandwidth` at nightly with its own budget was FAIL and named this OST first, and no other: 75 to 85 % less,
+  measured twice. They took 19 to 26 min on emulated machines and kernels of user mode (2026-11-25 and 26).
 
 ## HDFS
 
