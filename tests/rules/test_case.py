@@ -141,7 +141,7 @@ def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
 )
 def test_t15_leaves_to_e2_a_launch_of_which_a_metric_tells_and_no_other(plan, records, told, changed):
     why = 'a launch was given up: it hangs'
-    given_up = first_changed(records, findings=(Finding('E2', 'incomplete', 'it hangs'),), **changed)
+    given_up = first_changed(records, findings=(Finding('E2', 'invalid', 'it hangs'),), **changed)
     ended = given_up._replace(end=records.end._replace(reason='failed', why=why))
     (said,) = (each.sentence for each in findings(CASE, CaseSeen(plan, ended)) if each.rule == 'T15')
     assert said.startswith('a launch was given up: E2 says why; ' if told else f'{why}; ')
