@@ -9,7 +9,7 @@ from seatrial.check.checkout import commit_of, reframe_version
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, records_of, resolved
 from seatrial.check.session import Session
-from seatrial.filesystem.lustre.layout import ALL, asked, striped
+from seatrial.filesystem.lustre.layout import ALL, LustreLayout, asked, striped
 from seatrial.job.sequence.confirm import needed
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.plan import Case, TrialPlan
@@ -152,6 +152,13 @@ def test_a_node_sweep_keeps_all_its_points_in_every_profile(session, profile):
         ('group01', 1, 0),
         ('group02', 1, 1),
     ]
+
+
+def test_the_files_of_nodes_that_are_compared_lie_on_the_same_targets_unless_the_site_says_where(session):
+    case = HERE._replace(check='Nodes')
+    assert {asked(point.layout) for point in points_in(session, NODES, case)} == {LustreLayout(stripe_count=ALL)}
+    for other in (case._replace(layout='wide'), case._replace(file_system='home')):
+        assert {point.layout for point in points_in(session, NODES, other)} == {None}
 
 
 def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how_much(session):

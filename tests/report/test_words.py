@@ -134,6 +134,18 @@ def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value,
     assert words.point_words(plan.axis, plan.points[0]) == said
 
 
+@pytest.mark.parametrize(
+    ('sweep', 'changes', 'said'),
+    [
+        (TRANSFERS, {}, 'layout default'),
+        (TRANSFERS, {'layout': Layout('all', 'lustre', ('c-1',))}, 'layout c-1'),
+        (Sweep('layout', (Layout(), Layout('wide', 'lustre', ('c-1', 'S4M')))), {}, '2 layouts'),
+    ],
+)
+def test_the_layout_of_a_case_is_among_its_first_facts(make, sweep, changes, said):
+    assert said in words.facts(measured(make, make.plan('Check', MFWA._replace(**changes), sweep)))
+
+
 def test_a_session_that_was_compared_with_nothing_says_so(make):
     session = make.session(*(measured(make, make.plan(name)) for name in ('One', 'Other')))
     assert words.verdict_sentence(session.result) == (

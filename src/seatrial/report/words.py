@@ -278,8 +278,9 @@ def facts(case: CaseEvidence) -> list[str]:
     on_disk = dict.fromkeys(said for _, said in totals(case))
     said = [f'transfers of {_sizes(transfers)}'] if transfers else []
     said += [f'files of {_sizes(sizes)}'] if sizes else [listed(list(on_disk), 2)]
-    layouts = {point.layout.name for point in points if point.layout}
-    said.append(counted(len(layouts), 'layout') if len(layouts) > 1 else f'layout {case.plan.case.layout}')
+    layouts = {point.layout.name: point.layout.canonical for point in points if point.layout}
+    own = next(iter(layouts.values()), case.plan.case.layout)
+    said.append(counted(len(layouts), 'layout') if len(layouts) > 1 else f'layout {own}')
     tasks = {-(-point.tasks // point.nodes) for point in points}
     said.append(f'{_span({point.nodes for point in points}, "node")} \u00d7 {_span(tasks, "task")}')
     caches = dict.fromkeys(metric.cache for metric in case.result.metrics if metric.cache)

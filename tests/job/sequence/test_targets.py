@@ -5,6 +5,7 @@ orders say, by the label of the point.
 """
 
 import os
+import platform
 
 import pytest
 
@@ -188,6 +189,22 @@ def test_who_may_not_place_directories_reads_why(lustre):
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE), ran.end.why
     assert any('P5b: mdt0000 cannot be tested: ' in reason for reason in ran.result.reasons)
     assert any('only root may' in reason for reason in ran.result.reasons)
+
+
+# Nodes
+
+
+@pytest.mark.parametrize('faults', [{}, {'df': '311'}], ids=['healthy', 'no create'])
+def test_the_files_of_nodes_are_striped_over_all_targets_that_take_some(lustre, stub_fio, monkeypatch, faults):
+    monkeypatch.setenv('SLURM_JOB_NODELIST', platform.node())
+    monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
+    lustre.stand.now(**faults)
+    plan = on(lustre, stub_fio(('', FAST)), Sweep('node'))
+    alike = tuple(point._replace(layout=by_type('lustre').alike) for point in plan.points)
+    ran = lustre.run(plan._replace(points=alike))
+    assert ran.end.reason == 'finished', ran.end.why
+    assert [sample.findings for sample in ran.measured if not sample.valid] == []
+    assert set(set_on_directories(lustre)) == {'-c -1'} and read_back(lustre) >= 1
 
 
 # Layouts

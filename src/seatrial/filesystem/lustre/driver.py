@@ -110,6 +110,7 @@ class Lustre(Mounted):
     no_layout = ''
     pins = ('OST', 'MDT')
     no_pinning = 'no bricks: the targets of Lustre are OSTs and MDTs'
+    alike = LustreLayout(stripe_count=ALL).named('all')
 
     def same_source(self, one: str, other: str) -> bool:
         """One file system, by its name and any NID of its MGS, whatever directory of it is mounted."""

@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Sequence, Set
 from seatrial.engine.base import EngineError
 from seatrial.filesystem.base import FileSystem, Granted
 from seatrial.job.directory.rundir import RunDirectory
-from seatrial.model.layout import Layout, target_name
+from seatrial.model.layout import TARGETS, Layout, target_name
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, TargetRow
@@ -28,6 +28,7 @@ class Layouts:
 
     def __init__(self, plan: TrialPlan, driver: FileSystem, run: RunDirectory) -> None:
         self._plan, self._driver, self._run = plan, driver, run
+        self._of_targets = plan.axis.equals in TARGETS
         self._given: Dict[str, Layout] = {}
         self._granted: Dict[str, Granted] = {}
         self._proved: Dict[str, int] = {}
@@ -87,7 +88,7 @@ class Layouts:
         return [finding('P5c', f'{wanted.canonical}: {granted.said}')] if granted and granted.said else []
 
     def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
-        if self._plan.axis.equals:
+        if self._of_targets:
             return EngineError('P5b', f'{point.label} cannot be tested: {fault}')
         return EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
 
@@ -102,7 +103,7 @@ class Layouts:
         names = sorted(self._run.file_list(directory))
         before = self._proved.get(wanted.canonical, 0)
         # Targets are tested in great numbers, each with a layout of its own.
-        number = min(len(names), 1 if before or self._plan.axis.equals else MAX_PROVED)
+        number = min(len(names), 1 if before or self._of_targets else MAX_PROVED)
         self._proved[wanted.canonical] = before + number
         chosen = [names[(before + each * len(names) // number) % len(names)] for each in range(number)]
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
@@ -118,7 +119,7 @@ class Layouts:
 
     def _try(self, directory: str, point: Point, wanted: Layout) -> None:
         """Make a file on the target, once, and remove it. A directory can be given one that is retired on its MDS."""
-        if not self._plan.axis.equals or not wanted.places_file or wanted.canonical in self._tried:
+        if not self._of_targets or not wanted.places_file or wanted.canonical in self._tried:
             return
         where = self._run.path_of(directory)
         fault = self._driver.make_file(os.path.join(where, TRIED), wanted, where)
@@ -132,7 +133,7 @@ class Layouts:
 
         It is checked once: a directory gets the layout all the same, and a file in it then waits or fails.
         """
-        if not self._plan.axis.equals or point.layout is None:
+        if not self._of_targets or point.layout is None:
             return ''
         if self._targets is None:
             rows = self._driver.targets(self._plan.target.path)

@@ -10,6 +10,7 @@ from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.job.sequence.sampling import NotValid, prepare, take, valid
 from seatrial.job.sequence.survey import min_per_task
 from seatrial.job.sequence.trial import WARM, Trial
+from seatrial.model.layout import TARGETS
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
@@ -129,7 +130,7 @@ def calibration_points(plan: TrialPlan) -> List[Point]:
     """
     weight = kind_of(plan.kind).weight
     lightest = min(plan.points, key=weight)
-    if not plan.axis.equals:
+    if plan.axis.equals not in TARGETS:
         return [lightest]
     equal = [point for point in plan.points if weight(point) == weight(lightest) and point.layout is not None]
     return [*equal[:MAX_TARGETS], lightest._replace(layout=None)]

@@ -16,7 +16,7 @@ from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
 from seatrial.job.sequence.devices import devices_fault
 from seatrial.model.ask import ask, unresponsive
-from seatrial.model.layout import Layout
+from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import round_up
 from seatrial.rules.before import Environment, peak
@@ -136,13 +136,15 @@ def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
-    """Those that must be possible: the case's and its points', unless these are targets, of which one may be dead."""
-    own = () if plan.axis.equals else tuple(point.layout for point in plan.points)
+    """The case's and its points', unless these are targets, of which one may be dead."""
+    own = () if plan.axis.equals in TARGETS else tuple(point.layout for point in plan.points)
     return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
 
 
 def _layout_fault(plan: TrialPlan, driver: FileSystem) -> Optional[str]:
-    faults = (driver.layout_fault(layout, plan.target.path) for layout in _layouts(plan))
+    # So that nodes are alike their files lie on all targets, and those that take none now are the same for all.
+    layouts = [plan.target.layout] if plan.axis.equals == 'node' else _layouts(plan)
+    faults = (driver.layout_fault(layout, plan.target.path) for layout in layouts)
     return next((fault for fault in faults if fault is not None), None)
 
 
