@@ -125,6 +125,11 @@ class TargetRow(NamedTuple):
     fault: str = ''
     takes_objects: Optional[bool] = None
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether new files can lie on it, as far as is known."""
+        return self.active and self.takes_objects is not False
+
 
 class Provenance(NamedTuple):
     """With what a job measured, beside the engine's own version. Each is empty where there is none, or it is unknown.

@@ -330,11 +330,7 @@ def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
     """The targets on which new files can lie, and that a sweep over targets of their kind has no point of."""
     points = {point.label for point in plan.points}
     rows = records.start.targets if records.start else ()
-    names = [
-        target_name(row.kind, row.number)
-        for row in rows
-        if row.kind == plan.axis.equals and row.active and row.takes_objects is not False
-    ]
+    names = [target_name(row.kind, row.number) for row in rows if row.kind == plan.axis.equals and row.takes_files]
     return tuple(name for name in names if name not in points)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from lustre_stand import imports, standing
 from seatrial.filesystem.base import Capacity
+from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
@@ -194,8 +195,13 @@ def test_who_may_not_place_directories_reads_why(lustre):
 # Nodes
 
 
-@pytest.mark.parametrize('faults', [{}, {'df': '311'}], ids=['healthy', 'no create'])
-def test_the_files_of_nodes_are_striped_over_all_targets_that_take_some(lustre, stub_fio, monkeypatch, faults):
+@pytest.mark.parametrize(
+    ('faults', 'striped_over'),
+    [({}, '-c -1'), ({'df': '311'}, '-o 0,1,2'), ({'df': '320'}, '-o 0,1,2')],
+    ids=['healthy', 'no create', 'away'],
+)
+def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monkeypatch, faults, striped_over):
+    monkeypatch.setattr(driver, 'DF_S', 0.3)
     monkeypatch.setenv('SLURM_JOB_NODELIST', platform.node())
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
     lustre.stand.now(**faults)
@@ -204,7 +210,7 @@ def test_the_files_of_nodes_are_striped_over_all_targets_that_take_some(lustre, 
     ran = lustre.run(plan._replace(points=alike))
     assert ran.end.reason == 'finished', ran.end.why
     assert [sample.findings for sample in ran.measured if not sample.valid] == []
-    assert set(set_on_directories(lustre)) == {'-c -1'} and read_back(lustre) >= 1
+    assert set(set_on_directories(lustre)) == {striped_over} and read_back(lustre) >= 1
 
 
 # Layouts

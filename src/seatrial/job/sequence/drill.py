@@ -67,10 +67,7 @@ def begun(plan: TrialPlan, records: Records, driver: FileSystem) -> Optional[Beg
     usable = [
         row
         for row in driver.targets(plan.target.path)
-        if row.kind in ('OST', 'brick')
-        and row.active
-        and row.takes_objects is not False
-        and (reach is None or row.number in reach)
+        if row.kind in ('OST', 'brick') and row.takes_files and (reach is None or row.number in reach)
     ]
     numbers = {target_name(row.kind, row.number): row.number for row in usable if not row.fault}
     if len(numbers) < 2:

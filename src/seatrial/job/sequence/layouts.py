@@ -23,6 +23,22 @@ MAX_PROVED = 8
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
 
+def without_closed(plan: TrialPlan, driver: FileSystem) -> TrialPlan:
+    """The plan, and of a node sweep over all targets that over those which take files now.
+
+    A file over all has a part on one that is away too, and whoever writes there waits until it is back.
+    """
+    layout = plan.points[0].layout
+    if plan.axis.equals != 'node' or layout is None:
+        return plan
+    rows = [row for row in driver.targets(plan.target.path) if row.kind == 'OST']
+    numbers = [row.number for row in rows if row.takes_files]
+    if len(numbers) in (0, len(rows)):
+        return plan
+    own = driver.striped_over(layout.name, layout, numbers)
+    return plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
+
+
 class Layouts:
     """Which directory of a run has which layout. A directory that has been emptied keeps its own."""
 

@@ -17,7 +17,7 @@ from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.confirm import kept_share
 from seatrial.job.sequence.followup import drill_down, measure_again
-from seatrial.job.sequence.layouts import TRIED, Layouts
+from seatrial.job.sequence.layouts import TRIED, Layouts, without_closed
 from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.sampling import of_failed_call
@@ -139,6 +139,7 @@ def _begun(
     made = (*chosen.engine.makes, TRIED)
     run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES, made, kept(plan))
     setup = start.setup_of(plan, chosen, run_directory)
+    plan = without_closed(plan, setup.driver)
     return Trial(
         plan=plan,
         recorder=recorder,
