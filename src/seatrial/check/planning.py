@@ -127,8 +127,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     workload = _with_devices(session, declared.workload, case, largest.tasks)._replace(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
         # Else the node whose files lie on a slow target is the slow one.
-        alike = by_type(session.site.file_system(case.file_system).type).alike
-        workload = workload._replace(layout=None if alike.is_default else alike)
+        workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
     return expand(sweep, workload, largest, _where(session, declared, case))
 
 

@@ -94,7 +94,7 @@ class FileSystem:
     no_layout:       why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
     pins:            the kinds of targets (model.layout.TARGETS) on which files can be put by choice; no_pinning: why
                      on no others, where layouts can be set
-    alike:           the layout in which the files of all tasks lie on the same targets, if any user may give it
+    alike:           the layout in which the files of all tasks lie on the same targets, where any user may give it
     """
 
     name = ''
@@ -108,7 +108,7 @@ class FileSystem:
     no_layout = 'no layout: this type has none that a user could set'
     pins: Tuple[str, ...] = ()
     no_pinning = ''
-    alike = AS_IT_IS
+    alike: Optional[Layout] = None
 
     def type_fault(self, mount: Optional[Mount]) -> Optional[str]:
         """Why what is mounted cannot be a file system of this type, as a sentence, or None."""
