@@ -14,6 +14,7 @@ from seatrial.cli.results import show, write_results
 from seatrial.judge.case import judge_case
 from seatrial.judge.groups import rates
 from seatrial.judge.session import judge_session
+from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import TaskTime
 from seatrial.model.plan import NodeGroup
 from seatrial.model.record import Finding
@@ -74,6 +75,21 @@ def test_a_suspected_target_is_the_first_line_of_its_case(tmp_path, repository):
     show(console, session, judge_session('s', 'nightly', [judged]))
     said = [line for line in console.file.getvalue().splitlines() if line.startswith(f'{plan.case.name}: ')]
     assert said[0].startswith(f'{plan.case.name}: node n3 may be slow: write ') and len(said) > 1
+
+
+def test_the_case_that_failed_is_spoken_of_before_one_that_could_not_decide(tmp_path, repository):
+    session = Session('s', tmp_path, load(repository / 'site-config' / 'local'), PROFILES['nightly'], ())
+    plan = plan_of()
+    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
+    verdicts = {'Nodes': Verdict.INCONCLUSIVE, 'Rates': Verdict.INVALID, 'Osts': Verdict.FAIL, 'More': Verdict.FAIL}
+    cases = [
+        dataclasses.replace(judged, case=judged.case._replace(check=name), verdict=verdict, reasons=(f'of {name}',))
+        for name, verdict in verdicts.items()
+    ]
+    console = Console(file=io.StringIO(), width=160, highlight=False, markup=False)
+    show(console, session, judge_session('s', 'nightly', cases))
+    said = re.findall(r'^\w+/\S+: of (\w+)$', console.file.getvalue(), re.MULTILINE)
+    assert said == ['Osts', 'More', 'Rates', 'Nodes']
 
 
 def row(lines):

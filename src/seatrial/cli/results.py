@@ -119,7 +119,7 @@ def _span(metrics: list[MetricResult], system: str) -> str:
 
 
 def _say_reasons(console: Console, result: SessionResult) -> None:
-    for case in result.cases:
+    for case in result.worst_first:
         for reason in _reasons_shown(case):
             console.print(f'{case.case.name}: {reason}', soft_wrap=True)
 

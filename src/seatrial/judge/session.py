@@ -14,7 +14,7 @@ from types import MappingProxyType
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
 from seatrial.judge.io500 import Score, scores_of
-from seatrial.judge.verdict import CaseResult, Criteria, Verdict, of_relation, worst
+from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
 
@@ -44,6 +44,11 @@ class SessionResult:
         """How many cases have each verdict; those that no case has are left out."""
         seen = Counter(case.verdict for case in self.cases)
         return {verdict: seen[verdict] for verdict in Verdict if seen[verdict]}
+
+    @property
+    def worst_first(self) -> list[CaseResult]:
+        """The cases by the weight of their verdicts, for people who read the first line only; else in their order."""
+        return sorted(self.cases, key=lambda case: WORST_FIRST.index(case.verdict))
 
     @property
     def chance(self) -> str:

@@ -98,7 +98,7 @@ def _layouts(evidence: SessionEvidence) -> list[str]:
 def _reasons(result: SessionResult) -> list[str]:
     return [
         f'- {escaped(case.case.check)}: {escaped(reason)}'
-        for case in result.cases
+        for case in result.worst_first
         for reason in words.cut(case.reasons, MAX_REASONS)
     ]
 
