@@ -9,7 +9,7 @@ from seatrial.model.metric import Measurement, NodeTime
 from seatrial.model.plan import StoppingRule, TrialPlan
 from seatrial.model.point import Allocation, Point
 from seatrial.model.record import End, Records, Sample, Sized
-from seatrial.rules.places import CONFIRM, all_of, suspected
+from seatrial.rules.places import CONFIRM, all_of, phases_again, suspected
 from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of, resized
 from seatrial.workload.sweep import AXES, Sweep, expand
@@ -72,15 +72,15 @@ def night(
             'finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points}, background=QUIET
         )
     )
-    suspects = all_of(suspected(plan, records))
-    if again is None or not suspects:
+    by_metric = suspected(plan, records)
+    if again is None or not by_metric:
         return records
-    second = measured_again(plan, suspects, nodes, random.Random(plan.seed))
+    second = measured_again(plan, all_of(by_metric), nodes, random.Random(plan.seed))
     more = [
         _sample(plan, point, second.nodes, phase, n, again, CONFIRM, cache)
         for n in range(repetitions(plan) if repeat is None else repeat)
         for point in resized(second.points, plan.sizing.first)
-        for phase in plan.phases
+        for phase in phases_again(plan, by_metric)
     ]
     return records._replace(samples=[*records.samples, *more])
 

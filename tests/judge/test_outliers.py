@@ -114,7 +114,7 @@ def test_a_second_measurement_that_is_not_valid_decides_nothing_and_is_said():
 
 
 def test_a_second_read_that_was_too_short_does_not_take_the_write_with_it():
-    plan, factors = node_plan(4, workload=BOTH), {('n3', 'write'): 0.2}
+    plan, factors = node_plan(4, workload=BOTH), {('n3', 'write'): 0.2, ('n3', 'read'): 0.5}
     records = night(plan, rates(factors), rates(factors, 2))
     short = Finding('T19', 'invalid', 'the read took 0.496 s')
     samples = [

@@ -2,7 +2,9 @@
 
 import random
 
-from builders import MFWA, moved, plan_of, records_of
+import pytest
+
+from builders import FLAT, FLAT_TREE, MFWA, moved, plan_of, records_of
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.lustre.targets import FLAGS
 from seatrial.model.metric import NodeTime, TaskTime
@@ -19,6 +21,7 @@ from seatrial.rules.places import (
     controlled,
     first,
     kinds,
+    phases_again,
     second,
     suspected,
 )
@@ -158,3 +161,15 @@ def test_what_is_slow_in_another_metric_is_no_control():
     assert found.how == ''
     assert set(found.figures) == set(names(4))
     assert set(controlled(found, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
+
+
+@pytest.mark.parametrize(
+    ('plan', 'suspicious', 'expected'),
+    [
+        (node_plan(2, workload=MFWA), ['write'], ('write',)),
+        (node_plan(2, workload=MFWA), ['read (cached)', 'write'], ('write', 'read')),
+        (plan_of(FLAT, FLAT_TREE), ['file_create'], ('create',)),
+    ],
+)
+def test_it_is_measured_again_up_to_the_last_operation_that_is_suspicious(plan, suspicious, expected):
+    assert phases_again(plan, suspicious) == expected

@@ -6,7 +6,7 @@ node's tasks over the longest of their times, once while all nodes work and once
 
 from statistics import median
 from types import MappingProxyType
-from typing import Dict, List, Mapping, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from seatrial.model.layout import target_name
 from seatrial.model.metric import HIGHER, Measurement, NodeTime, TaskTime
@@ -73,6 +73,14 @@ def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
             own = found.setdefault(each.metric, {})
             own[one.name] = max(one.effect, own.get(one.name, 0.0))
     return {metric: tuple(sorted(own, key=lambda name: -own[name])) for metric, own in found.items()}
+
+
+def phases_again(plan: TrialPlan, suspicious: Iterable[str]) -> Tuple[str, ...]:
+    """The launches of a repetition up to the last that gives a suspicious metric: what is read was written before."""
+    metrics = {operation_of(metric) for metric in suspicious}
+    shown = [metrics & {phase, *(m.name for p in plan.points for m in metrics_of(p, phase))} for phase in plan.phases]
+    last = max((place for place, found in enumerate(shown) if found), default=-1)
+    return plan.phases[: last + 1]
 
 
 def alone(plan: TrialPlan, compared: Sequence[Comparison]) -> Dict[str, Tuple[str, ...]]:

@@ -62,7 +62,7 @@ def lustre(lab, tmp_path, monkeypatch):
 def on(lab, fio, sweep, **changes):
     """The plan of a sweep over targets or layouts, with two tasks."""
     pinned = tuple(by_type('lustre').pinned('OST', number) for number in range(4))
-    points = tuple(expand(sweep, WRITES, Allocation(1, 2), Site(pinned)))
+    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), Site(pinned)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
     return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
 
@@ -113,6 +113,14 @@ def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre,
     again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
     assert {(each.sizing, each.point.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}
     assert [each.sizing for each in again].count(1) == 1
+    assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
+
+
+def test_what_nobody_is_suspected_of_is_not_measured_again(lustre, stub_fio):
+    fio = stub_fio(('', FAST), ('write@ost0002', SLOWER))
+    ran = lustre.run(osts(lustre, fio, workload=WRITES._replace(phases=('write', 'read'))))
+    assert {sample.phase for sample in ran.measured} == {'write', 'read'}
+    assert {sample.phase for sample in ran.records.samples if sample.stage == CONFIRM} == {'write'}
     assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 
 

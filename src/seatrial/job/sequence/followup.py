@@ -20,14 +20,16 @@ def measure_again(trial: Trial) -> None:
     """Of an isolation sweep: what seems slow once more, beside others, as often as those."""
     plan = trial.plan
     records = records_in(plan.records)
-    suspects = places.all_of(places.suspected(plan, records))
+    by_metric = places.suspected(plan, records)
+    suspects = places.all_of(by_metric)
     if not suspects or records.sized is None:
         return
     rng = random.Random(plan.seed + 1)
     again = measured_again(plan, suspects, trial.nodes, rng, places.kinds(plan, records))
+    points = [point._replace(phases=places.phases_again(plan, by_metric)) for point in again.points]
     named, current = trial._replace(nodes=again.nodes), records.sized  # type: Trial, Optional[Sized]
     while current is not None:
-        current = _measure_sized_again(named, again.points, current, rng)
+        current = _measure_sized_again(named, points, current, rng)
 
 
 def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: random.Random) -> Optional[Sized]:
