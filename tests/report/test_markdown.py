@@ -42,6 +42,17 @@ def test_the_summary_says(text, said):
     assert said in text
 
 
+def test_the_reasons_of_the_worst_verdict_are_the_first(text):
+    said = dict.fromkeys(re.findall(r'^- ([A-Z]\w+): ', text, re.MULTILINE))
+    assert list(said) == [
+        'SharedFileStridedTasks',
+        'SharedFileContiguousSizes',
+        'MultipleFilesTasks',
+        'SingleFileWholeAccessTasks',
+        'SingleFileWholeAccess',
+    ]
+
+
 def test_it_is_short(make, text):
     assert len(text.splitlines()) < 40
 
