@@ -60,6 +60,7 @@ REFUSED = {
     'fail-enospc2': ('E1', 'No space left on device'),
     'fail-inodes': ('E1', 'file.mdtest.0.24", 66, 0664) failed. Error: No space left on device'),
     'fail-nowrite': ('E1', 'exited with 255'),
+    'crash-srun': ('E1', "exited with 143: 'srun: error: n3: task 1: Segmentation fault'"),
     'missing-read': ('E1', 'exited with 255'),
     'werr-missing': ('E1', 'ERROR: unable to stat directory'),
     'werr-noread': ('E1', 'ERROR: Read bytes is 0'),

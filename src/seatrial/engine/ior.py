@@ -362,9 +362,11 @@ def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> 
     if not outcome.exit_status:
         return
     lines = [line.strip() for text in outcome.stderrs for line in text.splitlines() if line.strip()]
+    # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
+    crashes = [line for line in lines if _SRUN_CRASH.search(line)]
     endings = [found for text in outcome.stdouts for found in _HYDRA_ENDING.findall(text)]
     causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
-    why = next(iter(causes + lines + endings), 'no reason given')
+    why = next(iter(causes + crashes + lines + endings), 'no reason given')
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
 
 
@@ -443,6 +445,7 @@ _HARMLESS = re.compile(
     r'WARNING: (?:The file ".*" exists already and will be (?:overwritten|deleted)|'
     r"Backend (?:returned error during|doesn't implement) statfs|File write only not implemented in NCMPI)\Z"
 )
+_SRUN_CRASH = re.compile(r'^srun: error: \S+: tasks? \S+: (?:Segmentation fault|Bus error|Aborted|Illegal instruction)')
 _HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
 _COMPLAINT_RULES = (
     ('T1', re.compile(r'aggregate file size|aggregate bytes moved|deadlineForStonewalling')),
