@@ -445,7 +445,9 @@ _HARMLESS = re.compile(
     r'WARNING: (?:The file ".*" exists already and will be (?:overwritten|deleted)|'
     r"Backend (?:returned error during|doesn't implement) statfs|File write only not implemented in NCMPI)\Z"
 )
-_SRUN_CRASH = re.compile(r'^srun: error: \S+: tasks? \S+: (?:Segmentation fault|Bus error|Aborted|Illegal instruction)')
+_SRUN_CRASH = re.compile(
+    r'^srun: error: \S+: tasks? \S+: (?:Segmentation fault|Bus error|Aborted|Illegal instruction)'
+)
 _HYDRA_ENDING = re.compile(r'TERMINATED WITH THE EXIT STRING: (.+)')
 _COMPLAINT_RULES = (
     ('T1', re.compile(r'aggregate file size|aggregate bytes moved|deadlineForStonewalling')),
