@@ -26,12 +26,10 @@ from harness import run
 from scipy import stats
 
 from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Asked, Attempt, judge_contract
-from seatrial.judge.measured import AFTER_STOP
 from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
 from seatrial.judge.session import FAMILY, holm
 from seatrial.judge.statistics import correlation_of, samples_for, slow_launches, widening
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.stopping import t_quantile
 
 RULE = StoppingRule(0.10)
 POINTS = 10
@@ -73,17 +71,10 @@ def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRul
     return samples, ends, np.array(wider)
 
 
-def precise(ends: Ends, rule: StoppingRule) -> np.ndarray:
-    """Which points may pass: those that are not so imprecise that they are INCONCLUSIVE for it."""
-    slack = np.where(ends.converged, AFTER_STOP, 1.0)
-    quantiles = np.array([t_quantile(rule.confidence, int(n) - 1) for n in ends.n])
-    return quantiles * ends.standard_error <= slack * rule.max_relative_error * np.abs(ends.mean)
-
-
 def verdicts(ends: Ends, wider: np.ndarray, bound: float, rule: StoppingRule = RULE) -> 'tuple[float, float]':
     """The shares of FAIL and of PASS, where the mean is to be at least the bound."""
     half = half_width(ends, rule) * wider
-    return np.mean(ends.mean + half < bound), np.mean((ends.mean - half >= bound) & precise(ends, rule))
+    return np.mean(ends.mean + half < bound), np.mean(ends.mean - half >= bound)
 
 
 def print_correlated(count: int, rng) -> None:
@@ -129,7 +120,7 @@ def print_statistics(count: int, rng) -> None:
             bound = 0.9 / (1 - share / 2)
             reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22', statistic=statistic)
             found = np.array([judge_reference(reference, each, '').interval for each in samples])
-            cells = [np.mean((found == INSIDE) & precise(ends, rule)), np.mean(found == OUTSIDE)]
+            cells = [np.mean(found == INSIDE), np.mean(found == OUTSIDE)]
             name = f'{100 * share:g} %'
             print(f'| {name} | {statistic} | {ends.n.mean():.1f} | {" | ".join(map(_percent, cells))} |', flush=True)
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -38,13 +39,22 @@ class Vanishing(Write):
 """
 NOISY = """
   - {checks: [Noisy], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB,
-     budget: 3s}"""
+     budget: 3s}
+  - {checks: [Uneven], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 1MiB,
+     budget: 8s}"""
+# Inside its interval, if there is one: of 3 s no more than two or three repetitions come.
+REFERENCES = """
+$seatrial: {Noisy: {nightly: {origin: baseline, date: 2026-11-20}}}
+Noisy:
+  $index: [profile, $partition, file_system, layout, num_nodes]
+  nightly: {local:default: {scratch: {default: {1: {write@512KiB: [1.5, -0.1, 0.3, MiB/s]}}}}}
+"""
 # What the stand-in does in each case; it claims 0.5 s or more, the minimum that rule T19 takes for valid of fio.
 ORDERS = (
     ('Steady.*measured', {'seconds': 0.5}),
     ('Wrong.*measured', {'seconds': 0.5}),
     ('Wrong.*0003-measured', {'fault': 'error-lines'}),
-    ('Noisy.*measured', {'seconds': 0.9, 'runtime_ms': [500, 900]}),
+    ('(Noisy|Uneven).*measured', {'seconds': 0.9, 'runtime_ms': [500, 900]}),
     ('Broken.*warmup', {'fault': 'crash'}),
     ('Killed.*measured', {'fault': 'kill-runner'}),
     ('Lasting.*measured', {'seconds': 600.0}),
@@ -53,14 +63,15 @@ VERDICTS = {
     'Steady': 'MEASURED',
     'Wrong': 'INVALID',
     'Noisy': 'INCONCLUSIVE',
+    'Uneven': 'MEASURED',
     'Broken': 'INCOMPLETE',
     'Killed': 'INCOMPLETE',
 }
 EACH = ''.join(CHECK.format(name=name) for name in VERDICTS)
-ALONE = ('Steady', 'Noisy', 'Broken')
+ALONE = ('Steady', 'Noisy', 'Uneven', 'Broken')
 WORDS = {
     'Wrong': 'write@512KiB: INVALID: E1: fio exited with 0 after an error',
-    'Noisy': 'write@512KiB: INCONCLUSIVE: ',  # too few or too uneven: the time budget decides it
+    'Noisy': 'write@512KiB: INCONCLUSIVE: wanted ',
     'Broken': 'the warmup failed: E1: fio died of signal 11',
     'Killed': 'T15: the job died: it left no end record',
 }
@@ -75,6 +86,8 @@ def make_site(tmp_path_factory, make_stub_fio):
         fio = make_stub_fio(home / 'stubs', *ORDERS)
         text = trial(engines=f'[{{name: fio, program: {fio}}}]', more='bytes_per_task: 1MiB')
         LocalSite(home, text.replace('trials:', f'trials:{NOISY if "Noisy" in checks else ""}'))
+        if 'Noisy' in checks:
+            (home / 'references.yaml').write_text(REFERENCES)
         (home / 'checks' / 'access').mkdir(parents=True)
         (home / 'checks' / 'access' / 'write.py').write_text(checks)
         return home
@@ -126,8 +139,9 @@ def reframe_run(site, profile='nightly'):
 def ended(process, site):
     """Its exit status, what it printed, and the folder of its session."""
     output, _ = process.communicate(timeout=300)
-    (folder,) = site.glob('state/sessions/*')
-    return process.returncode, output, folder
+    folders = list(site.glob('state/sessions/*'))
+    assert len(folders) == 1, output
+    return process.returncode, output, folders[0]
 
 
 @pytest.fixture(scope='module')
@@ -181,6 +195,11 @@ def test_each_case_has_its_verdict_and_its_reason(cases, check):
     assert any(WORDS[check] in reason for reason in reasons) if check in WORDS else reasons == []
 
 
+def test_a_figure_that_nothing_is_asked_of_says_beside_it_why_its_repetitions_ended(cases):
+    (metric,) = cases['Uneven']['metrics']
+    assert (metric['verdict'], ' until the time budget was exhausted; ' in metric['why']) == ('MEASURED', True)
+
+
 def test_the_session_is_as_bad_as_its_worst_case(session):
     status, _, folder = session
     assert (status, results_of(folder)['verdict']) == (11, 'INVALID')
@@ -188,16 +207,16 @@ def test_the_session_is_as_bad_as_its_worst_case(session):
 
 def test_all_counts_are_printed_and_kept(session):
     _, output, folder = session
-    counts = {'MEASURED': 1, 'INVALID': 1, 'INCOMPLETE': 2, 'INCONCLUSIVE': 1}
+    counts = Counter(VERDICTS.values())
     assert results_of(folder)['counts'] == counts
-    last = next(line for line in output.splitlines() if line.startswith('! INVALID  1'))
+    last = next(line for line in output.splitlines() if line.startswith(f'! INVALID  {counts["MEASURED"]} MEASURED'))
     assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
 
 
 def test_each_case_is_shown_as_it_ends(session):
     lines = [line for line in session[1].splitlines() if line.startswith('[')]
     assert len(lines) == len(VERDICTS) - 1  # the killed one never ended
-    assert '[1/5] = MEASURED  Steady/local:default/scratch/default/1n' in lines[0]
+    assert f'[1/{len(VERDICTS)}] = MEASURED  Steady/local:default/scratch/default/1n' in lines[0]
 
 
 def test_nothing_is_left_on_the_file_system_but_what_the_killed_job_left(session, cases):

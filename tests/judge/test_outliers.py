@@ -93,6 +93,13 @@ def test_where_most_nodes_are_slow_nothing_is_decided_and_the_groups_are_told(sl
         assert result.isolation.undecided == (reason,)
 
 
+def test_noise_in_which_a_slow_node_could_hide_is_no_pass():
+    rng = random.Random(5)
+    result = judged(node_plan(4), lambda *_: rng.gauss(100.0, 30.0) * MIB)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert 'interval wider than the 10 % aimed at' in ' '.join(result.reasons)
+
+
 @pytest.mark.parametrize('repeat', [0, 3])
 def test_a_node_that_could_not_be_measured_again_decides_nothing(repeat):
     again = rates({'n3': 0.6}, 2)

@@ -133,7 +133,8 @@ def test_a_line_goes_on_beyond_what_is_invalid(make):
 def test_what_cannot_decide_is_open(make, plan):
     rates = make.even_rates(plan) | {'read@2MiB': [1000.0 * MIB * (1 + 0.9 * (i % 2)) for i in range(20)]}
     rates['write@2MiB'] = rates['read@2MiB']
-    marks = marks_of(drawn(make, plan, rates))
+    reference = Reference('read@2MiB', 1400.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01')
+    marks = marks_of(drawn(make, plan, rates, criteria=Criteria(references=(reference,))))
     assert (marks['read@2MiB'].form, marks['read@8MiB'].form) == (OPEN, 'full')
 
 

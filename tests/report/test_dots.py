@@ -101,7 +101,10 @@ def test_a_bound_of_a_reference_opens_to_the_side_that_is_allowed(make, plan):
 def test_what_is_invalid_or_cannot_decide_has_its_own_form(make, plan):
     rates = make.tree_rates(plan) | {'file_stat@private': [1e5 * (1 + 0.9 * (i % 2)) for i in range(20)]}
     rates |= {name: (rates[name] * 4)[:20] for name in rates if name.endswith('private')}
-    lanes = lanes_of(plan, drawn(make, plan, rates, findings={'read@shared': [WRONG]}))
+    undecided = Criteria(
+        references=(Reference('file_stat@private', 1.4e5, 0.0, None, 'op/s', 'baseline', '2026-11-01'),)
+    )
+    lanes = lanes_of(plan, drawn(make, plan, rates, findings={'read@shared': [WRONG]}, criteria=undecided))
     assert {name for name, lane in lanes.items() if lane.mark.form == STRUCK} >= {'file_read@shared'}
     assert lanes['file_read@shared'].mark.low is None
     assert lanes['file_stat@private'].mark.form == OPEN

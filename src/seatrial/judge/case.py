@@ -165,8 +165,8 @@ def _with_reference(one: MetricResult, references: Sequence[ReferenceResult]) ->
         return one
     if verdict is Verdict.PASS:
         return replace(one, verdict=verdict)
-    also = f'{one.why}; ' if one.verdict is verdict and one.why not in reference.words else ''
-    return replace(one, verdict=verdict, why=also + reference.words)
+    also = f'; {one.why}' if one.why not in reference.words else ''
+    return replace(one, verdict=verdict, why=reference.words + also)
 
 
 def _with_drill(one: MetricResult, drill: Drill | None) -> MetricResult:

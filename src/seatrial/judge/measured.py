@@ -7,7 +7,7 @@ from seatrial.judge.groups import GroupRate, between, rates
 from seatrial.judge.statistics import Fairness, correlation_of, fairness, slow_launches, summary
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import MetricType, TaskTime
-from seatrial.model.plan import NodeGroup, TrialPlan, metric
+from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.case import hidden_by_servers, seconds_of, short_phase
@@ -15,13 +15,10 @@ from seatrial.rules.registry import finding
 from seatrial.rules.stopping import converged
 from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of, metrics_at
+from seatrial.workload.words import counted
 
-AFTER_STOP = 1.5
-"""Times the precision asked for, at most, once the extra repetitions of a point that converged have been made.
-
-They are made whatever they show, and 3 % of the points of 10 % noise are then just above what they converged to.
-Beyond this factor are 0.03 % of those, but nearly all that met a slow launch in them (docs/statistics.md).
-"""
+MIN_FOR_INTERVAL = 3
+"""Of fewer values there is no interval (statistics.verdict_interval), and the figure says too little."""
 
 GIVEN_UP = ('fail', 'incomplete')
 """Effects of what ends a launch before its figures."""
@@ -58,7 +55,8 @@ def judge_metric(
         for each in sample.findings
         if each.effect != 'label'
     ]
-    verdict, why = _decide(plan, what, samples, values, stopped, found, doubt, beside)
+    ended = _why_ended(plan, what, values, stopped)
+    verdict, why = _decide(plan, samples, values, stopped, ended, found, doubt, beside)
     if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if not kind.moves_data:
@@ -115,15 +113,17 @@ def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
 
 def _decide(
     plan: TrialPlan,
-    what: MetricType,
     samples: Sequence[Sample],
     values: Sequence[float],
     stopped: str,
+    ended: str,
     found: Sequence[Finding],
     doubt: str,
     beside: Sequence[tuple[str, Finding]],
 ) -> tuple[Verdict, str]:
-    """beside: the phases of all launches at this point that were not valid, with what was found."""
+    """ended: why there are no more repetitions; beside: the phases of all launches at this point that were not valid,
+    with what was found.
+    """
     if not samples:
         return Verdict.INCOMPLETE, 'it was not measured'
     launches = [each for sample in samples for each in sample.findings if each.effect != 'label']
@@ -132,35 +132,45 @@ def _decide(
         first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
     if stopped == 'invalid':
-        ended = [each for each in beside if each[1].effect in GIVEN_UP]
-        because = ''.join(f' ({phase}: {each.rule}: {each.sentence})' for phase, each in (ended or beside)[:1])
-        if ended:
+        given_up = [each for each in beside if each[1].effect in GIVEN_UP]
+        because = ''.join(f' ({phase}: {each.rule}: {each.sentence})' for phase, each in (given_up or beside)[:1])
+        if given_up:
             return Verdict.INCOMPLETE, f'a launch of this point could not be carried out{because}'
         return Verdict.INVALID, f'another launch of this point is not valid{because}'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
         return Verdict.MEASURED, ''
-    imprecise = _imprecise(plan, what, values, stopped)
-    if imprecise:
-        return Verdict.INCONCLUSIVE, imprecise
+    # Equals are compared with each other: a difference that is asked about can hide in a wide interval.
+    if len(values) < _least(plan.stopping) or (plan.axis.equals and ended):
+        return Verdict.INCONCLUSIVE, ended
     if plan.profile == 'acceptance' and doubt:
         return Verdict.INCONCLUSIVE, doubt
-    return Verdict.MEASURED, ''
+    return Verdict.MEASURED, ended
 
 
-def _imprecise(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
-    """Why this metric is not as precise as asked, or empty; another one of the same point may have kept it going."""
-    rule = plan.stopping
-    ended = {'budget': ' when the time budget was exhausted', '': ' when the job ended'}.get(stopped, '')
-    needed = rule.minimum + rule.extra
-    if len(values) < needed:
-        return f'{len(values)} of the {needed} repetitions that a verdict needs were made{ended}'
-    if not what.steers:
+def _least(rule: StoppingRule) -> int:
+    """Fewer valid repetitions are no figure, unless the plan asks for no more."""
+    return min(MIN_FOR_INTERVAL, rule.minimum)
+
+
+def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
+    """Why there are no more repetitions, where they are fewer or less alike than the profile aims at; else empty.
+
+    How wide an interval is decides nothing: a criterion is decided by where it lies.
+    """
+    rule, n = plan.stopping, len(values)
+    until = {
+        'budget': ' until the time budget was exhausted',
+        'exhausted': ', the maximum',
+        '': ' until the job ended',
+    }.get(stopped, '')
+    made = f'{counted(n, "valid repetition")}{until}'
+    if n < _least(rule):
+        return f'{made}; at least {_least(rule)} are needed'
+    if n < rule.minimum + rule.extra:
+        return f'{made}; a criterion needs {rule.minimum + rule.extra}'
+    if stopped == 'converged' or not what.steers or converged(values, rule):
         return ''
-    slack = AFTER_STOP if stopped == 'converged' else 1.0
-    if converged(values, rule._replace(max_relative_error=slack * rule.max_relative_error)):
-        return ''
-    last = f', which the last {rule.extra} undid' if stopped == 'converged' else ''
-    return f'not within {100 * rule.max_relative_error:.0f} % after {len(values)} repetitions{ended}{last}'
+    return f'{made}; interval wider than the {100 * rule.max_relative_error:.0f} % aimed at'
 
 
 def _cache(samples: Sequence[Sample]) -> str:

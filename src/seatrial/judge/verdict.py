@@ -19,9 +19,9 @@ from seatrial.rules.issued import Comparison
 class Verdict(str, Enum):
     """What may be signed.
 
-    PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid, and
-    compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is, and cannot decide. INCOMPLETE:
-    not all that was planned ran.
+    PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid,
+    however wide its interval, and compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is,
+    and a criterion cannot be decided by it. INCOMPLETE: not all that was planned ran.
     """
 
     PASS = 'PASS'
