@@ -173,6 +173,25 @@ def test_the_lock_of_a_site_is_the_input(install):
     assert 'commit it' not in done.stderr
 
 
+def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(install, monkeypatch, tmp_path):
+    """Which makes .venv first: here by a python3 that answers yes, and whose pip installs nothing."""
+    shutil.copy(REPOSITORY / 'pyproject.toml', install.top)
+    made = (install.top / '.venv').rename(tmp_path / 'made') / 'bin' / 'python'
+    made.write_text(made.read_text().replace('\n', '\n[ "$2" != pip ] || exit 0\n', 1))
+    python = tmp_path / 'bin' / 'python3'
+    python.parent.mkdir()
+    python.write_text(f'#!/bin/sh\n[ "$2" != venv ] || {{ mkdir -p "$4/bin" && cp {made} "$4/bin"; }}\n')
+    python.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+    own = install.site / 'spack' / 'x86_64' / 'spack.lock'
+    own.write_text(install.lock.read_text() + '\n')
+    done = install('--site', install.site)
+    assert f'making the environment in {install.top}/.venv' in done.stderr
+    assert f'versions, variants and source hashes are those of {own}\n' in done.stderr
+    assert (install.prefix / 'environment' / 'spack.lock').read_text() == own.read_text()
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_second_time_nothing_is_concretized_anew_unless_the_inputs_have_changed(install):
     assert 'concretizing' in install('--site', install.site).stderr
     assert 'concretizing' not in install('--site', install.site).stderr

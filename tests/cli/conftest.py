@@ -11,12 +11,15 @@ import pytest
 from builders import moved, sample_of, start_of
 from local_site import trial
 from seatrial.check.contract import contract_session, criteria_of_contract
+from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import Session, save
+from seatrial.check.session import Session, contract_of, save
 from seatrial.check.staging import write_plan
+from seatrial.cli.evidence import judged_anew
 from seatrial.cli.main import entry
+from seatrial.cli.results import write_results
 from seatrial.engine.base import Outcome, ProcessTime, measured
 from seatrial.engine.dd import Dd
 from seatrial.job.sequence.recorder import RawLaunch, Recorder
@@ -146,28 +149,50 @@ def on_site(command: Callable[..., Said], site: SmallSite) -> Callable[..., Said
 
 @pytest.fixture
 def past(site: SmallSite) -> Callable[..., Path]:
-    """Leave the folder of a session that measured `figure` MiB/s everywhere; returns it."""
+    """Leave the folder of a session that measured `figure` MiB/s everywhere; returns it.
 
-    def make(session_id: str, *, profile: str = 'nightly', figure: float = 2.0, ended: bool = True) -> Path:
+    proved: with the raw output of its launches
+    """
+
+    def make(
+        session_id: str, *, profile: str = 'nightly', figure: float = 2.0, ended: bool = True, proved: bool = False
+    ) -> Path:
         loaded = load_site(site.folder)
         session = Session(
             session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
-            _leave_records(session, declared, figure, ended)
+            _leave_records(session, declared, figure, ended, proved)
         return session.folder
 
     return make
 
 
-def _leave_records(session: Session, declared: Declared, figure: float, ended: bool = True) -> None:
+@pytest.fixture
+def judged(site: SmallSite) -> Callable[[Path], Path]:
+    """Leave what `seatrial run` leaves at the end beside the records in a folder; returns its results.json."""
+
+    def judge(folder: Path) -> Path:
+        loaded, checks = load_site(site.folder), load_checks(site.checks)
+        evidence = judged_anew(loaded, checks, folder)
+        session = Session(folder.name, folder, loaded, PROFILES['nightly'], loaded.engine_choices())
+        if not contract_of(folder):
+            save(with_references(session, checks))
+        return write_results(session, evidence.result)
+
+    return judge
+
+
+def _leave_records(
+    session: Session, declared: Declared, figure: float, ended: bool = True, proved: bool = False
+) -> None:
     """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
     for case in cases_of(session, declared):
         plan = plan_of(session, declared, case)
         write_plan(plan)
         recorder = Recorder(plan.records)
         for each in _records(plan, figure, ended):
-            own = session.contract and isinstance(each, (Start, Sample))
+            own = (session.contract or proved) and isinstance(each, (Start, Sample))
             recorder.write(_proved(recorder, each) if own else each)
         recorder.close()
 

@@ -211,6 +211,17 @@ def test_a_protocol_that_its_records_do_not_come_to_is_found_under_sums_made_ane
     assert 'acceptance/protocol' in said.out
 
 
+def test_a_verdict_in_the_results_of_a_session_is_compared_under_sums_made_anew(made, judged, command, site):
+    file, results = made(), judged(site.folder / 'state' / 'sessions' / SESSION)
+    name, honest = f'sessions/{SESSION}/{results.name}', results.read_bytes()
+    resummed(file, {name: honest})
+    assert command('verify', file).status == 0
+    resummed(file, {name: honest.replace(b'"INCONCLUSIVE"', b'"PASS"')})
+    said = command('verify', file)
+    assert said.status == 11
+    assert 'results.json: the session is PASS there, and INCONCLUSIVE by the records\n' in said.out
+
+
 @pytest.mark.parametrize(
     ('old', 'new', 'key'),
     [

@@ -9,6 +9,8 @@ from seatrial.cli.main import main
 from seatrial.model.telemetry import ServerLook, line_of
 from transcript import lustre_step
 
+DRY = lustre_step('520').stdout
+DRY = DRY[DRY.index('mdd.') :]
 OUT = lustre_step('123').stdout
 ALL = OUT[OUT.index('mdd.') :].replace('param: all_targets,orphan', 'param: dryrun,all_targets')
 
@@ -45,6 +47,35 @@ def test_a_finding_is_a_fail_and_names_itself(tmp_path):
     )
     assert code == 10
     assert 'run1.txt: dangling_repaired 14' in said
+
+
+def test_a_dry_run_that_found_damage_is_a_fail_and_names_it(tmp_path):
+    code, said = judged(tmp_path, lustre_step('580').stdout)
+    assert code == 10
+    assert 'run0.txt: inconsistent_dangling 25, expected 0' in said
+
+
+def test_a_genuine_dry_run_that_found_nothing_is_a_pass(tmp_path):
+    code, _ = judged(tmp_path, DRY)
+    assert code == 0
+
+
+def test_a_counter_that_nobody_knows_is_inconclusive_and_says_what_to_do(tmp_path):
+    code, said = judged(tmp_path, DRY.replace('success_count: ', 'shredded: 5\nsuccess_count: ', 1))
+    assert code == 12
+    assert 'run0.txt: shredded 5: Seatrial does not know this counter; look it up in the Lustre manual' in said
+
+
+def test_skipped_objects_are_inconclusive_and_say_what_to_do(tmp_path):
+    code, said = judged(tmp_path, DRY.replace('\nskipped: 0', '\nskipped: 4', 1))
+    assert code == 12
+    assert 'run0.txt: skipped 4: LFSCK left these out' in said and 'run it again' in said
+
+
+def test_damage_outranks_an_unknown_counter(tmp_path):
+    code, said = judged(tmp_path, lustre_step('580').stdout.replace('\nskipped: 0', '\nskipped: 4', 1))
+    assert code == 10
+    assert 'skipped 4' in said
 
 
 def test_a_run_that_still_runs_is_incomplete(tmp_path):

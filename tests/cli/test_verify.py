@@ -5,16 +5,63 @@ from pathlib import Path
 
 import pytest
 
+import seatrial
 from builders import chained
 from seatrial.job.sequence.recorder import LAUNCH
 from seatrial.model.record import SAMPLES
 
 SESSION = '20261121T020638-9f3a1c'
+READS = 'Reads/local:default/scratch/default/1n'
+REFERENCES = """
+$seatrial: {Reads: {nightly: {origin: baseline, date: 2026-06-30}}}
+Reads:
+  $index: [profile, $partition, file_system, layout, num_nodes]
+  nightly: {local:default: {scratch: {default: {1: {read@64KiB: [900.0, -0.05, 0.05, MiB/s]}}}}}
+"""
+CHECK = 'checks/files/check.py'
+EXPECTATION = "Insensitive(id='X-1', words='it is flat', source='nobody', metric='read', to='transfer_size')"
+ENFORCING = 'bytes_per_task: 1MiB, enforce: [X-1]'
 
 
 @pytest.fixture
 def verify(command, site):
     return lambda *arguments: command('verify', f'--site={site.folder}', *arguments)
+
+
+@pytest.fixture
+def results(past, judged):
+    """results.json of a session that was compared with nothing, and whose figures are all proved."""
+    return judged(past(SESSION, proved=True))
+
+
+@pytest.fixture
+def missed(site, past, judged):
+    """results.json of a session in which one metric misses its reference."""
+    (site.folder / 'references.yaml').write_text(REFERENCES)
+    return judged(past(SESSION, proved=True))
+
+
+@pytest.fixture
+def enforced(site, past, judged):
+    """results.json of a session in which an expectation holds that the site enforces."""
+    site.change(
+        'import data_access', 'import data_access\nfrom seatrial.judge.expectations import Insensitive', CHECK
+    )
+    site.change('(4096, 65536))', f'(4096, 65536))\n    expectations = [{EXPECTATION}]', CHECK)
+    site.change('bytes_per_task: 1MiB', ENFORCING)
+    return judged(past(SESSION, proved=True))
+
+
+def edit(file, change):
+    """The file as `change` leaves its data."""
+    said = json.loads(file.read_text())
+    change(said)
+    file.write_text(json.dumps(said))
+
+
+def reads(results):
+    """The data of the case Reads."""
+    return next(each for each in results['cases'] if each['case']['check'] == 'Reads')
 
 
 def test_a_session_whose_output_was_not_kept_is_not_proved(past, verify):
@@ -38,6 +85,137 @@ def test_a_session_that_is_not_there_is_refused(past, verify):
     assert (verify().status, 'seatrial run makes one' in verify().err) == (64, True)
     past(SESSION)
     assert "there is no session '2025'" in verify('2025').err
+
+
+def test_results_that_nobody_has_edited_are_verified(results, verify):
+    said = verify()
+    assert said.status == 0, said.out
+    assert f'verified  session {SESSION}' in said.out
+
+
+def test_the_verdict_of_a_session_that_is_not_that_of_its_records_is_a_contradiction(results, verify):
+    edit(results, lambda said: said.update(verdict='PASS'))
+    said = verify()
+    assert said.status == 11
+    assert 'results.json: the session is PASS there, and MEASURED by the records\n' in said.out
+
+
+def test_the_verdict_of_a_case_that_is_not_that_of_its_records_is_a_contradiction(results, verify):
+    edit(results, lambda said: reads(said).update(verdict='PASS'))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS} is PASS there, and MEASURED by the records\n' in said.out
+
+
+def test_the_verdict_of_a_metric_that_is_not_that_of_its_records_is_a_contradiction(results, verify):
+    edit(results, lambda said: reads(said)['metrics'][0].update(verdict='PASS'))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS}: read@4KiB is PASS there, and MEASURED by the records\n' in said.out
+
+
+def test_results_in_which_every_measured_became_pass_are_contradicted(results, verify):
+    results.write_text(results.read_text().replace('"MEASURED"', '"PASS"'))
+    assert verify().status == 11
+
+
+def test_a_number_of_cases_that_have_another_verdict_is_a_contradiction(results, verify):
+    edit(results, lambda said: said.update(counts={'PASS': 2}))
+    said = verify()
+    assert said.status == 11
+    assert "the number of cases by verdict is {'PASS': 2} there, and {'MEASURED': 2} by the records\n" in said.out
+
+
+def test_a_case_that_results_lack_is_a_contradiction(results, verify):
+    edit(results, lambda said: said['cases'].remove(reads(said)))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS} is missing, and is MEASURED by the records\n' in said.out
+
+
+def test_a_metric_that_results_lack_is_a_contradiction(results, verify):
+    edit(results, lambda said: reads(said)['metrics'].pop(0))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS}: read@4KiB is missing, and is MEASURED by the records\n' in said.out
+
+
+def test_a_metric_that_the_records_lack_is_a_contradiction(results, verify):
+    edit(results, lambda said: reads(said)['metrics'].append({**reads(said)['metrics'][0], 'metric': 'read@1MiB'}))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS}: read@1MiB is MEASURED, and nothing of it is in the records\n' in said.out
+
+
+def test_a_case_that_is_in_results_twice_is_a_contradiction(results, verify):
+    edit(results, lambda said: said['cases'].append(reads(said)))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS} is there 2 times, and 1 time in the records\n' in said.out
+
+
+def test_results_of_another_form_are_not_compared(results, verify):
+    edit(results, lambda said: reads(said)['metrics'][0].pop('verdict'))
+    said = verify()
+    assert said.status == 13
+    assert 'results.json: it is not of this version of Seatrial, and is not compared\n' in said.out
+
+
+def test_a_session_that_misses_a_reference_is_verified(missed, verify):
+    assert json.loads(missed.read_text())['verdict'] == 'FAIL'
+    said = verify()
+    assert said.status == 0, said.out
+
+
+def test_a_missed_reference_that_became_a_pass_is_a_contradiction(missed, verify):
+    missed.write_text(missed.read_text().replace('"FAIL"', '"PASS"'))
+    said = verify()
+    assert said.status == 11
+    assert f'results.json: {READS}: read@64KiB is PASS there, and FAIL by the records\n' in said.out
+    assert 'results.json: the session is PASS there, and FAIL by the records\n' in said.out
+
+
+def test_a_session_is_judged_by_the_references_that_it_was_begun_with(missed, verify, site):
+    site.change('900.0', '2.0', 'references.yaml')
+    said = verify()
+    assert said.status == 0, said.out
+
+
+def test_references_of_a_session_that_are_damaged_are_refused_with_their_file(missed, verify):
+    file = missed.with_name('session.json')
+    edit(file, lambda said: said.update(references=[[]]))
+    said = verify()
+    assert said.status == 64
+    assert f'{file}: its references cannot be read' in said.err
+
+
+def test_a_session_whose_enforced_expectation_holds_is_verified(enforced, on_site):
+    assert json.loads(enforced.read_text())['verdict'] == 'PASS'
+    said = on_site('verify')
+    assert said.status == 0, said.out
+
+
+def test_an_enforced_expectation_that_holds_does_not_hide_an_edited_verdict(enforced, on_site):
+    edit(enforced, lambda said: reads(said)['metrics'][0].update(verdict='PASS'))
+    said = on_site('verify')
+    assert said.status == 11
+    assert f'{READS}: read@4KiB is PASS there, and MEASURED by the records\n' in said.out
+
+
+def test_verdicts_are_not_compared_where_trial_yaml_has_other_criteria_today(enforced, on_site, site):
+    site.change(ENFORCING, 'bytes_per_task: 1MiB')
+    said = on_site('verify')
+    assert said.status == 13
+    assert 'which proves nothing: other expectations were enforced on the day' in said.out
+
+
+def test_verdicts_of_another_version_of_seatrial_are_not_compared(results, verify, monkeypatch):
+    results.write_text(results.read_text().replace('"MEASURED"', '"PASS"'))
+    written = seatrial.__version__
+    monkeypatch.setattr(seatrial, '__version__', '99')
+    said = verify()
+    assert said.status == 13
+    assert f'its verdicts are others, which proves nothing: Seatrial {written} judged on the day' in said.out
 
 
 @pytest.mark.slow

@@ -46,12 +46,13 @@ def with_references(
     return replace(session, references=references)
 
 
-def criteria_of(session: Session, declared: Declared, case: Case) -> Criteria:
-    """What this case is compared with in this session."""
+def criteria_of(session: Session, declared: Declared | None, case: Case) -> Criteria:
+    """What this case is compared with in this session; of a check that is gone, with its references alone."""
     profile = session.profile.name
-    limits = dict(session.site.overrides(case, declared.family, profile).enforce)
+    limits = dict(session.site.overrides(case, declared.family, profile).enforce) if declared else {}
+    expectations = declared.expectations if declared else ()
     return Criteria(
-        expectations=tuple(_with_limit(each, limits.get(each.id)) for each in declared.expectations),
+        expectations=tuple(_with_limit(each, limits.get(each.id)) for each in expectations),
         enforced=frozenset(limits),
         references=_of_case(session.references, profile, case),
         of_contract=bool(session.contract),

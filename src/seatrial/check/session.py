@@ -115,8 +115,11 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
 
 
 def saved_references(folder: Path) -> tuple[Reference, ...]:
-    """The references that a session was begun with."""
-    return _references(_said(folder, 'references') or ())
+    """The references that a session was begun with. Raises SiteError where they are damaged."""
+    try:
+        return _references(_said(folder, 'references') or ())
+    except (TypeError, IndexError):
+        raise SiteError([f'{folder / FILE}: its references cannot be read; restore it from a backup']) from None
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:

@@ -27,7 +27,7 @@ from seatrial.cli.results import RESULTS
 from seatrial.job.sequence.recorder import RAW, records_in
 from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
-from seatrial.judge.verdict import CaseResult
+from seatrial.judge.verdict import CaseResult, Criteria
 from seatrial.model.codec import FormError
 from seatrial.model.plan import Case, TrialPlan, read_plan
 from seatrial.model.record import PLAN, Records, Sample
@@ -99,6 +99,15 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
         *(f'{check} is no check any more; it has no pass criterion' for check in gone),
     ]
     return evidence_of(session, plans, result, notices)
+
+
+def criteria_of_the_day(
+    site: Site, checks: Mapping[str, Declared], folder: Path, plans: Sequence[TrialPlan]
+) -> dict[Case, Criteria]:
+    """What a session was judged by when it ended: its own references, and what trial.yaml enforces of the checks."""
+    profile, engines = PROFILES[plans[0].profile], plans[0].engines
+    session = Session(folder.name, folder, site, profile, engines, references=saved_references(folder))
+    return {plan.case: criteria_of(session, checks.get(plan.case.check), plan.case) for plan in plans}
 
 
 def evidence_of(

@@ -13,12 +13,15 @@ from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsaturated, watched
 from seatrial.judge.relations import Relation
-from seatrial.judge.verdict import EXIT_CODES, Verdict
+from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.telemetry import ServerLook, read_telemetry
 
 SOURCE = 'Dai et al. 2019'
 ALIKE = 0.05
 """Runs whose inodes differ by no more are of the same file system (the source repeats at 0.88 M and at 2.5 M)."""
+
+_SKIPPED = 'LFSCK left these out, and they may be damaged; see that all targets are up, and run it again'
+_UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
 
 class _File(NamedTuple):
@@ -29,7 +32,9 @@ class _File(NamedTuple):
     def verdict(self) -> Verdict:
         if self.run.found:
             return Verdict.FAIL
-        return Verdict.INCOMPLETE if self.run.unended else Verdict.PASS
+        if self.run.unended:
+            return Verdict.INCOMPLETE
+        return Verdict.INCONCLUSIVE if self.run.unclear else Verdict.PASS
 
     @property
     def timed(self) -> bool:
@@ -48,7 +53,9 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     """Judge runs of LFSCK from saved output, one FILE a run, in the order in which they ran; nothing is started.
 
     A FILE holds what `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout` prints on all MDS and OSS afterwards.
-    PASS: complete, and nothing inconsistent was found.
+    Exit codes: 0 PASS, all are complete and nothing inconsistent was found; 10 FAIL, a counter of inconsistencies or
+    failures is not 0; 12 INCONCLUSIVE, objects were skipped, or a counter that Seatrial does not know is not 0; 13
+    INCOMPLETE, a target has not completed its run.
     """
     looks = _looks(monitors, mds)
     read = [_File(file.name, _read(file)) for file in files]
@@ -75,8 +82,7 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
             screen.print(f'{each.name}: {sentence}', soft_wrap=True)
     for result in (*_relations(read), *_monitored(read, looks, mds or '')):
         screen.print(f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})', soft_wrap=True)
-    verdicts = {each.verdict for each in read}
-    return EXIT_CODES[next(each for each in (Verdict.FAIL, Verdict.INCOMPLETE, Verdict.PASS) if each in verdicts)]
+    return EXIT_CODES[worst(each.verdict for each in read)]
 
 
 def _read(file: Path) -> Run:
@@ -127,6 +133,8 @@ def _monitored(
 def _reasons(file: _File) -> Iterator[str]:
     for name, count in sorted(file.run.found.items()):
         yield f'{name} {count:,}, expected 0'
+    for name, count in sorted(file.run.unclear.items()):
+        yield f'{name} {count:,}: {_SKIPPED if name.endswith("skipped") else _UNKNOWN}'
     for scan in file.run.unended:
         yield f'{scan.type} of {scan.target} is {scan.status}; wait for `lctl lfsck_query -w`, and save it again'
     if not file.run.dry:

@@ -1,8 +1,8 @@
-"""`seatrial verify`: every figure of a session made again from the raw output of its engines."""
+"""`seatrial verify`: the figures of a session made again from the raw output of its engines, and its verdicts."""
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +10,29 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+import seatrial
+from seatrial.check.criteria import criteria_of_allocation
+from seatrial.check.declared import load as load_checks
+from seatrial.check.session import contract_of, left_out_of
 from seatrial.check.verified import Verified, verified
 from seatrial.cli.bundle import ZIP, unpacked
 from seatrial.cli.campaign import SESSIONS, protocol_again
-from seatrial.cli.evidence import FAULTS_SHOWN, named, plan_in, sessions_of
+from seatrial.cli.evidence import FAULTS_SHOWN, criteria_of_the_day, named, plan_in, sessions_of
 from seatrial.cli.extracts import differing
-from seatrial.cli.options import site_option
+from seatrial.cli.options import checks_option, site_option
 from seatrial.cli.results import RESULTS
 from seatrial.cli.terminal import console, marked
 from seatrial.job.sequence.recorder import records_in
-from seatrial.judge.case import judge_case
-from seatrial.judge.session import judge_session
-from seatrial.judge.verdict import EXIT_CODES, CaseResult, Verdict, worst
+from seatrial.judge.session import SessionResult, judge_cases, judge_session
+from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.words import chain_words, cut
 from seatrial.site.load import load as load_site
 from seatrial.workload.words import counted
+
+CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
+"""What the cases of the session in a folder are judged by."""
 
 
 @click.command()
@@ -33,14 +40,18 @@ from seatrial.workload.words import counted
 @click.option(
     '--signers', type=click.Path(path_type=Path, exists=True), help='Allowed signers, one of whom signed the BUNDLE.'
 )
+@checks_option
 @site_option
-def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
+def verify(session: str | None, signers: Path | None, checks: Path, site_folder: Path) -> int:
     """Compare the figures of a session with the raw output of its engines: of the newest, or of SESSION.
 
+    The verdicts in its results.json are compared with those that its records come to, by the references that it was
+    begun with and by what trial.yaml enforces.
     Of a BUNDLE (a *.zip or a folder of `seatrial bundle`) the sum of every file, each of its sessions, and the
     verdict of each criterion, judged again by contract.yaml and the records; no site is needed.
-    Exit codes: 0 every figure is that of the output, to the last bit; 11 something contradicts it, or was changed
-    after it was written; 13 nothing does, but not all of it is there to compare with.
+    Exit codes: 0 every figure is that of the output, to the last bit, and every verdict that of the records; 11
+    something contradicts them, or was changed after it was written; 13 nothing does, but not all of it can be
+    compared.
     """
     screen = console()
     if session and (session.endswith(ZIP) or Path(session).is_dir()):
@@ -52,7 +63,17 @@ def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
     folder = site.session_folder(named(known, session, site.state) if session else known[-1])
-    return EXIT_CODES[_verify_session(screen, folder)]
+
+    def criteria_in(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
+        if contract_of(folder):
+            return _of_contract(folder, plans)
+        return criteria_of_the_day(site, load_checks(checks), folder, plans)
+
+    return EXIT_CODES[_verify_session(screen, folder, criteria_in)]
+
+
+def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
+    return {plan.case: criteria_of_allocation(folder, plan) for plan in plans} if contract_of(folder) else {}
 
 
 def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict:
@@ -66,7 +87,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         for said in cut(faults, FAULTS_SHOWN):
             screen.print(said, soft_wrap=True)
         sessions = sorted(Path(scratch).glob(f'{SESSIONS}/*'))
-        verdicts = [_verify_session(screen, each) for each in sessions]
+        verdicts = [_verify_session(screen, each, _of_contract) for each in sessions]
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
     for row in page.rows if page else ():
         screen.print(
@@ -77,14 +98,14 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
     return verdict
 
 
-def _verify_session(screen: Console, folder: Path) -> Verdict:
-    results = []
+def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn) -> Verdict:
+    plans, places = [], {}
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
         plan = plan_in(file)
+        plans.append(plan)
+        places[plan.records] = str(file.parent)
         found = verified(plan, file.parent)
-        result = judge_case(plan, records_in(str(file.parent)))
-        results.append(result)
         screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
         for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
             screen.print(f'  {said}', soft_wrap=True)
@@ -92,14 +113,19 @@ def _verify_session(screen: Console, folder: Path) -> Verdict:
             proved = Verdict.INVALID
         elif found.unproved and proved is Verdict.PASS:
             proved = Verdict.INCOMPLETE
-    whole = judge_session(folder.name, '', results)
+    criteria = criteria_in(folder, plans) if (folder / RESULTS).is_file() else {}
+    results = judge_cases(plans, lambda plan: records_in(places[plan.records]), criteria)
+    profile = plans[0].profile if plans else ''
+    whole = judge_session(folder.name, profile, results, criteria, left_out_of(folder))
     try:
-        contradicted = _contradicted(folder, results, whole.chain)
-        proved = Verdict.INVALID if contradicted else proved
+        contradicted, uncompared = _compared(folder, plans, whole)
     except (KeyError, TypeError):
-        contradicted = ['it is not of this version of Seatrial, and is not compared']
-        proved = Verdict.INVALID if proved is Verdict.INVALID else Verdict.INCOMPLETE
-    for said in cut(contradicted, FAULTS_SHOWN):
+        contradicted, uncompared = [], ['it is not of this version of Seatrial, and is not compared']
+    if contradicted:
+        proved = Verdict.INVALID
+    elif uncompared and proved is Verdict.PASS:
+        proved = Verdict.INCOMPLETE
+    for said in cut([*contradicted, *uncompared], FAULTS_SHOWN):
         screen.print(f'{RESULTS}: {said}', soft_wrap=True)
     said = f'  session {folder.name}: {chain_words(whole.chain)}'
     screen.print(Text.assemble(_shown(proved), said), soft_wrap=True)
@@ -119,30 +145,87 @@ def _words(found: Verified) -> str:
     return ', '.join(said)
 
 
-def _contradicted(folder: Path, results: list[CaseResult], chain: str) -> list[str]:
-    """Which figures of results.json are not those of the records; nothing where it is not there.
+def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
+    """What in results.json contradicts the records, and what cannot be compared; nothing where it is not there.
 
     Raises KeyError or TypeError where it has another form.
     """
     try:
         said = json.loads((folder / RESULTS).read_text())
     except FileNotFoundError:
-        return []
+        return [], []
     except ValueError:
-        return ['it is no JSON']
-    values = {(each.case.name, one.metric): list(one.values) for each in results for one in each.metrics}
-    found = [
-        f'{name}: {metric} is not as the record has it'
-        for (name, metric), figures in _figures(said).items()
-        if values.get((name, metric)) != figures
-    ]
-    return found + [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != chain)
+        return ['it is no JSON'], []
+    there, judged = _by_name(_written(said)), _by_name(_judged(whole))
+    found, verdicts = [], []
+    for name in dict.fromkeys([*judged, *there]):
+        if name not in there:
+            found.append(f'{name} is missing, and is {judged[name][0][0]} by the records')
+        elif name not in judged:
+            found.append(f'{name} is {there[name][0][0]}, and nothing of it is in the records')
+        elif len(there[name]) != len(judged[name]):
+            times = [counted(len(each[name]), 'time') for each in (there, judged)]
+            found.append(f'{name} is there {times[0]}, and {times[1]} in the records')
+        else:
+            for (verdict, values), (again, figures) in zip(there[name], judged[name], strict=True):
+                found += [f'{name} is not as the record has it'] * (values != figures)
+                verdicts += [f'{name} is {verdict} there, and {again} by the records'] * (verdict != again)
+    found += [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != whole.chain)
+    why = _judged_otherwise(folder, plans, said, whole) if verdicts else ''
+    if why:
+        return found, [f'its verdicts are others, which proves nothing: {why}', *verdicts]
+    return [*found, *verdicts], []
 
 
-def _figures(results: Mapping[str, Any]) -> dict[tuple[str, str], list[float]]:
-    """The values of each metric in results.json, by the names of case and metric. Raises KeyError or TypeError."""
-    return {
-        (case['case']['name'], metric['metric']): metric['values']
-        for case in results['cases']
-        for metric in case['metrics']
-    }
+def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[str, Any], whole: SessionResult) -> str:
+    """Why verdicts may be others today though nobody has edited one, as a clause; empty where they may not."""
+    others = sorted({plan.seatrial for plan in plans} - {seatrial.__version__})
+    if others:
+        return f'Seatrial {", ".join(others)} judged on the day; verify with that version'
+    # A session for a contract keeps all that it is judged by; of another one trial.yaml has it.
+    of_cases = [each for case in whole.cases for each in case.expectations]
+    enforced = [(each.id, each.relation.sentence) for each in (*of_cases, *whole.relations) if each.enforced]
+    if contract_of(folder) or sorted(enforced) == _enforced(said):
+        return ''
+    return (
+        'other expectations were enforced on the day than trial.yaml and the checks enforce now; '
+        'verify with those of the day'
+    )
+
+
+def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The expectations that were criteria, with what each came to: a limit stands in that sentence alone."""
+    of_cases = [each for case in results['cases'] for each in case['expectations']]
+    all_ = [*of_cases, *results['relations']]
+    return sorted((each['id'], each['relation']['sentence']) for each in all_ if each['enforced'])
+
+
+def _written(results: Mapping[str, Any]) -> Iterator[tuple[str, Any, list[float]]]:
+    """What results.json says of the session, of each case and of each metric: name, verdict, values.
+
+    Raises KeyError or TypeError.
+    """
+    yield 'the session', results['verdict'], []
+    yield 'the number of cases by verdict', results['counts'], []
+    for case in results['cases']:
+        name = case['case']['name']
+        yield name, case['verdict'], []
+        for metric in case['metrics']:
+            yield f'{name}: {metric["metric"]}', metric['verdict'], metric['values']
+
+
+def _judged(whole: SessionResult) -> Iterator[tuple[str, Any, list[float]]]:
+    """The same, of the session as it was judged again."""
+    yield 'the session', whole.verdict.value, []
+    yield 'the number of cases by verdict', {verdict.value: count for verdict, count in whole.counts.items()}, []
+    for case in whole.cases:
+        yield case.case.name, case.verdict.value, []
+        for metric in case.metrics:
+            yield f'{case.case.name}: {metric.metric}', metric.verdict.value, list(metric.values)
+
+
+def _by_name(found: Iterator[tuple[str, Any, list[float]]]) -> dict[str, list[tuple[Any, list[float]]]]:
+    own: dict[str, list[tuple[Any, list[float]]]] = {}
+    for name, verdict, values in found:
+        own.setdefault(name, []).append((verdict, values))
+    return own

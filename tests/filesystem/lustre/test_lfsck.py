@@ -1,5 +1,7 @@
 """Runs of LFSCK, as a Lustre 2.17 told them."""
 
+import re
+
 import pytest
 
 from seatrial.filesystem.lustre.lfsck import parse_lfsck
@@ -42,6 +44,49 @@ def test_what_it_found_is_summed_by_name():
         'failed_phase1: 0', 'failed_phase1: 1'
     )
     assert parse_lfsck(worse).found == {'dangling_repaired': 4, 'failed_phase1': 8}
+
+
+def test_a_dry_run_has_what_it_would_have_repaired():
+    run = parse_lfsck(lustre_step('580').stdout)
+    assert (run.dry, run.unended, run.found, run.unclear) == (True, (), {'inconsistent_dangling': 25}, {})
+
+
+@pytest.mark.parametrize(
+    'name',
+    [
+        'inconsistent_others',
+        'inconsistent_phase1',
+        'dirent_inconsistent',
+        'striped_shards_inconsistent',
+        'unknown_inconsistency',
+        'striped_dirs_disabled',
+        'local_lost_found_moved',
+        'failed_phase2',
+        'striped_dirs_failed',
+    ],
+)
+def test_a_counter_of_inconsistencies_or_failures_is_found(name):
+    run = parse_lfsck(re.sub(rf'(?m)^{name}: 0$', f'{name}: 3', shown('520'), count=1))
+    assert (run.found, run.unclear) == ({name: 3}, {})
+
+
+@pytest.mark.parametrize('name', ['updated_phase1', 'updated_phase2', 'linkea_overflow_cleared'])
+def test_what_a_run_repairs_under_another_name_is_found_too(name):
+    assert parse_lfsck(ALL.replace(f'{name}: 0', f'{name}: 3', 1)).found == {name: 3}
+
+
+@pytest.mark.parametrize(
+    'name', ['skipped', 'striped_dirs_skipped', 'striped_shards_skipped', 'local_lost_found_skipped']
+)
+def test_what_was_skipped_is_neither_found_nor_harmless(name):
+    run = parse_lfsck(re.sub(rf'(?m)^{name}: 0$', f'{name}: 3', shown('520'), count=1))
+    assert (run.found, run.unclear) == ({}, {name: 3})
+
+
+def test_a_counter_that_is_not_known_is_neither_found_nor_harmless():
+    text = shown('520').replace('success_count: ', 'shredded: 5\nflavour: vanilla\nlost_sheep: 0\nsuccess_count: ', 1)
+    run = parse_lfsck(text)
+    assert (run.found, run.unclear) == ({}, {'shredded': 5})
 
 
 def test_it_is_a_dry_run_where_every_mdt_says_so():

@@ -562,6 +562,12 @@ SHOWN = [
     Shown('614', parse_usage, lambda v: '-n' in v, True, stream='stderr'),
     Shown('615', parse_usage, lambda v: '-P' in v, True, stream='stderr'),
     Shown('616', parse_usage, same, refused('not a usage text'), stream='stderr'),
+    Shown(
+        '580',
+        each(parse_fields, 'lfsck_layout'),
+        lambda v: v['mdd.lus-MDT0001.lfsck_layout']['inconsistent_dangling'],
+        '25',
+    ),
 ]
 
 OUTPUTS = [(row, part(getattr(lustre_step(row.number), row.stream), row.first, row.stop)) for row in SHOWN]

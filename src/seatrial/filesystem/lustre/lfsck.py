@@ -1,11 +1,12 @@
 """One run of LFSCK, as its servers tell it: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text.
 
 Each target keeps the last run of each type, with whole seconds and with what it found. The fields are those of a
-genuine 2.17 (tests/transcripts/lustre); their meaning is the manual's, "LFSCK status of layout" and "of namespace".
+genuine 2.17 (tests/transcripts/lustre) and of lfsck_layout_dump and lfsck_namespace_dump in the Lustre source; their
+meaning is the manual's, "LFSCK status of layout" and "of namespace".
 """
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
 from seatrial.filesystem.lustre.text import NotUnderstood, number
@@ -16,7 +17,17 @@ COMPLETED = 'completed'
 _PARAM = re.compile(r'(mdd|obdfilter)\.(.+)\.lfsck_(namespace|layout)\Z')
 _SETTING = re.compile(r'mdd\..+\.lfsck_(async_windows|speed_limit)\Z')
 """What mdd.*.lfsck_* has beside the runs (2.17)."""
-_FAULT = re.compile(r'repaired_\w+\Z|\w+_repaired\Z|failed_phase[12]\Z|unknown_inconsistency\Z|\w+_failed\Z')
+_FAULT = re.compile(
+    r'(repaired_\w+|\w+_repaired|inconsistent_\w+|\w+_inconsistent|updated_phase[12]|unknown_inconsistency'
+    r'|linkea_overflow_cleared|striped_dirs_disabled|local_lost_found_moved|failed_phase[12]|\w+_failed)\Z'
+)
+"""Inconsistencies and failures. What a run has updated, cleared, disabled or moved was inconsistent before."""
+_HARMLESS = re.compile(
+    r'(magic|version|\w+_time|time_since_\w+|\w+_position|success_count|checked_phase[12]|(run_time|\w+_speed)_\w+'
+    r'|directories|multiple_linked_checked|\w+_scanned)\Z'
+)
+"""Numbers that say when a run was, how far it came, how fast, and what it looked at."""
+_COUNT = re.compile(r'\d+')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
 _LEAST = ('status', 'param', 'checked_phase1', 'run_time_phase1', 'run_time_phase2')
 
@@ -32,6 +43,7 @@ class Scan(NamedTuple):
     phases_s: run times of both phases, in whole seconds
     began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none
     found:    names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run
+    unclear:  the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     """
 
     target: str
@@ -44,6 +56,7 @@ class Scan(NamedTuple):
     began_s: Optional[int]
     ended_s: Optional[int]
     found: Tuple[Tuple[str, int], ...]
+    unclear: Tuple[Tuple[str, int], ...]
 
 
 class Run(NamedTuple):
@@ -93,11 +106,19 @@ class Run(NamedTuple):
     @property
     def found(self) -> Dict[str, int]:
         """Inconsistencies and failures over all targets, by name."""
-        sums: Dict[str, int] = {}
-        for scan in self.scans:
-            for name, count in scan.found:
-                sums[name] = sums.get(name, 0) + count
-        return sums
+        return _sums(scan.found for scan in self.scans)
+
+    @property
+    def unclear(self) -> Dict[str, int]:
+        """Counters that may stand for damage, over all targets, by name."""
+        return _sums(scan.unclear for scan in self.scans)
+
+
+def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
+    sums: Dict[str, int] = {}
+    for name, count in (each for own in counters for each in own):
+        sums[name] = sums.get(name, 0) + count
+    return sums
 
 
 def parse_lfsck(text: str) -> Run:
@@ -146,7 +167,15 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
             for name, value in fields.items()
             if _FAULT.match(name) and value != '0'
         ),
+        tuple(_unclear(fields)),
     )
+
+
+def _unclear(fields: Dict[str, str]) -> Iterator[Tuple[str, int]]:
+    for name, value in fields.items():
+        count = _COUNT.match(value)
+        if count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
+            yield name, int(count.group())
 
 
 def _whole_seconds(fields: Dict[str, str], name: str) -> int:
