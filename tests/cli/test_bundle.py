@@ -14,6 +14,7 @@ import jsonschema
 import polars as pl
 import pytest
 
+import seatrial
 from builders import CONTRACT
 from seatrial.cli.bundle import SIGNATURE, SUMS, unpacked
 from seatrial.cli.extracts import FILES
@@ -298,6 +299,16 @@ def test_results_of_another_schema_are_refused(made, command):
     assert (said.status, 'results.json: schema 2 is not 1' in said.out) == (11, True)
     resummed(file, {'results.json': b'[]'})
     assert 'results.json has no schema' in command('verify', file).out
+
+
+def test_what_another_version_wrote_is_named_with_that_version_where_it_differs(made, command):
+    file = made()
+    results = json.loads(contents(file)['results.json'])
+    resummed(file, {'results.json': json.dumps({**results, 'seatrial': '0.0.1'}).encode()})
+    said = command('verify', file)
+    assert said.status == 11
+    assert f'results.json is not what the records come to by Seatrial {seatrial.__version__}' in said.out
+    assert 'use the version that wrote it, 0.0.1' in said.out
 
 
 def test_without_its_protocol_or_its_sessions_a_bundle_proves_nothing(made, command):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+import seatrial
 from seatrial.check.criteria import criteria_of_allocation
 from seatrial.check.session import began, contract_of
 from seatrial.cli.campaign import FOLDER, PAGE, SESSIONS
@@ -18,6 +19,7 @@ from seatrial.history.rows import COLUMNS, Kept, table
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.model.record import PLAN
+from seatrial.model.shown import printable
 from seatrial.report.acceptance import SCHEMA, results, results_schema, summary
 from seatrial.report.front import Allocation, front
 from seatrial.report.junit import junit_of_criteria
@@ -64,11 +66,16 @@ def extracts(page: Protocol, state: Path) -> dict[str, bytes]:
 
 def differing(page: Protocol, state: Path) -> Iterator[str]:
     """Which of them, as they lie in the folder of an unpacked bundle, are not what the records come to."""
+    by = ''
     try:
-        schema = json.loads((state / RESULTS).read_text(encoding='utf-8'))['schema']
-        if schema != SCHEMA:
-            yield f'{RESULTS}: schema {schema} is not {SCHEMA}, the one that is read here; take a Seatrial of its day'
+        said = json.loads((state / RESULTS).read_text(encoding='utf-8'))
+        if said['schema'] != SCHEMA:
+            remedy = 'use the version that wrote it'
+            yield f'{RESULTS}: schema {said["schema"]} is not {SCHEMA}, the one that is read here; {remedy}'
             return
+        if said['seatrial'] != seatrial.__version__:
+            wrote = printable(str(said['seatrial']))
+            by = f' by Seatrial {seatrial.__version__}; use the version that wrote it, {wrote}'
     except FileNotFoundError:
         pass
     except (ValueError, KeyError, TypeError):
@@ -81,7 +88,7 @@ def differing(page: Protocol, state: Path) -> Iterator[str]:
             yield f'there is no {name}'
             continue
         if not (_same_rows(found, content) if name == PARQUET else found == content):
-            yield f'{name} is not what the records come to'
+            yield f'{name} is not what the records come to{by}'
 
 
 def _same_rows(one: bytes, other: bytes) -> bool:
