@@ -1,12 +1,9 @@
 """A contract through `seatrial accept`: with the real fio on this machine, and in three jobs of a real Slurm."""
 
-import gzip
 import json
 import re
 import shutil
-import socket
 import subprocess
-import zipfile
 
 import pytest
 
@@ -90,25 +87,17 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
     # All three are judged by one allocation, of which there is one session.
     assert site.session.name in page
 
-    bundles = tmp_path / 'plain.zip', tmp_path / 'redacted.zip'
-    for bundle, arguments in zip(bundles, ((), ('--redact',)), strict=True):
-        assert site.ask('bundle', f'--output={bundle}', *arguments).returncode == 0
+    bundle = tmp_path / 'acceptance.zip'
+    assert site.ask('bundle', f'--output={bundle}').returncode == 0
     shutil.rmtree(tmp_path / 'state')
-    for bundle in bundles:
-        proved = subprocess.run([SEATRIAL, 'verify', bundle], capture_output=True, text=True, timeout=600)
-        assert proved.returncode == 0, proved.stdout + proved.stderr
-        assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
-            ('PASS', '1'),
-            ('FAIL', '2'),
-            ('INCONCLUSIVE', '3'),
-            ('INCONCLUSIVE', '4'),
-        ]
-    with zipfile.ZipFile(bundles[1]) as archive:
-        for name in archive.namelist():
-            content = archive.read(name)
-            content = gzip.decompress(content) if name.endswith('.gz') else content
-            assert str(tmp_path).encode() not in content, name
-            assert not re.search(rf'(?<!\w){re.escape(socket.gethostname())}(?!\w)'.encode(), content), name
+    proved = subprocess.run([SEATRIAL, 'verify', bundle], capture_output=True, text=True, timeout=600)
+    assert proved.returncode == 0, proved.stdout + proved.stderr
+    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
+        ('PASS', '1'),
+        ('FAIL', '2'),
+        ('INCONCLUSIVE', '3'),
+        ('INCONCLUSIVE', '4'),
+    ]
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from seatrial.cli.campaign import FOLDER, SESSIONS, protocol_again
 from seatrial.cli.evidence import sessions_of
 from seatrial.cli.extracts import extracts
 from seatrial.cli.options import site_option
-from seatrial.cli.redact import NAMES, redacted
 from seatrial.cli.terminal import console
 from seatrial.model.shown import show
 from seatrial.model.units import approximate_size
@@ -54,14 +53,12 @@ LARGEST = 64 << 20
 @click.option(
     '--sign', 'key', type=click.Path(path_type=Path, exists=True), help='Private key for ssh-keygen -Y sign.'
 )
-@click.option('--redact', is_flag=True, help='Replace hosts, addresses, users, groups and paths by other names.')
 @site_option
-def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> None:
+def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     """Pack the protocol of the contract, the files of the site, and every session that was begun for it.
 
     Into one file, or into a folder where the output does not end in .zip; index.html is the first page.
-    With the SHA-256 of each file, so that `seatrial verify` names what was changed, left out or added. With
-    --redact what stands for what is kept in acceptance/redaction.json of the state directory, and is not packed.
+    With the SHA-256 of each file, so that `seatrial verify` names what was changed, left out or added.
     """
     site = answering(site_folder)
     files = sorted(_files(site))
@@ -71,17 +68,15 @@ def bundle(site_folder: Path, output: Path, key: Path | None, redact: bool) -> N
     if stale or page is None:
         raise click.UsageError(f'{stale[0]}; seatrial accept --judge writes it anew')
     with tempfile.TemporaryDirectory(prefix='seatrial-bundle-') as scratch:
-        state, folder = Path(site.state), Path(scratch)
-        if redact:
-            files, page = redacted(files, page, state, folder)
-            state = folder
-        for name, content in extracts(page, state).items():
-            (folder / name).write_bytes(content)
-            files.append((name, folder / name))
-        _pack(output, sorted(files), key)
+        for name, content in extracts(page, Path(site.state)).items():
+            file = Path(scratch) / name
+            file.write_bytes(content)
+            files.append((name, file))
+        pack(output, sorted(files), key)
 
 
-def _pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None) -> None:
+def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = None) -> None:
+    """Write a bundle of these files, each with its name in it. Raises UsageError where the output is there."""
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
     own = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
@@ -232,7 +227,7 @@ def _files(site: Site) -> Iterator[tuple[str, Path]]:
     begun = [site.session_folder(name) for name in sessions_of(site)]
     for folder in (state / FOLDER, *(each for each in begun if contract_of(each))):
         for file in folder.rglob('*'):
-            if file.is_file() and not file.is_symlink() and file != state / FOLDER / NAMES:
+            if file.is_file() and not file.is_symlink():
                 yield file.relative_to(state).as_posix(), file
 
 
