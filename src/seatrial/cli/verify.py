@@ -24,7 +24,7 @@ from seatrial.judge.session import judge_session
 from seatrial.judge.verdict import EXIT_CODES, CaseResult, Verdict, worst
 from seatrial.model.record import PLAN
 from seatrial.report.words import chain_words, cut
-from seatrial.site.load import load as load_site
+from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
 
@@ -47,7 +47,7 @@ def verify(session: str | None, signers: Path | None, site_folder: Path) -> int:
         return EXIT_CODES[_verify_bundle(screen, Path(session), signers)]
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
-    site = load_site(site_folder)
+    site = answering(site_folder)
     known = sessions_of(site)
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')

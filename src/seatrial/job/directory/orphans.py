@@ -16,10 +16,11 @@ from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequ
 
 from seatrial.engine.carried import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
-from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
+from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
 from seatrial.model.ask import ask
 from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.owned import user_name
 from seatrial.model.shown import printable
 from seatrial.model.whole import write_whole
 

@@ -18,8 +18,9 @@ import time
 import zlib
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.job.directory.owner import Owner, this_owner, user_name
+from seatrial.job.directory.owner import Owner, this_owner
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.owned import user_name
 from seatrial.model.record import Removal
 from seatrial.rules.launch import FileCount
 
