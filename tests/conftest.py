@@ -96,9 +96,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:
-    """A command that was run in this process keeps the files that it makes from others."""
-    before = os.umask(0)
-    os.umask(before)
+    """A command that was run in this process keeps the files that it makes from others.
+
+    And a state directory that a test makes is one that is used: the group of whoever runs the tests may not write.
+    """
+    before = os.umask(0o022)
+    os.umask(before | 0o022)
     yield
     os.umask(before)
 

@@ -37,7 +37,8 @@ def shared_folders(wanted: list[Path]) -> list[Path]:
     for folder in folders:
         if any(sign in str(folder) for sign in ' :,'):
             raise TroubleError(f'--share {folder}: a name without blanks, colons and commas', USAGE)
-        folder.mkdir(parents=True, exist_ok=True)
+        # The first is a state directory, which only its owner may write to.
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     return folders
 
 

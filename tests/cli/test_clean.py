@@ -14,10 +14,16 @@ from types import SimpleNamespace
 import pytest
 
 from fuse_lab import dead
+from seatrial.check.declared import load as load_checks
+from seatrial.check.planning import cases_of, plan_of
+from seatrial.check.session import Session
+from seatrial.check.staging import write_plan
 from seatrial.cli.clean import SILENT
 from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
+from seatrial.site.load import load
+from seatrial.site.profile import PROFILES
 
 SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
 # A session that is killed while it holds its storage system and works in its run directory.
@@ -140,6 +146,97 @@ def test_a_session_that_is_alive_is_shown_and_left(clean, target):
     assert said.out.endswith(f': process {os.getpid()} on this host works in it\n')
     assert os.path.isdir(run.path)
     run.close()
+
+
+@pytest.fixture
+def between(site):
+    """The run directory of a job whose run has ended, and whose removal has not begun.
+
+    This process leads its session. It lies in no state directory, as a file system under test.
+    """
+    site.change('path: state/trials', 'path: scratch')
+    for name in ('state', 'scratch'):
+        (site.folder / name).mkdir()
+    loaded = load(site.folder)
+    session = Session(SESSION, loaded.session_folder(SESSION), loaded, PROFILES['smoke'], loaded.engine_choices())
+    declared = load_checks(site.checks)['Writes']
+    plan = write_plan(plan_of(session, declared, cases_of(session, declared)[0]))
+    heartbeat = orphans.become_leader(str(site.folder / 'state'), SESSION)
+    subprocess.run([sys.executable, '-m', 'seatrial.job', 'run', str(plan)], check=True)
+    (path,) = (site.folder / 'scratch').iterdir()
+    yield path
+    heartbeat.stop()
+
+
+@pytest.fixture
+def elsewhere(site, between, command):
+    """clean of a second site, whose file system is the same one."""
+    folder = site.folder.with_name('second')
+    (folder / 'state').mkdir(parents=True)
+    shutil.copy(site.settings, folder)
+    (folder / 'trial.yaml').write_text(site.trial.read_text().replace('path: scratch', f'path: {between.parent}'))
+    return lambda *arguments: command('clean', f'--site={folder}', *arguments)
+
+
+def its_leader_dies(site):
+    leader = Path(orphans.leader_of(str(site.folder / 'state'), SESSION))
+    leader.write_text(json.dumps({**json.loads(leader.read_text()), 'pid_start': 1}))
+
+
+@pytest.fixture(params=['clean', 'elsewhere'])
+def either(request):
+    """clean of the session's own site, and of the second one."""
+    return request.getfixturevalue(request.param)
+
+
+def test_between_the_run_and_the_removal_of_a_living_session_nothing_is_removed(between, either):
+    said = either('--yes')
+    assert (said.status, between.exists()) == (0, True), said.out
+    assert f': process {os.getpid()} on this host leads its session\n' in said.out
+
+
+def test_what_a_run_has_left_is_removed_once_its_leader_has_died(between, either, site):
+    its_leader_dies(site)
+    said = either('--yes')
+    assert (said.status, between.exists()) == (0, False), said.out
+
+
+def test_a_leader_on_another_host_that_is_silent_keeps_it_until_it_counts_as_dead(between, either, site):
+    leader = Path(orphans.leader_of(str(site.folder / 'state'), SESSION))
+    leader.write_text(json.dumps({**json.loads(leader.read_text()), 'host': 'n9'}))
+    os.utime(leader, (time.time() - lock.MISSED_S - 60,) * 2)
+    said = either('--yes')
+    assert (said.status, between.exists()) == (13, True), said.out
+    assert said.out.endswith(' s ago; if it stays silent it counts as dead in 11 min\n')
+
+
+def no_state(state):
+    state.rename(state.with_name('moved'))
+
+
+def no_leader_that_can_be_read(state):
+    Path(orphans.leader_of(str(state), SESSION)).write_text('{')
+
+
+def a_state_that_others_may_change(state):
+    (state / 'sessions').chmod(0o777)
+
+
+NOT_KNOWN = {
+    no_state: 'sessions is not there; is its file system mounted?',
+    no_leader_that_can_be_read: 'leader.json: it cannot be read',
+    a_state_that_others_may_change: 'others may write to',
+}
+
+
+@pytest.mark.parametrize('way', NOT_KNOWN, ids=lambda way: way.__name__)
+def test_where_it_cannot_be_known_who_leads_it_a_second_site_leaves_it(between, elsewhere, site, way):
+    its_leader_dies(site)
+    way(site.folder / 'state')
+    said = elsewhere('--yes')
+    assert (said.status, between.exists()) == (13, True), said.out
+    (line,) = said.out.splitlines()
+    assert NOT_KNOWN[way] in line and line.endswith('; if nothing of it runs, remove it by hand')
 
 
 def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):

@@ -10,6 +10,7 @@ import tempfile
 import pytest
 
 import seatrial
+from seatrial.check.session import ENVIRONMENT
 from seatrial.cli import list as listing
 from seatrial.cli import run as running
 from seatrial.cli.main import entry
@@ -234,3 +235,156 @@ def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
         on_site(name), "settings.py: ReFrame refuses it: .*no such scheduler: 'slrm'; did you mean", lines=1
     )
     assert not site.sessions()
+
+
+# A state directory that others may change
+
+
+SESSION = '20261121T020638-9f3a1c'
+OF_STATE = (
+    *('run', 'list', 'plan', 'report', 'verify', 'status', 'clean', 'clean --yes', 'trend', 'accept --judge'),
+    *(
+        'history list',
+        f'history show {SESSION}',
+        'history compact',
+        'history import x.parquet',
+        'history export --output x.csv',
+    ),
+    *('history prune --before 2026-01-01', 'compare a b', 'annotate 2026-11-21 upgrade', f'baseline {SESSION}'),
+    *('schedule', 'schedule --install', 'schedule --remove', 'bundle --output x.zip', 'derive x.darshan --name X'),
+)
+
+
+def others_may_write(site, folder):
+    folder.chmod(0o777)
+
+
+def its_group_may_write(site, folder):
+    folder.chmod(0o770)
+
+
+def another_user_has_it(site, folder):
+    if os.geteuid() != 0:
+        pytest.skip('only root can give a directory away')
+    os.chown(folder, 1234, 1234)
+
+
+def a_link_of_another_user_leads_there(site, folder):
+    another_user_has_it(site, folder)
+    os.chown(folder, 0, 0)
+    folder.rename(site.folder / 'elsewhere')
+    folder.symlink_to(site.folder / 'elsewhere')
+    os.lchown(folder, 1234, 1234)
+
+
+WAYS = [others_may_write, its_group_may_write, another_user_has_it, a_link_of_another_user_leads_there]
+
+
+@pytest.fixture
+def used(site):
+    """A state directory with a session in it."""
+    folder = site.folder / 'state'
+    (folder / 'sessions' / SESSION).mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def ask(command, site, used, tmp_path, monkeypatch):
+    """A command on the site, in a folder of the test."""
+    monkeypatch.chdir(tmp_path)
+
+    def asked(words):
+        name, *more = words.split(' ', 1)
+        if name == 'history':
+            return command(name, *more[0].split(), f'--site={site.folder}')
+        own = [f'--checks={site.checks}'] if name in ('run', 'list', 'plan', 'accept', 'schedule', 'report') else []
+        return command(name, f'--site={site.folder}', *own, *(more[0].split() if more else ()))
+
+    return asked
+
+
+@pytest.mark.parametrize('words', OF_STATE)
+def test_a_state_directory_that_others_may_write_to_is_used_by_no_command(ask, used, words):
+    others_may_write(None, used)
+    before = sorted(used.rglob('*'))
+    said = ask(words)
+    assert said.err.startswith(f'seatrial: trial.yaml: state: others may write to {used} (mode 0777), '), said
+    assert (said.status, len(said.err.splitlines()), sorted(used.rglob('*'))) == (64, 1, before)
+
+
+@pytest.mark.parametrize('below', ['', 'sessions', 'locks', 'history', 'schedule'])
+@pytest.mark.parametrize('way', WAYS, ids=lambda way: way.__name__)
+def test_nor_is_one_whose_folders_others_may_change(ask, site, used, way, below):
+    folder = used / below if below else used
+    folder.mkdir(exist_ok=True)
+    way(site, folder)
+    said = ask('run')
+    assert (said.status, str(folder) in said.err, site.sessions()) == (64, True, [used / 'sessions' / SESSION]), said
+
+
+@pytest.mark.parametrize('way', WAYS, ids=lambda way: way.__name__)
+def test_nor_a_session_whose_folder_others_may_change(ask, past, site, used, way):
+    folder = past(SESSION)
+    way(site, folder)
+    assert [ask(words).status for words in ('report', 'verify')] == [64, 64]
+    assert str(folder) in ask('verify').err
+
+
+@pytest.mark.parametrize('way', WAYS, ids=lambda way: way.__name__)
+def test_doctor_shows_a_state_directory_that_others_may_change_as_missing(on_site, site, used, way):
+    way(site, used / 'sessions')
+    said = on_site('doctor')
+    (line,) = (line for line in said.out.splitlines() if line.split()[2:3] == ['state'])
+    assert (said.status, str(used / 'sessions') in line) == (64, True), line
+
+
+def test_to_type_what_is_said_is_enough(ask, site, used):
+    """Also where what is open is a folder that a link leads to."""
+    (site.folder / 'elsewhere').mkdir(mode=0o700)
+    (used / 'history').symlink_to(site.folder / 'elsewhere')
+    for folder in (used, used / 'sessions', used / 'sessions' / SESSION, site.folder / 'elsewhere'):
+        others_may_write(site, folder)
+    remedy = ask('history list').err.rpartition('type: ')[2]
+    assert subprocess.run(['sh', '-c', remedy]).returncode == 0
+    assert ask('history list').status == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
+def test_where_it_is_of_another_user_the_directory_that_is_named_is_taken(ask, site, used):
+    others_may_write(site, used)
+    another_user_has_it(site, used / 'sessions')
+    said = ask('history list').err
+    site.change('state: state\n', f'state: {said.rpartition("state: ")[2]}')
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+    assert ask('history list').status == 0
+
+
+def test_what_is_made_under_a_umask_that_lets_the_group_write_is_not_refused(ask, site):
+    os.umask(0o002)
+    site.change('state: state\n', 'state: fresh\n')
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+    modes = {path.stat().st_mode & 0o022 for path in (site.folder / 'fresh', site.folder / 'fresh' / 'history')}
+    assert (modes, ask('history list').status) == ({0}, 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root makes directories of root')
+def test_one_of_root_that_others_may_only_read_is_read(ask, site, used, monkeypatch):
+    monkeypatch.setattr(os, 'geteuid', lambda: 1234)
+    assert ask('history list').status == 0
+
+
+def test_a_directory_for_trials_in_the_state_is_looked_at_by_its_own_rule(ask, site, used):
+    (used / 'trials').mkdir()
+    (used / 'trials').chmod(0o1777)
+    assert ask('history list').status == 0
+
+
+def test_plain_reframe_does_not_use_one_that_others_may_change(site, used):
+    others_may_write(site, used)
+    argv = [os.path.join(os.path.dirname(sys.executable), 'reframe'), '-C', site.settings, '-c', site.checks, '-R']
+    environment = {name: value for name, value in os.environ.items() if name != ENVIRONMENT}
+    done = subprocess.run(
+        [*argv, '-r', f'--prefix={site.folder}/reframe'], capture_output=True, text=True, env=environment, timeout=300
+    )
+    assert done.returncode == 64, done.stdout + done.stderr
+    assert f'trial.yaml: state: others may write to {used} (mode 0777)' in done.stderr

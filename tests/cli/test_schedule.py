@@ -739,6 +739,14 @@ def test_a_fault_of_the_sites_files_does_not_end_the_series(on_site, site, sessi
     assert dues(cluster) == next_due(3)[1:]
 
 
+def test_a_script_that_others_may_change_is_not_submitted_again(on_site, submits, cluster):
+    on_site('schedule', '--install')
+    cluster.set(jobs=[])
+    series(submits).parent.chmod(0o777)
+    said = on_site('schedule', *job(submits, next_due()[0]))
+    assert (said.status, cluster['jobs']) == (64, []), said
+
+
 def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
     on_site, site, session, cluster, notified, monkeypatch
 ):

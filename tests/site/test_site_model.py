@@ -383,7 +383,7 @@ def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build,
 
 @pytest.mark.parametrize(
     ('umask', 'mode', 'made'),
-    [(0o022, None, (0o750, 0o640)), (0o002, None, (0o770, 0o660)), (0o022, 0o755, (0o755, 0o644))],
+    [(0o022, None, (0o750, 0o640)), (0o002, None, (0o750, 0o640)), (0o022, 0o755, (0o755, 0o644))],
 )
 def test_others_may_use_the_evidence_no_more_than_the_state_directory(
     site_with: Build, folder: Path, umask: int, mode: int | None, made: tuple[int, int]
@@ -395,6 +395,18 @@ def test_others_may_use_the_evidence_no_more_than_the_state_directory(
     site.make_directories()
     (folder / 'state' / 'evidence').touch()
     assert tuple(path.stat().st_mode & 0o777 for path in (folder / 'state', folder / 'state' / 'evidence')) == made
+
+
+def test_a_state_directory_that_somebody_else_makes_first_is_refused(
+    site_with: Build, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mkdir(path: Path, **unused: object) -> None:
+        os.mkdir(path)
+        os.chmod(path, 0o777)
+
+    monkeypatch.setattr(Path, 'mkdir', mkdir)
+    with pytest.raises(SiteError, match=r'state: others may write to .*state \(mode 0777\)'):
+        site_with().make_directories()
 
 
 def test_directories_that_exist_already_are_left_alone(site_with: Build, folder: Path) -> None:

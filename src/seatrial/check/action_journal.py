@@ -19,10 +19,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from seatrial.job.directory.orphans import leader_alive
-from seatrial.job.directory.owner import Owner, on_this_machine, process_start, this_owner, user_name
+from seatrial.job.directory.owner import Owner, on_this_machine, process_start, this_owner
 from seatrial.model.action import Action
 from seatrial.model.ask import ANSWER_S, Answer, ask
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.owned import user_name
 from seatrial.model.quoting import shell_line
 
 FOLDER, SUFFIX, STARTED = 'actions', '.json', '.started'

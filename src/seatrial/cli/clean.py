@@ -62,6 +62,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     if away is not None:
         unseen.say(f'sessions and locks are unknown: {away}')
         return unseen.said()
+    site.check_state()
     left = _undo(site, screen, yes)
     jobs = _jobs(site, unseen)
     for job in jobs or ():

@@ -274,7 +274,7 @@ def _precheck(what: str, asked: PrecheckEntry) -> Row:
 
 def _state(site: Site) -> Row:
     parent = Path(site.state).parent
-    fault = state_fault(site) or unresponsive(site.state)
+    fault = state_fault(site) or unresponsive(site.state) or site.unsafe()
     if fault:
         return False, 'state', fault
     there = Path(site.state).is_dir() or parent.is_dir()

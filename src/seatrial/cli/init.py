@@ -14,10 +14,10 @@ from seatrial.cli.terminal import console
 from seatrial.engine.registry import NAMES, engines_called
 from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
-from seatrial.job.directory.owner import user_name
 from seatrial.job.directory.rundir import open_to
 from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
+from seatrial.model.owned import user_name
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem

@@ -33,10 +33,10 @@ from seatrial.cli.terminal import console, say_loudly
 from seatrial.job.directory import lock
 from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
-from seatrial.job.directory.owner import user_name
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict
+from seatrial.model.owned import user_name
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.shown import show as shown
 from seatrial.model.units import duration

@@ -28,7 +28,7 @@ from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.words import chain_words, cut
-from seatrial.site.load import load as load_site
+from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
 CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
@@ -58,7 +58,7 @@ def verify(session: str | None, signers: Path | None, checks: Path, site_folder:
         return EXIT_CODES[_verify_bundle(screen, Path(session), signers)]
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
-    site = load_site(site_folder)
+    site = answering(site_folder)
     known = sessions_of(site)
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')

@@ -8,9 +8,10 @@ from pathlib import Path
 def keep_from_others(directory: str) -> None:
     """From now on this process makes nothing that others may use more than they may this directory. Raises OSError.
 
-    Others are those who are neither the user nor of the group. The mode of the state directory is the site's word.
+    Others are those who are neither the user nor of the group; to write is for the user alone. The mode of the state
+    directory is the site's word.
     """
-    os.umask(os.umask(0o077) | (~os.stat(directory).st_mode & 0o007))
+    os.umask(os.umask(0o077) | (~os.stat(directory).st_mode & 0o007) | 0o022)
 
 
 def write_whole(file: Path, text: str) -> None:

@@ -52,9 +52,9 @@ def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = No
 
 
 def answering(folder: str | os.PathLike[str]) -> Site:
-    """As load, for what reads or writes the state directory: SiteError where that does not answer either."""
+    """As load, for what reads or writes the state directory: SiteError too where Site.check_state has one."""
     site = load(folder)
-    site.check_answers([site.state])
+    site.check_state()
     return site
 
 

@@ -17,8 +17,10 @@ from seatrial.model.ask import unresponsive
 from seatrial.model.hostlist import expanded
 from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
+from seatrial.model.owned import Shared, shared
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
+from seatrial.model.quoting import shell_line
 from seatrial.model.shown import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
 from seatrial.model.whole import keep_from_others
@@ -652,8 +654,10 @@ class Site:
         return self.trial_file.false_notifications / max(1, len(self.trial_file.schedule))
 
     def session_folder(self, session: str) -> Path:
-        """The folder of a session in the state directory."""
-        return Path(self.state) / 'sessions' / session
+        """The folder of a session in the state directory. Raises SiteError where others may change what is in it."""
+        folder = Path(self.state) / 'sessions' / session
+        self._refuse(self._unsafe([str(folder)]))
+        return folder
 
     def with_trials(self, trials: Sequence[Trial]) -> 'Site':
         """The site with these trials in place of its own."""
@@ -833,11 +837,47 @@ class Site:
         if problems:
             raise SiteError(problems)
 
-    def check_answers(self, paths: Iterable[str]) -> None:
-        """Raise SiteError if the file system of one of these, which are the state or lie in it, does not answer."""
-        silence = next(filter(None, map(unresponsive, paths)), None)
-        if silence is not None:
-            raise SiteError([problem(TRIAL_FILE, ['state'], silence)])
+    def check_state(self, inside: Iterable[str] = ()) -> None:
+        """Raise SiteError if the state directory, or a path inside it, does not answer, or if others may change it.
+
+        What this process makes from now on only its user may write to: the next command would refuse it.
+        """
+        self._refuse(next(filter(None, map(unresponsive, (self.state, *inside))), None) or self.unsafe())
+        os.umask(os.umask(0o077) | 0o022)
+
+    def unsafe(self) -> str | None:
+        """Who else may change what lies in the state directory, with the remedy, or None: it has programs to run.
+
+        Of its folders only the first level is looked at; nobody else can put anything below that.
+        """
+        trials = {entry.path for entry in self.trial_file.file_systems.values()}
+        try:
+            with os.scandir(self.state) as found:
+                folders = sorted(each.path for each in found if each.path not in trials and each.is_dir())
+            return self._unsafe([self.state, *folders])
+        except (FileNotFoundError, NotADirectoryError):
+            return self._unsafe([self.state])
+        except OSError as error:
+            return f'{error.filename}: {error.strerror}; correct its mode, or name another directory'
+
+    def _unsafe(self, folders: Sequence[str]) -> str | None:
+        faults: list[Shared] = list(filter(None, map(shared, folders)))
+        if not faults:
+            return None
+        # What no chmod of this user mends comes first: its remedy is that for all.
+        worst = min(faults, key=lambda each: each.by_chmod)
+        why = f'{worst.why}, and what is put there can run as you'
+        if worst.by_chmod:
+            links = [each.path for each in faults if Path(each.path).is_symlink()]
+            remedy = shell_line(['chmod', '-R', 'go-w', self.state, *links])
+            return f'{why}; if all that lies in it is yours, type: {remedy}'
+        beside = self.state if os.access(Path(self.state).parent, os.W_OK) else str(self.folder / 'state')
+        return f'{why}; write another one, which Seatrial makes, as in state: {beside}-{os.geteuid()}'
+
+    @staticmethod
+    def _refuse(fault: str | None) -> None:
+        if fault:
+            raise SiteError([problem(TRIAL_FILE, ['state'], fault)])
 
     def make_directories(self) -> None:
         """Make the state directory, and the paths for trials that lie inside it; raises SiteError.
@@ -848,9 +888,10 @@ class Site:
         reason the parent of the state directory must exist.
         """
         inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
-        self.check_answers([self.state, *inside])
+        self.check_state(inside)
         try:
-            Path(self.state).mkdir(mode=0o770, exist_ok=True)
+            Path(self.state).mkdir(mode=0o750, exist_ok=True)
+            self._refuse(self.unsafe())  # somebody else may have made it meanwhile
             keep_from_others(self.state)
             for path in inside:
                 Path(path).mkdir(parents=True, exist_ok=True)

@@ -233,10 +233,11 @@ def test_others_can_read_who_holds_it_whatever_the_umask(state):
     held.release()
 
 
-def test_whoever_may_write_in_the_state_directory_may_lock(state):
-    os.chmod(state, 0o1777)
+@pytest.mark.parametrize(('mode', 'made'), [(0o755, 0o755), (0o777, 0o755), (0o700, 0o700)])
+def test_whoever_may_look_into_the_state_directory_sees_the_locks_and_may_not_take_them(state, mode, made):
+    os.chmod(state, mode)
     acquire(state, STORAGE, 'a').release()
-    assert stat.S_IMODE(os.stat(os.path.join(state, 'locks')).st_mode) == 0o1777
+    assert stat.S_IMODE(os.stat(os.path.join(state, 'locks')).st_mode) == made
 
 
 # The heartbeat

@@ -33,9 +33,9 @@ def parent(tmp_path):
     return str(tmp_path / 'parent')
 
 
-def made(parent, session=SESSION, case=CASE, **owner):
-    """A run directory with three files, of an owner who differs from this process."""
-    run = create(parent, session, case, ('data',), ANY)
+def made(parent, session=SESSION, case=CASE, home='', kept=False, **owner):
+    """A run directory with three files, of an owner who differs from this process. home: the state of its site."""
+    run = create(parent, session, case, ('data',), ANY, kept, home)
     run.make('data')
     for number in range(3):
         Path(run.path, 'data', str(number)).write_bytes(b'x' * 100)
@@ -340,6 +340,46 @@ def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, queued
     assert re.fullmatch(
         r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
     )
+
+
+@pytest.fixture
+def home(tmp_path):
+    """The state directory of another site."""
+    (tmp_path / 'home').mkdir()
+    return str(tmp_path / 'home')
+
+
+def test_of_another_site_the_heartbeat_counts_that_lies_in_its_own_state(parent, state, home):
+    made(parent, home=home, **ELSEWHERE)
+    beat(home, 30)
+    assert 'heard of 30 s ago' in the_one(parent, state).alive
+    beat(home, STALE_S + 60)
+    assert the_one(parent, state).alive is None
+
+
+def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent, state, home):
+    made(parent, home=home, **ELSEWHERE)
+    beat(home, 12)
+    leading(home, pid=ended_pid())
+    (orphan,) = find([parent], state, set())
+    assert 'its session was heard of ' in orphan.alive
+
+
+def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_it(parent, state, home):
+    made(parent, home=home, kept=True, pid=ended_pid())
+    leading(home, pid=ended_pid())
+    with lock.acquire(home, 'scratch', 'nightly-2'):
+        assert the_one(parent, state).alive == 'it is kept, and session nightly-2 may measure beside it'
+    assert the_one(parent, state).alive is None
+
+
+def test_one_that_an_earlier_version_marked_is_judged_by_the_state_of_this_site(parent, state):
+    marker = Path(made(parent, pid=ended_pid()), MARKER)
+    marker.write_text(
+        json.dumps({key: value for key, value in json.loads(marker.read_text()).items() if key != 'state'})
+    )
+    leading(state)
+    assert the_one(parent, state).alive == f'process {os.getpid()} on this host leads its session'
 
 
 @pytest.mark.parametrize(('silent_s', 'minutes'), [(5, 3), (65, 2), (125, 1)])

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from seatrial.job.directory import owner
-from seatrial.job.directory.owner import on_this_machine, running, this_owner, user_name
+from seatrial.job.directory.owner import on_this_machine, running, this_owner
 
 
 @pytest.fixture
@@ -59,7 +59,3 @@ def test_the_job_is_slurms(monkeypatch):
 
 def test_this_process_is_of_this_machine():
     assert on_this_machine(this_owner('s'))
-
-
-def test_a_user_that_the_node_does_not_know_is_named_by_number():
-    assert user_name(4294967294 - 7) == 'uid 4294967287'

@@ -17,8 +17,9 @@ import threading
 import time
 from typing import Callable, Container, List, NamedTuple, Optional, Tuple
 
-from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
+from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.owned import user_name
 from seatrial.model.shown import printable
 
 HEARTBEAT_S = 60.0
@@ -229,7 +230,8 @@ def _made(state: str) -> str:
     directory = os.path.join(state, _LOCKS)
     try:
         os.mkdir(directory)
-        os.chmod(directory, stat.S_IMODE(os.stat(state).st_mode))  # whoever may write there may lock
+        # Whoever may look there may see who holds what; nobody else takes or breaks a lock.
+        os.chmod(directory, stat.S_IMODE(os.stat(state).st_mode) & ~0o022)
     except FileExistsError:
         pass
     except OSError as error:

@@ -16,15 +16,18 @@ from typing import Collection, Container, Dict, List, NamedTuple, Optional, Sequ
 
 from seatrial.engine.carried import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
-from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner, user_name
+from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.job.directory.rundir import PREFIX, RunDirectoryError, found_at, is_named_as_one, marker_at
-from seatrial.model.ask import ask
+from seatrial.model.ask import ask, unresponsive
 from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.owned import shared, user_name
 from seatrial.model.shown import printable
 from seatrial.model.whole import write_whole
 
 LOOK_S = 60.0
 """For all that lies in a configured path, sizes included. What has no size by then is shown without."""
+
+_BY_HAND = 'if nothing of it runs, remove it by hand'
 
 
 class Orphan(NamedTuple):
@@ -93,11 +96,24 @@ def become_leader(state: str, session: str) -> Heartbeat:
 
 def leader_alive(state: str, session: str) -> Optional[str]:
     """Why somebody is taken to lead the session still, or None if it is dead. What cannot be known is not dead."""
-    return _leader(state, session)[0]
+    return _leader(state, session).alive
 
 
-def _leader(state: str, session: str) -> Tuple[Optional[str], bool]:
-    """The same, and whether that somebody does is known: by a process that runs here, or beats on another host."""
+class _Leader(NamedTuple):
+    """What a session's leader file tells. alive: as leader_alive.
+
+    is_known: whether that somebody leads it is known: by a process that runs here, or beats on another host
+    is_named: whether there is such a file
+    left_s:   seconds of silence after which the process counts as dead, where nothing else can tell
+    """
+
+    alive: Optional[str]
+    is_known: bool
+    is_named: bool = True
+    left_s: Optional[float] = None
+
+
+def _leader(state: str, session: str) -> _Leader:
     file = leader_of(state, session)
     try:
         heard_s = silent_s(file, os.stat(file).st_mtime)
@@ -105,15 +121,18 @@ def _leader(state: str, session: str) -> Tuple[Optional[str], bool]:
             leader = from_json(Owner, json.loads(stream.read(MAX_BYTES)))
     except (OSError, ValueError) as error:
         said = getattr(error, 'strerror', None) or 'it cannot be read'
-        return f'who leads its session is not known ({file}: {said})', False
+        is_named = not isinstance(error, FileNotFoundError)
+        return _Leader(f'who leads its session is not known ({file}: {said})', False, is_named)
     runs = running(leader)
     if runs is not None:
-        return (f'process {leader.pid} on this host leads its session', True) if runs else (None, False)
-    if heard_s > _patience_s(leader):
-        return None, False
+        return _Leader(f'process {leader.pid} on this host leads its session' if runs else None, runs)
+    left_s = _patience_s(leader) - heard_s
+    if left_s < 0:
+        return _Leader(None, False)
     heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
     is_known = heard_s <= MISSED_S and not is_of_another_boot(leader)
-    return f'process {leader.pid} on {leader.host}, which leads its session, {heard}', is_known
+    said = f'process {leader.pid} on {leader.host}, which leads its session, {heard}'
+    return _Leader(said, is_known, left_s=left_s)
 
 
 def _patience_s(owner: Owner) -> float:
@@ -280,8 +299,12 @@ def _candidates(parents: Sequence[str], session: str = '') -> List[str]:
 def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
     marker = marker_at(path)
     owner = marker.maker
-    leader, is_known = _leader(state, owner.session)
-    is_over = leader is None
+    home = marker.state or state
+    unknown = _unknown(home, owner.session) if home != state else None
+    leader = _Leader(unknown, False) if unknown else _leader(home, owner.session)
+    is_over = leader.alive is None
+    # The queue that was asked is that of this site's sessions.
+    alive = unknown or _alive(owner, home, is_over, queued if home == state else None) or _led(leader)
     return Orphan(
         path=path,
         session=owner.session,
@@ -291,9 +314,37 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
         age_s=max(0.0, time.time() - owner.time),
         size_bytes=None,
         files=None,
-        alive=_alive(owner, state, is_over, queued) or (_beside(state) if marker.kept else None),
-        over=is_over or not (is_known or running(owner)),
+        alive=alive or (_beside(state) or _beside(home) if marker.kept else None),
+        over=is_over or not (leader.is_known or running(owner)),
     )
+
+
+def _unknown(home: str, session: str) -> Optional[str]:
+    """Why nobody can tell whether a session of another site is led, or None: its state directory is read for that."""
+    sessions = os.path.join(home, 'sessions')
+    why = unresponsive(home)
+    if why is None and not os.path.isdir(sessions):
+        why = f'{sessions} is not there; is its file system mounted?'
+    for folder in (home, sessions, os.path.join(sessions, session)) if why is None else ():
+        fault = shared(folder)
+        why = fault.why if fault else why
+    return f'who leads its session is not known ({why}); {_BY_HAND}' if why else None
+
+
+def _led(leader: _Leader) -> Optional[str]:
+    """Why a run directory stays whose own process has ended: the next step of its job may just be about to begin.
+
+    Of a session that names no leader its processes alone tell.
+    """
+    if leader.alive is None or not leader.is_named:
+        return None
+    if leader.is_known:
+        return leader.alive
+    return f'{leader.alive}; {_BY_HAND if leader.left_s is None else _counts_as_dead(leader.left_s)}'
+
+
+def _counts_as_dead(left_s: float) -> str:
+    return f'if it stays silent it counts as dead in {math.ceil(left_s / 60)} min'
 
 
 def _beside(state: str) -> Optional[str]:
@@ -331,4 +382,4 @@ def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[s
     if left_s < 0:
         return None
     heard = f'its session was heard of {max(0.0, heard_s):.0f} s ago'
-    return f'{heard}; if it stays silent it counts as dead in {math.ceil(left_s / 60)} min'
+    return f'{heard}; {_counts_as_dead(left_s)}'

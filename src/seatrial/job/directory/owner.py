@@ -1,9 +1,10 @@
 """Who made a lock or a run directory, and whether that process still runs: what other processes judge it by."""
 
 import os
-import pwd
 import time
 from typing import NamedTuple, Optional, Tuple
+
+from seatrial.model.owned import user_name
 
 
 class Owner(NamedTuple):
@@ -69,14 +70,6 @@ def process_start(pid: int) -> Optional[int]:
     """When a process that runs here began, in clock ticks after boot; None where there is none."""
     found = _process(pid)
     return None if found is None or found[0] == 'Z' else found[1]
-
-
-def user_name(uid: int) -> str:
-    """The user's name, or 'uid 1234' where the node does not know it."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f'uid {uid}'
 
 
 def _machine() -> str:

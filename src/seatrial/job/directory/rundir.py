@@ -18,8 +18,9 @@ import time
 import zlib
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.job.directory.owner import Owner, this_owner, user_name
+from seatrial.job.directory.owner import Owner, this_owner
 from seatrial.model.codec import from_json, to_json
+from seatrial.model.owned import user_name
 from seatrial.model.record import Removal
 from seatrial.rules.launch import FileCount
 
@@ -73,6 +74,7 @@ class Marker(NamedTuple):
     names: regular expressions of the names that its engine makes in these, or of their paths below the run directory;
         all others are foreign too
     kept: whether it stays behind its session, for others to measure beside
+    state: the directory in which its session names its leader, so that every site finds it; empty: not known
     """
 
     format: int
@@ -84,6 +86,7 @@ class Marker(NamedTuple):
     entries: Tuple[str, ...]
     names: Tuple[str, ...] = ()
     kept: bool = False
+    state: str = ''
 
 
 class RunDirectory(NamedTuple):
@@ -200,11 +203,17 @@ def path_of(parent: str, session: str, case: str) -> str:
 
 
 def create(
-    parent: str, session: str, case: str, entries: Tuple[str, ...], names: Tuple[str, ...], kept: bool = False
+    parent: str,
+    session: str,
+    case: str,
+    entries: Tuple[str, ...],
+    names: Tuple[str, ...],
+    kept: bool = False,
+    state: str = '',
 ) -> RunDirectory:
     """Make and mark the run directory of a case in the existing directory `parent`. RunDirectoryError if it cannot.
 
-    entries, names, kept: of what the session will make in it, as in Marker. What was made is undone if marking fails.
+    entries, names, kept, state: as in Marker. What was made is undone if marking fails.
     """
     path = path_of(parent, session, case)
     with explained(parent):
@@ -226,8 +235,10 @@ def create(
             if status.st_uid != os.geteuid():
                 given_to = user_name(status.st_uid)
                 raise _Left(f'the file system gave it to {given_to} (root squash?); run as an ordinary user')
-            owner = this_owner(session)
-            marker = Marker(FORMAT, case, owner, status.st_dev, status.st_ino, 0, tuple(entries), tuple(names), kept)
+            own = status.st_dev, status.st_ino
+            marker = Marker(
+                FORMAT, case, this_owner(session), *own, 0, tuple(entries), tuple(names), kept=kept, state=state
+            )
             marker = _write_marker(descriptor, marker)
         undo.pop_all()
     return RunDirectory(path, parent_descriptor, descriptor, marker)

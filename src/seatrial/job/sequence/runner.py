@@ -137,7 +137,9 @@ def _begun(
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
     made = (*chosen.engine.makes, TRIED)
-    run_directory = rundir.create(plan.target.path, plan.session, plan.case.name, ENTRIES, made, kept(plan))
+    run_directory = rundir.create(
+        plan.target.path, plan.session, plan.case.name, ENTRIES, made, kept(plan), plan.state
+    )
     setup = start.setup_of(plan, chosen, run_directory)
     plan = without_closed(plan, setup.driver)
     return Trial(
