@@ -1,14 +1,28 @@
 """Jobs that do not end by themselves, in a real Slurm with accounting, which knows who cancelled them."""
 
+import os
 import re
+import shutil
 
 import pytest
 
-from slurm_lab import order, wait_for
+from slurm_lab import WAIT_S, order, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
 INCOMPLETE = 13
+
+URGENT = ('sbatch', '--parsable', '--qos=urgent', '--nodes=2', '--wrap=sleep 600', '--output=/dev/null')
+"""A job that preempts all others."""
+
+SHORT_LIMITS = """
+import seatrial.check.base as base
+import seatrial.scheduler.job_end as job_end
+
+base.job_limit_s = lambda plan: 60.0
+job_end.GRACE_S = -50.0
+"""
+"""For settings.py, which ReFrame executes: a job that has not ended 10 s after its queue_limit is overdue."""
 
 
 @pytest.fixture
@@ -56,6 +70,72 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, fio):
     said = reason(running.ended())
     assert 'Slurm says: a node failed after ' in said
     assert ': it is n1; ' in said
+    assert slurm.jobs() == []
+
+
+@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
+def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, fio, scheduler):
+    running = slurm.site(fio, scheduler=scheduler).begin()
+    running.measuring()
+    urgent = slurm.ask(*URGENT)
+    assert 'Slurm says: preempted by another job after ' in reason(running.ended())
+    assert slurm.jobs() == [urgent.strip()]
+
+
+def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, fio):
+    own = slurm.site(fio, scheduler='slurm')
+    plain = own.begin_plain()
+    wait_for('it measures', lambda: list(own.state.glob('sessions/*/cases/*/raw/*measured*.fio')))
+    urgent = slurm.ask(*URGENT)
+    output, _ = plain.communicate(timeout=WAIT_S)
+    assert plain.returncode == 1
+    assert re.search('INCOMPLETE: T15: .*; Slurm says: preempted by another job after ', output), output
+    wait_for('the preempted job has gone', lambda: slurm.jobs() == [urgent.strip()])
+
+
+@pytest.fixture
+def path_that_says(tmp_path):
+    """Make a PATH whose programs of Slurm have another word for a running job: for states no lab can bring about."""
+
+    def make(word):
+        folder = tmp_path / 'bin'
+        folder.mkdir()
+        for name in ('sacct', 'squeue', 'scontrol'):
+            program = folder / name
+            program.write_text(f'#!/bin/bash\nset -o pipefail\n{shutil.which(name)} "$@" | sed s/RUNNING/{word}/\n')
+            program.chmod(0o755)
+        return f'{folder}:{os.environ["PATH"]}'
+
+    return make
+
+
+def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cancelled(slurm, fio, path_that_says):
+    ended = slurm.site(fio, scheduler='slurm', path=path_that_says('REVOKED')).run()
+    assert 'Slurm says: taken by another cluster of the federation' in reason(ended)
+    assert slurm.jobs() == []
+
+
+@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
+def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
+    slurm, fio, scheduler, path_that_says
+):
+    site = slurm.site(fio, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='10s')
+    settings = site.folder / 'settings.py'
+    settings.write_text(SHORT_LIMITS + settings.read_text())
+    said = reason(site.run())
+    assert 'it was not over when the queue_limit of trial.yaml (10 s) and its time limit (60 s) had passed; ' in said
+    assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in said
+    assert slurm.jobs() == []
+
+
+@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
+def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, fio, scheduler):
+    """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
+    running = slurm.site(fio, '--requeue', scheduler=scheduler, queue_limit='30s').begin()
+    slurm.ask('scontrol', 'requeue', running.measuring())
+    said = reason(running.ended())
+    assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in said
+    assert 'Slurm says: requeued and not started again: ' in said
     assert slurm.jobs() == []
 
 

@@ -49,6 +49,21 @@ Noisy:
   $index: [profile, $partition, file_system, layout, num_nodes]
   nightly: {local:default: {scratch: {default: {1: {write@512KiB: [1.5, -0.1, 0.3, MiB/s]}}}}}
 """
+BACKENDS = """
+from reframe.core.backends import register_launcher, register_scheduler
+from reframe.core.launchers.local import LocalLauncher
+from reframe.core.schedulers.local import LocalJobScheduler
+
+
+@register_launcher('at-home')
+class AtHome(LocalLauncher):
+    pass
+
+
+@register_scheduler('on-the-desk', local=True)
+class OnTheDesk(LocalJobScheduler):
+    pass
+"""
 # What the stand-in does in each case; it claims 0.5 s or more, the minimum that rule T19 takes for valid of fio.
 ORDERS = (
     ('Steady.*measured', {'seconds': 0.5}),
@@ -288,6 +303,25 @@ def test_a_check_that_reframe_leaves_out_is_incomplete(make_site):
     (case,) = results_of(folder)['cases']
     assert (status, case['verdict']) == (13, 'INCOMPLETE')
     assert case['reasons'][0].startswith('T15: the job never started: no record of it')
+
+
+# A settings.py that registers a launcher and a scheduler, and uses them
+
+
+@pytest.fixture
+def site_with_backends(make_site):
+    site = make_site(CHECKS + CHECK.format(name='Steady'))
+    text = (site / 'settings.py').read_text()
+    text = text.replace("'launcher': 'local'", "'launcher': 'at-home'")
+    (site / 'settings.py').write_text(BACKENDS + text.replace("'scheduler': 'local'", "'scheduler': 'on-the-desk'"))
+    return site
+
+
+@pytest.mark.parametrize('begin', [seatrial_run, reframe_run])
+def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(site_with_backends, begin):
+    status, output, folder = ended(begin(site_with_backends), site_with_backends)
+    assert status == 0, output
+    assert len(list(folder.glob('cases/*/samples.jsonl'))) == 1
 
 
 # Told to stop

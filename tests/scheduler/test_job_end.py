@@ -11,7 +11,16 @@ from seatrial.job.sequence.recorder import Recorder, records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
 from seatrial.scheduler import job_end
-from seatrial.scheduler.job_end import SILENT_S, TAIL_BYTES, Patience, ask_job_state, tail
+from seatrial.scheduler.job_end import (
+    GRACE_S,
+    SILENT_S,
+    TAIL_BYTES,
+    Patience,
+    ask_job_state,
+    is_overdue,
+    limit_wait,
+    tail,
+)
 from seatrial.scheduler.job_state import NO_ANSWER, JobState, State
 
 CANCELLED = JobState(State.CANCELLED, 0, 0, by='alice', nodes='n1', elapsed_s=12)
@@ -164,6 +173,54 @@ def test_a_slurm_that_is_gone_for_good_is_waited_for_while_the_job_writes(answer
     ask_job_state(str(tmp_path), 'squeue', '12', tmp_path / 'none', Patience(1e6, 1e6))
     quiet = SILENT_S / 60
     assert quiet <= len(given) - (100 if working else 0) <= quiet + 2
+
+
+class Scheduler:
+    """As ReFrame's: a job has the next of these states with each poll, and has ended once it is COMPLETED."""
+
+    def __init__(self, states):
+        self.states, self.polls = states, 0
+
+    def poll(self, job):
+        self.polls += 1
+        job.state = self.states[min(self.polls, len(self.states) - 1)]
+
+    def finished(self, job):
+        return job.state == 'COMPLETED'
+
+
+class Job:
+    """As ReFrame's, submitted now."""
+
+    def __init__(self, *states):
+        self.scheduler, self.state, self.submit_time = Scheduler(states), states[0], job_end.time.time()
+
+    def finished(self):
+        return self.scheduler.finished(self)
+
+
+@pytest.fixture
+def minutes(monkeypatch):
+    """Let time pass by a minute with each poll."""
+    clock = [1_800_000_000.0]
+    monkeypatch.setattr(job_end.time, 'sleep', lambda seconds: clock.append(clock[-1] + 60.0))
+    monkeypatch.setattr(job_end.time, 'time', lambda: clock[-1])
+
+
+@pytest.mark.parametrize('state', ['COMPLETED', 'PREEMPTED', 'REVOKED'])
+def test_reframe_waits_for_a_job_until_it_has_ended(minutes, state):
+    job, patience = Job('PENDING', 'RUNNING', state), Patience(600.0, 600.0)
+    limit_wait(job, patience)
+    job.wait()
+    assert (job.scheduler.polls, is_overdue(job, patience)) == (2, False)
+
+
+@pytest.mark.parametrize('state', ['PENDING', 'RUNNING', 'REQUEUED', 'EXPEDITING', None])
+def test_reframe_waits_for_no_job_beyond_its_limits(minutes, state):
+    job, patience = Job(state), Patience(300.0, 300.0)
+    limit_wait(job, patience)
+    job.wait()
+    assert (job.scheduler.polls, is_overdue(job, patience)) == ((600.0 + GRACE_S) / 60.0, True)
 
 
 def test_what_is_known_besides_comes_first(slurm, tmp_path):

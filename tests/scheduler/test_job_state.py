@@ -255,8 +255,18 @@ def test_a_jobs_name_is_not_taken_for_its_state():
     assert named != text and of_scontrol(named) == of_scontrol(text)
 
 
-def test_a_state_that_slurm_may_add_is_unknown():
-    assert of_scontrol(said('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITED')).state is State.UNKNOWN
+NEW = JobState(State.UNKNOWN, reason='EXPEDITING')
+
+
+def test_a_state_that_slurm_may_add_is_unknown_and_named():
+    assert of_scontrol(said('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITING')) == NEW
+    assert of_sacct(said('exit-3-end-sacct').replace('|FAILED|', '|EXPEDITING|'), '2') == NEW
+    assert sentence(NEW) == 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know'
+
+
+def test_a_new_state_counts_unless_accounting_knows_the_end():
+    waits, preempted = JobState(State.PENDING), JobState(State.PREEMPTED)
+    assert [merged(NEW, accounted) for accounted in (waits, preempted)] == [NEW, preempted]
 
 
 @pytest.mark.parametrize('state', State)

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from reframe.utility import import_module_from_file
 
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
@@ -334,13 +335,10 @@ def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, said: s
     assert said in caught.value.problems[0] and caught.value.problems[0].isprintable()
 
 
-def test_settings_are_not_executed_where_the_partitions_are_known(folder: Path) -> None:
-    (folder / 'settings.py').write_text('raise RuntimeError("executed")')
-    assert load(folder, partitions=['lab:login', 'lab:io']).name == 'lab'
-
-
-def test_partitions_that_are_given_are_checked_too(folder: Path) -> None:
-    with pytest.raises(
-        SiteError, match="partitions.lab:io: settings.py describes no such partition; did you mean 'lab:i2'"
-    ):
-        load(folder, partitions=['lab:login', 'lab:i2'])
+def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path) -> None:
+    settings = folder / 'settings.py'
+    settings.write_text(settings.read_text() + "open(__file__ + '.executed', 'a').write('once')\n")
+    (folder.parent / 'link').symlink_to(folder)
+    import_module_from_file(str(folder.parent / 'link' / 'settings.py'), load_parents=True)
+    assert load(folder).name == 'lab'
+    assert (folder / 'settings.py.executed').read_text() == 'once'

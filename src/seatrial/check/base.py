@@ -1,5 +1,6 @@
 """The ReFrame side of a check: what one class body and fifteen declarative lines do not say."""
 
+import contextlib
 import inspect
 from functools import cache
 from pathlib import Path
@@ -24,8 +25,8 @@ from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import CaseResult, Verdict
 from seatrial.model.plan import Case
-from seatrial.model.units import in_unit, unit_for
-from seatrial.scheduler.job_end import Patience, ask_job_state, job_limit_s
+from seatrial.model.units import duration, in_unit, unit_for
+from seatrial.scheduler.job_end import ENDED, Patience, ask_job_state, is_overdue, job_limit_s, limit_wait
 from seatrial.scheduler.partitions import SLURM
 from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
@@ -102,19 +103,28 @@ class Check(rfm.RunOnlyRegressionTest):
             avoid = self.trial_session.avoid
             exclude = [f'--exclude={",".join(avoid)}'] if avoid else []
             self.job.options = [*self.job.options, comment_option(self.trial_session.id), *exclude]
+            limit_wait(self.job, _patience(self))
         # The runner starts every launch itself: its geometry changes from point to point.
         self.job.launcher = getlauncher('local')()
 
     @run_after('run')
     def ask_of_end(self) -> None:
-        scheduler = self.current_partition.scheduler.registered_name
-        limit_s = self.trial_session.site.partition(self.case.partition).queue_limit
-        known = ''
-        if getattr(self.job, 'is_cancelling', False):  # by ReFrame, which does so without a word
-            known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {limit_s:.0f} s'
+        scheduler = self.current_partition.scheduler
+        if scheduler.registered_name not in SLURM or not self.job.jobid:
+            return
+        patience, known = _patience(self), ''
+        if is_overdue(self.job, patience):
+            limits = f'the queue_limit of trial.yaml ({duration(patience.queue_s)}) and its time limit'
+            known = f'it was not over when {limits} ({duration(patience.job_s)}) had passed'
+            patience = Patience(0.0, 0.0)
+        elif self.job.is_cancelling and self.job.state not in ENDED:  # by ReFrame, which does so without a word
+            known = f'it waited in the queue for longer than the queue_limit of trial.yaml, {patience.queue_s:.0f} s'
         output = Path(self.stagedir) / self.job.stderr
-        patience = Patience(limit_s, job_limit_s(self.trial_plan))
-        ask_job_state(self.trial_plan.records, scheduler, self.job.jobid, output, patience, known)
+        ask_job_state(self.trial_plan.records, scheduler.registered_name, self.job.jobid, output, patience, known)
+        if not scheduler.finished(self.job):
+            # It may still be there, or Slurm may begin it anew. That an ended job cannot be cancelled is no fault.
+            with contextlib.suppress(ReframeError):
+                self.job.cancel()
 
     @sanity_function
     def judge(self) -> Any:
@@ -142,6 +152,11 @@ class Check(rfm.RunOnlyRegressionTest):
     @run_after('performance')
     def raise_verdict(self) -> None:
         _raise(self.result)
+
+
+def _patience(check: Check) -> Patience:
+    queue_s = check.trial_session.site.partition(check.case.partition).queue_limit
+    return Patience(queue_s, job_limit_s(check.trial_plan))
 
 
 def trial(cls: type[Any]) -> type[Any]:

@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seatrial.job.directory.removal import REMOVAL_S
 from seatrial.job.sequence.recorder import records_in, write_job_state
@@ -26,12 +26,42 @@ A slurmctld is back, or its backup has taken over, in minutes; a job that works 
 
 END_S = 60.0  # of a job's time limit, for what comes before its first launch and after its removal
 
+GRACE_S = 300.0
+"""How long after its limits a job is waited for: Slurm counts minutes, looks late, and has KillWait and epilogs."""
+
+ENDED = ('PREEMPTED', 'REVOKED')
+"""States in which a job has ended, and ReFrame 4.10 takes it to wait in the queue."""
+
 
 class Patience(NamedTuple):
     """Seconds for which a job is waited for that ReFrame takes to have ended: in the queue, and after its begin."""
 
     queue_s: float
     job_s: float
+
+
+def limit_wait(job: Any, patience: Patience) -> None:
+    """Have ReFrame wait for a job of Slurm until it has ended or is overdue, whatever Slurm calls its state.
+
+    By itself ReFrame 4.10 waits for ever for a job that was preempted, also beyond max_pending_time (seen), and for
+    one in a state that it does not know. It asks finished() after each poll, and calls wait() at the end.
+    """
+
+    def finished() -> bool:
+        return bool(type(job).finished(job)) or job.state in ENDED or is_overdue(job, patience)
+
+    def wait() -> None:
+        while not finished():
+            job.scheduler.poll(job)
+            time.sleep(ASK_AGAIN_S)
+
+    job.finished, job.wait = finished, wait
+
+
+def is_overdue(job: Any, patience: Patience) -> bool:
+    """Whether ReFrame sees no end of a job although all its limits have passed."""
+    has_ended = job.scheduler.finished(job) or job.state in ENDED
+    return not has_ended and time.time() >= job.submit_time + patience.queue_s + patience.job_s + GRACE_S
 
 
 def job_limit_s(plan: TrialPlan) -> float:

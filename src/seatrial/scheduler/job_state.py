@@ -15,6 +15,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from seatrial.model.ask import ask
+from seatrial.model.shown import printable
 
 DEADLINE_S = 20.0
 """For one question: slurmctld may be busy, stopped or gone."""
@@ -109,8 +110,10 @@ def of_scontrol(text: str) -> JobState:
     found = _pairs(text)
     state = _state(found.get('JobState', ''))
     code = _code(found.get('ExitCode', ''))
-    if state is State.UNKNOWN or code is None or not found.keys() >= _SCONTROL_NEEDS:
+    if code is None or not found.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
+    if state is State.UNKNOWN:
+        return _named(found.get('JobState', ''))
     nodes, restarts = found['NodeList'], found['Restarts']
     return JobState(
         state,
@@ -135,8 +138,10 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
         return JobState(State.NO_SUCH_JOB)
     state = _state(row.get('State', ''))
     code = _code(row.get('ExitCode', ''))
-    if state is State.UNKNOWN or code is None or len(row) < len(columns):
+    if code is None or len(row) < len(columns):
         return UNREADABLE
+    if state is State.UNKNOWN:
+        return _named(row['State'])
     by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
     limit = row['TimelimitRaw']
     return JobState(
@@ -197,7 +202,8 @@ def merged(young: JobState, accounted: JobState) -> JobState:
     if accounted.state in NO_ANSWER:
         return young
     if young.state in NO_ANSWER:
-        return accounted
+        # Some states are of slurmctld alone, and to accounting such a job waits or runs.
+        return young if young.state is State.UNKNOWN and young.reason and may_go_on(accounted) else accounted
     if young.state in _ABOUT_TO_END and accounted.state not in (*_ABOUT_TO_END, State.PENDING):
         return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
     if young.state is not accounted.state:
@@ -284,6 +290,11 @@ def _state(word: str) -> State:
         return State(match.group()) if match else State.UNKNOWN
     except ValueError:
         return State.UNKNOWN
+
+
+def _named(word: str) -> JobState:
+    """The state of a Slurm that has more of them than are known here."""
+    return JobState(State.UNKNOWN, reason=printable(word)) if word else UNREADABLE
 
 
 def _code(text: str) -> tuple[int, int] | None:
@@ -405,7 +416,11 @@ _SENTENCES: Mapping[State, Callable[[JobState], str]] = {
     State.PENDING: _pending,
     State.REQUEUED: _pending,
     State.REFUSED: _refused,
-    State.UNKNOWN: lambda known: 'what Slurm says of the job cannot be read',
+    State.UNKNOWN: lambda known: (
+        f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'
+        if known.reason
+        else 'what Slurm says of the job cannot be read'
+    ),
     State.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
     State.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }

@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import sys
 import traceback
 import typing
 from collections.abc import Collection, Iterator
@@ -35,16 +36,14 @@ _Found = tuple[list[str | int], str]
 """Keys, and what is wrong there with its remedy."""
 
 
-def load(folder: str | os.PathLike[str], partitions: Collection[str] | None = None) -> Site:
+def load(folder: str | os.PathLike[str]) -> Site:
     """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
 
-    settings.py is executed to learn its partitions, unless they are given as 'system:partition': inside ReFrame,
-    which has executed it already, a second time would register the site's own launchers twice.
+    settings.py is executed to learn its partitions, unless this process has executed it already.
     """
     home = _folder(folder)
     trial_file = _trial_file(strict_yaml.read(home / TRIAL_FILE), home)
-    known = _partitions_of(home / SETTINGS_FILE) if partitions is None else partitions
-    found = islice(_contradictions(trial_file, known), SHOWN_PROBLEMS + 1)
+    found = islice(_contradictions(trial_file, _partitions_of(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
     problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]
     if problems:
         raise SiteError(problems)
@@ -175,7 +174,15 @@ def _executed(settings: Path) -> dict[str, Any]:
 
 @cache
 def _run(settings: str, content: bytes) -> dict[str, Any]:
-    """Once a content and process: a second time would register the site's own launchers twice."""
+    """Once a content and process: a second time would register the site's own launchers and schedulers twice.
+
+    Inside ReFrame that is the time when ReFrame itself has read the file.
+    """
+    path = Path(settings).resolve()
+    for module in list(sys.modules.values()):
+        file = Path(getattr(module, '__dict__', {}).get('__file__') or '')
+        if file.name == SETTINGS_FILE and file.resolve() == path:
+            return vars(module)
     return runpy.run_path(settings)
 
 
